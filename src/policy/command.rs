@@ -1,4 +1,4 @@
-//! Verdicts on shell lines: rules, option tables and operands held against what the line would run.
+//! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
 
 use super::bundle::{Approve, Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
@@ -20,7 +20,7 @@ const CONCEALS_NAME: &str = "runs a program whose name is known only at run time
 const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this policy blocks programs";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
-/// What does not change while one line is judged.
+/// Everything that stays the same while one line is judged.
 pub struct Scene<'a> {
     pub layers: &'a [Ready],
     pub context: &'a Context,
@@ -29,7 +29,7 @@ pub struct Scene<'a> {
     pub grants: &'a [Grant],
 }
 
-/// What all layers together say of one line, with modes and grants applied part by part.
+/// Returns the verdict of all layers on one line, with modes and grants applied to each part.
 pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     if let Some(refused) = out_of_place(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
@@ -60,7 +60,7 @@ pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     whole
 }
 
-/// Which part prints what another one reads.
+/// Marks parts whose input is printed by another part.
 fn name_inputs(parts: &[Simple], shown: &mut [CommandPart]) {
     for (at, part) in parts.iter().enumerate().take(shown.len()) {
         let printed = part.input_from.as_ref();
@@ -84,9 +84,9 @@ fn finding(decided: Decided, risk: Risk, parts: Vec<CommandPart>) -> Finding {
 
 fn both(mut whole: Finding, mut one: Finding) -> Finding {
     whole.parts.append(&mut one.parts);
-    // A line of which one part may be any program gains nothing by what the others are called.
+    // If one part of a line may be any program, the names of the others do not help.
     let by_name = whole.decided.by_name && one.decided.by_name;
-    // Of equal verdicts the reason of the one with the higher risk is shown.
+    // Of equal verdicts, the reason of the part with the higher risk is shown.
     let decided = if (one.critical, one.risk) > (whole.critical, whole.risk) {
         one.decided.stricter(whole.decided)
     } else {
@@ -102,7 +102,7 @@ fn both(mut whole: Finding, mut one: Finding) -> Finding {
     }
 }
 
-/// Nowhere a command may run.
+/// Returns the denial of a working directory in which no command may run.
 fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     let given = &cwd.given;
     if scene.context.is_own(&cwd.real) {
@@ -114,7 +114,7 @@ fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     None
 }
 
-/// The words of each part that asks, in the order of the line; or why the line cannot be kept, part by part.
+/// Returns the words of each part that asks, in the order of the line; or why each part cannot be saved as a rule.
 pub fn asking(
     command: &str,
     cwd: &Target,
@@ -147,7 +147,7 @@ pub fn asking(
     if never.is_empty() { Ok(asking) } else { Err(never) }
 }
 
-/// Whether a command, taken for itself, may be kept.
+/// Returns whether a command by itself may be saved as a rule.
 pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
@@ -156,7 +156,7 @@ pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
     }
 }
 
-/// Why a part has to be asked about each time, in the words behind its number.
+/// Returns why a part needs approval each time, as a phrase after the number of the part.
 fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) -> Option<String> {
     let danger = danger::of_part(part, scene.context, scene.cwd);
     if danger::discards(part)
@@ -177,7 +177,7 @@ fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) 
     (part.invocations.len() != 1).then(|| "is run through another program".to_owned())
 }
 
-/// A line without a simple command: nothing at all, or only arithmetic.
+/// Judges a line without a simple command: an empty line, or only arithmetic.
 fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
     let part = Simple { text: command.trim().to_owned(), ..Simple::default() };
     let mut finding = judge_part(line, &part, scene);
@@ -235,7 +235,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }
 
-/// Why it is not known which program a part runs.
+/// Returns why the program that a part runs is unknown.
 fn concealed(part: &Simple, scene: &Scene<'_>) -> Option<&'static str> {
     if part.floors.contains(&COMPUTED) {
         return Some(CONCEALS_NAME);
@@ -243,18 +243,18 @@ fn concealed(part: &Simple, scene: &Scene<'_>) -> Option<&'static str> {
     if part.unknown_code || (part.reads_code && part.piped) {
         return Some(CONCEALS_TEXT);
     }
-    // Combinations that were not looked at matter where they may name another program, or words that a rule is about.
+    // Combinations that were not analysed matter if they may name another program, or words that a rule is about.
     let telling = |one: &Invocation| one.wrapped || part.renames || scene.layers.iter().any(|layer| speaks_of(layer, one.base()));
     (part.narrowed && part.invocations.iter().any(telling)).then_some(CONCEALS_NAME)
 }
 
-/// Whether a layer blocks some use of a program.
+/// Returns whether a layer blocks some use of a program.
 fn speaks_of(layer: &Ready, program: &str) -> bool {
     layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
         || layer.commands.iter().any(|owned| owned.rule.decision == Decision::Deny && owned.rule.is_about(program))
 }
 
-/// The first rule by which some program is never run.
+/// Returns the first rule that denies some program.
 fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
@@ -264,13 +264,13 @@ fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-/// Session grants and the modes.
+/// Applies session grants and the mode.
 fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>, scene: &Scene<'_>) -> Decided {
     let mode = scene.context.mode;
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
         return Decided::deny("plan mode", "plan mode runs only read-only commands");
     }
-    // What the person allowed by name counts as theirs where nothing holds a command, also if a rule allows it too.
+    // Without a sandbox, a command that the user allowed by name is the user's decision, even if a rule allows it too.
     let unheld = decided.verdict == VerdictKind::Allow && scene.context.sandbox == Sandbox::Absent;
     let asks = decided.verdict == VerdictKind::Ask && !decided.locked;
     if (asks || unheld) && remember.is_some_and(|grant| scene.grants.contains(grant)) {
@@ -285,7 +285,7 @@ fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>,
     decided
 }
 
-/// What "until I quit" could allow: these very words in this directory, where nothing about them is risky or hidden.
+/// Returns what "until I quit" could allow: exactly these words in this directory, if nothing about them is risky or hidden.
 fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: &danger::Danger, cwd: &Path) -> Option<Grant> {
     let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
     let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
@@ -300,7 +300,7 @@ fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -
     Some(decided)
 }
 
-/// What is never run, however it is run: a blocked command, or one that a rule denies.
+/// Returns the denial of a command that is blocked or that a rule denies, however it is run.
 pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_hit(argv));
     if let Some(entry) = blocked {
@@ -313,7 +313,7 @@ pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
 }
 
-/// What a rule asks about, however it is run.
+/// Returns the ask verdict of a rule about a command, however it is run.
 pub fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     let asks = |owned: &&Owned<Rule>| {
         owned.rule.decision == Decision::Ask && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
@@ -324,7 +324,7 @@ pub fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     Some(asked)
 }
 
-/// Blocked or deny, then ask rules, then allow rules, then a miss of the allow list, then approval.
+/// Order: blocked and deny, then ask rules, then allow rules, then `allowed_commands`, then approval.
 fn invocation_in_layer(
     line: &Line,
     part: &Simple,
@@ -355,7 +355,7 @@ fn invocation_in_layer(
             Some(why) => obstacle = Some(why),
         }
     }
-    // `[[` is a word of the shell and no program.
+    // `[[` is a keyword of the shell and not a program.
     if let Some(allowed) = &shell.allowed
         && argv[0].text != "[["
         && !allowed.iter().any(|entry| entry.hits(argv))
@@ -380,7 +380,7 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
     asked
 }
 
-/// Why an allow rule does not reach a command that it speaks of.
+/// Returns why an allow rule does not cover a command that it matches.
 fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation, scene: &Scene<'_>) -> Option<String> {
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some((*floor).to_owned());
@@ -415,7 +415,7 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
     })
 }
 
-/// The part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
+/// Returns the part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
 pub fn path_in(word: &str) -> &str {
     if !word.starts_with('-') {
         return word;
@@ -438,12 +438,12 @@ fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
     blocked(arg, false, scene).map(|_| format!("`{text}` is a blocked path"))
 }
 
-/// `.*` also stands for the directory above.
+/// Returns whether a glob such as `.*` can match the parent directory.
 fn climbs(text: &str) -> bool {
     text.split('/').any(|component| component.starts_with(".*") || component.starts_with(".?") || component.starts_with(".["))
 }
 
-/// The rule that blocks the place a word names.
+/// Returns the rule that blocks the path that a word names.
 fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
     let path = scene.context.resolve(&danger::as_path(arg), scene.cwd);
     if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
@@ -456,7 +456,7 @@ fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
     scene.layers.iter().find_map(shut)
 }
 
-/// A word that names a blocked place, and the rule that blocks it.
+/// Returns a word that names a blocked path, and the rule that blocks it.
 fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)> {
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
     let targets = part.redirects.iter().filter_map(|redirect| Some((redirect.target.as_ref()?, !redirect.reads_only)));
@@ -468,7 +468,7 @@ fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)>
     })
 }
 
-/// The `match` and `not_match` lines of a bundle, which have to come out as they say.
+/// Checks the `match` and `not_match` examples of a bundle.
 pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let Some(shell) = &bundle.shell else { return Ok(()) };
     let root = PathBuf::from("/workspace");

@@ -1,4 +1,4 @@
-//! Verdicts on custom tools: a command like any other, which asks until a rule names that very tool.
+//! Verdicts on custom tools: judged like commands, but each needs approval until a rule names that tool.
 
 use super::bundle::{Decision, ToolRule};
 use super::command::{self, Scene};
@@ -10,19 +10,19 @@ use super::shell::Arg;
 use crate::protocol::{Mode, Target};
 use std::path::Path;
 
-/// A use of a tool, as its manifest and its programs are now.
+/// A call of a custom tool, with its manifest and programs in their current state.
 pub struct Custom<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
     pub input: Option<&'a str>,
     pub fingerprint: &'a str,
-    /// Whether a person knows it with this content.
+    /// Whether the user has reviewed the tool with this content.
     pub known: bool,
-    /// It says so, and is held to it.
+    /// Whether the tool declares that it only reads; the sandbox enforces it.
     pub reads_only: bool,
 }
 
-/// The words as a line, with what is given on the input as a here-document.
+/// Returns the words as a line, with the input as a here-document.
 pub fn line_of(argv: &[String], input: Option<&str>) -> String {
     let line = line(argv);
     let Some(input) = input.filter(|input| !input.is_empty()) else { return line };
@@ -34,9 +34,9 @@ pub fn line_of(argv: &[String], input: Option<&str>) -> String {
     format!("{line} <<'{end}'\n{input}{gap}{end}")
 }
 
-/// What no command may do, no tool does; what allows commands in general allows no tool.
+/// Judges a custom tool. A tool may not do what commands may not do; rules that allow commands do not allow tools.
 pub fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
-    // The mode is applied to the tool, not to its words.
+    // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
     let as_command = Scene { context: &context, grants: &[], ..*scene };
     let argv: Vec<String> = custom.argv.iter().map(|word| as_named(word, &context)).collect();
@@ -51,7 +51,8 @@ pub fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
     finding
 }
 
-/// A person's tools lie in a directory of aye's own, which no command may name; the program is judged by its name alone.
+/// Returns a word as a rule sees it. The user's tools are in aye's own directory, which commands may not name, so a program
+/// there is judged by its name alone.
 fn as_named(word: &str, context: &Context) -> String {
     let path = Path::new(word);
     let own = context.own.iter().any(|own| path.starts_with(own.join("tools")));
@@ -72,7 +73,7 @@ fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
     }
     if let Some((scope, owned)) = rules(Decision::Ask).next() {
         let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule requires approval"));
-        // No mode runs what nobody looked at.
+        // No mode runs a tool that the user has not reviewed.
         asked.locked = scope == Scope::Managed || !custom.known;
         return asked;
     }

@@ -1,4 +1,4 @@
-//! Danger of a command: its effect with the highest risk, and what may be done with it without a prompt.
+//! Danger of a command: its effect with the highest risk, and what it may do without approval.
 
 use super::effect::{Effect, worst_effect};
 use super::paths::{Context, Sandbox};
@@ -110,7 +110,7 @@ const INSTALLERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Programs that developers use every day. Others are of a higher risk where nothing confines them.
+/// Programs that developers use every day. Without a sandbox, other programs have a higher risk.
 const TOOLS: &[&str] = &[
     "awk",
     "basename",
@@ -220,22 +220,22 @@ pub struct Danger {
     pub effect: Option<Effect>,
     pub risk: Risk,
     pub critical: bool,
-    /// It changes nothing.
+    /// Whether the part changes nothing.
     pub reads_only: bool,
-    /// It must be asked each time.
+    /// Whether the part needs approval each time.
     pub never_remembered: bool,
-    /// It neither deletes nor uses the network, and writes only in the workspace.
+    /// Whether the part neither deletes nor uses the network, and writes only in the workspace.
     pub stays_here: bool,
 }
 
 impl Danger {
-    /// Returns whether the mode `auto` may run it in the sandbox.
+    /// Returns whether the mode `auto` may run the part in the sandbox.
     pub fn runs_unattended(&self) -> bool {
         self.stays_here && !self.critical && self.risk <= Risk::Medium
     }
 }
 
-/// Measures a part of a line.
+/// Returns the danger of a part of a line.
 pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     let conduct = conduct_of(part, context, cwd);
     let effect = worst_effect(part, context, cwd);
@@ -255,7 +255,7 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     }
 }
 
-/// What may be done with a part without a prompt, as far as its programs and words tell.
+/// What a part may do without approval, by its programs and words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Conduct {
     reads_only: bool,
@@ -292,18 +292,18 @@ fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
     conduct
 }
 
-/// Whether it throws away what is in no commit: it is asked about each time, whoever allowed it.
+/// Returns whether a part discards uncommitted work: it needs approval each time, whatever allows it.
 pub fn discards(part: &Simple) -> bool {
     part.invocations.iter().any(super::git::discards)
 }
 
-/// Whether a line removes files that git ignores too, which no snapshot of a workspace has.
+/// Returns whether a line deletes files that git ignores, which are in no snapshot of a workspace.
 pub fn clears_ignored(line: &str) -> bool {
     super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::clears_ignored)
 }
 
-/// The places that a line names for deletion, as it spells them: those that are known before it runs, taken from the directory where it
-/// begins. None where it goes to another one.
+/// Returns the paths that a line deletes, as it spells them: those known before it runs, relative to its working directory.
+/// Empty if the line changes directory.
 pub fn deleted(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -329,7 +329,7 @@ pub fn deleted(line: &str) -> Vec<String> {
     places
 }
 
-/// The addresses that programs which use the network are given on a line, as it spells them: those that are known before it runs.
+/// Returns the URLs passed to programs that use the network, as the line spells them: those known before it runs.
 pub fn addresses(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let invocations = line.parts.iter().flat_map(|part| &part.invocations);
@@ -344,7 +344,7 @@ pub fn addresses(line: &str) -> Vec<String> {
     addresses
 }
 
-/// What a line does that no file here tells of, in the words behind its name; `None` where nothing is known of it.
+/// Returns the effect of a line beyond the files of the workspace, as a phrase after its name; `None` if none is known.
 pub fn lasting(line: &str) -> Option<&'static str> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -360,7 +360,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Why a part is asked about each time, as a verb with its object; `None` if nothing about it is risky.
+/// Returns why a part needs approval each time, as a verb with its object; `None` if nothing about it is risky.
 pub fn never(part: &Simple, danger: &Danger) -> Option<String> {
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
     let calls_out = any(NETWORK) || part.invocations.iter().any(|one| installs(one.base(), &one.argv));
@@ -404,13 +404,13 @@ fn is_known_program(invocation: &Invocation) -> bool {
         && (TOOLS.contains(&name) || INTERPRETERS.contains(&name) || !matches!(reading(&invocation.argv), Reading::NoTable))
 }
 
-/// Programs that run what a repository's own configuration names, whatever they are asked for: `filter.*.clean` on
-/// `git status`.
+/// Returns whether a program runs other programs that a repository's configuration names, such as `filter.*.clean` on `git
+/// status`.
 pub fn obeys_repository(program: &str) -> bool {
     matches!(program, "git" | "hg")
 }
 
-/// Returns whether an interpreter is given no program but its input.
+/// Returns whether an interpreter gets its program only from its input.
 pub fn runs_its_input(invocation: &Invocation) -> bool {
     let name = invocation.base();
     let reads =
@@ -422,7 +422,7 @@ pub fn runs_its_input(invocation: &Invocation) -> bool {
         })
 }
 
-/// Keys, tokens and passwords where people keep them.
+/// Returns whether a path usually contains keys, tokens or passwords.
 pub fn is_credential(text: &str) -> bool {
     let places = [
         ".ssh/",
@@ -452,13 +452,13 @@ fn installs(name: &str, argv: &[Arg]) -> bool {
     INSTALLERS.iter().any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
 }
 
-/// Returns whether the words of `chmod` and its like mean whole trees.
+/// Returns whether the arguments of `chmod` and similar programs mean whole trees.
 pub fn is_recursive(words: &[Arg]) -> bool {
     let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
     words.iter().any(|word| word.text == "--recursive" || is_cluster(&word.text) && word.text.contains('R'))
 }
 
-/// `chmod -R`, `git reset --hard`, `kill`.
+/// Returns whether a command changes many things at once: `chmod -R`, `git reset --hard`, `kill`.
 fn recursive_change(name: &str, argv: &[Arg]) -> bool {
     let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
     match name {
@@ -469,7 +469,7 @@ fn recursive_change(name: &str, argv: &[Arg]) -> bool {
     }
 }
 
-/// Whether a word, taken as a path, leads out of the workspace or cannot be told.
+/// Returns whether a word, resolved as a path, is outside the workspace or unknown.
 pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
         return true;
@@ -477,7 +477,7 @@ pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     !context.in_workspace(&context.resolve(&as_path(arg), cwd))
 }
 
-/// A word as the path it is: a quoted `~` is a letter like any other.
+/// Returns a word as a path: a quoted `~` is an ordinary character.
 pub fn as_path(arg: &Arg) -> String {
     if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
 }

@@ -37,7 +37,7 @@ impl Access {
     }
 }
 
-/// What all layers together say of one file action.
+/// Returns the verdict of all layers on one file action.
 pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let path = target.real.as_path();
     if access == Access::Read && context.is_artifact(target) {
@@ -49,7 +49,7 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
     let decided = everywhere(access, target, context).into_iter().chain([decided]).reduce(Decided::stricter);
     let special = (target.place == Place::Special)
         .then(|| Decided::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given)));
-    // Last of equals: what stands outside is not told.
+    // Last of equal verdicts: nothing is revealed about paths outside the workspace.
     let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
     let decided = decided.unwrap_or_else(|| Decided::deny("built-in", "no policy grants this"));
     let decided = if access == Access::Read { decided } else { asked_where_opened(decided, target, layers, context, now) };
@@ -70,8 +70,8 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
     }
 }
 
-/// A file that runs code when its folder is opened is changed only with an approval, in every mode and whatever is allowed in
-/// general: only an allow rule that names the very place decides otherwise.
+/// Requires approval for a change of a file that runs code when its folder is opened, in every mode and despite general allow
+/// rules. Only an allow rule that names exactly this path lifts it.
 fn asked_where_opened(decided: Decided, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Decided {
     let Some(found) = opened(target, context).filter(|_| !decided.is_denial()) else { return decided };
     let path = target.real.as_path();
@@ -93,13 +93,13 @@ fn asked_where_opened(decided: Decided, target: &Target, layers: &[Ready], conte
     Decided { approval_rule: decided.approval_rule, ..Decided::ask("built-in", why) }.locked()
 }
 
-/// By its real path, or by its name where that is a link to somewhere else.
+/// Returns the reader of code at the real path, or at the given name if that is a symlink elsewhere.
 fn opened(target: &Target, context: &Context) -> Option<CodeReader> {
     let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
     of(&target.real).or_else(|| of(Path::new(&target.given)))
 }
 
-/// An artifact was shown to the model already, in part or whole: who may read at all may read it, and no rule about places is about it.
+/// Judges reading an artifact. The model has already seen it, at least in part, so rules about paths do not apply.
 fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
     let capability = action.capability();
     let decided = across(capability, layers, |layer| match Access::Read.rules(layer) {
@@ -109,7 +109,7 @@ fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
-/// What holds whatever a bundle says.
+/// Returns the verdict that applies whatever a bundle says.
 fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Decided> {
     let path = target.real.as_path();
     let given = &target.given;
@@ -137,7 +137,7 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     })
 }
 
-/// What does not change from layer to layer.
+/// Everything that stays the same from layer to layer.
 struct Scene<'a> {
     access: Access,
     capability: &'a str,
@@ -148,8 +148,8 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Blocked or deny, a protected place, a miss of the allow list, then ask rules, allow rules and approval: a rule never
-    /// reaches further than the list.
+    /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow rules
+    /// and approval. No rule covers more than the list.
     fn in_layer(&self, layer: &Ready) -> Option<Decided> {
         let Some(rules) = self.access.rules(layer) else { return unlisted(self.capability, layer) };
         let mut decided = self.by_rules(rules, layer.scope);
@@ -185,7 +185,7 @@ impl Scene<'_> {
         if let Some(owned) = rule(Decision::Ask) {
             return Decided::ask(named(owned), reason(&owned.rule.rule.reason, "a rule requires approval"));
         }
-        // Where no list says how far it goes, an allow rule ends with the workspace.
+        // Without an allow list, an allow rule ends at the workspace.
         if let Some(owned) = rule(Decision::Allow)
             && (inside || listed.is_some())
         {
@@ -200,7 +200,7 @@ impl Scene<'_> {
     }
 }
 
-/// The `match` and `not_match` paths of a bundle's rules, which have to come out as they say.
+/// Checks the `match` and `not_match` examples of a bundle's rules.
 pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let root = PathBuf::from("/workspace");
     let context = Context {
@@ -237,13 +237,13 @@ pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// A protected place: shut, with the reason, or opened by the rule of a person or a manager.
+/// Guard of a protected path: closed, with the reason, or opened by a rule of the user or an administrator.
 enum Guard {
     Closed(String),
     Opened(String),
 }
 
-/// Whether the path lies in a protected place, and whether some layer opens it.
+/// Returns the guard of a path in a protected place, which a layer may open.
 fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     if access == Access::Read {
         return to_be_read(path, layers, context);
@@ -255,7 +255,8 @@ fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Op
     Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
 }
 
-/// Credentials are shut to reading as well, but where a person or a manager names the very place: `~` does not name `~/.ssh`.
+/// Returns the guard for reading credentials: closed, unless the user or an administrator names that path. `~` does not name
+/// `~/.ssh`.
 fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     let found = credentials(path, context)?;
     let names = |layer: &Ready| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
@@ -263,9 +264,9 @@ fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard>
     (!named).then(|| Guard::Closed(found.reason()))
 }
 
-/// Whether nothing denies that an entry is read, of a directory of which nothing does. All that denies a directory denies what is
-/// in it, and a list that reaches a directory reaches that too: what is left to look at is the entry itself. A search asks this of
-/// every file there is.
+/// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a directory
+/// denies its entries, and a list that covers a directory covers them too, so only the entry itself is checked. A search calls
+/// this for every file.
 pub fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: Timestamp) -> bool {
     let shut = |layer: &Ready| {
         layer.read.as_ref().is_some_and(|rules| {
@@ -286,7 +287,7 @@ pub fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: 
     is_deeper_than_credentials(path, context) || !is_closed()
 }
 
-/// Whether a place of credentials stays shut: nobody who may open it named it.
+/// Returns whether a path with credentials stays closed because no layer that may open it names it.
 pub fn keeps_credentials(place: &Path, layers: &[Ready], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
 }

@@ -1,21 +1,21 @@
-//! Git commands that write to their repository, for which the sandbox makes it writable.
+//! Git commands that write to their repository, which the sandbox then makes writable.
 
 use super::shell::options::{Reading, reading};
 use super::shell::{Arg, Invocation, read};
 
-/// What the git commands of a line need of a repository.
+/// Access to a repository that the git commands of a line need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum GitWrites {
-    /// No git command of it writes there.
+    /// No git command of the line writes to a repository.
     #[default]
     Nothing,
-    /// Objects, references, the index.
+    /// Writes objects, references or the index.
     Writes,
-    /// It makes a repository, and nothing but git runs, so that what it makes is git's own.
+    /// Creates a repository, and only git runs, so that everything in it is written by git.
     Makes,
 }
 
-/// Options of git itself whose value is the next word.
+/// Options of git itself that take the next word as their value.
 const VALUED: &[&str] = &[
     "-C",
     "-c",
@@ -28,7 +28,7 @@ const VALUED: &[&str] = &[
     "--attr-source",
     "--list-cmds",
 ];
-/// Subcommands that write nothing in a repository, or nothing that is ever opened.
+/// Subcommands that write nothing to a repository, or nothing that is ever executed.
 const READING: &[&str] = &[
     "annotate",
     "archive",
@@ -85,7 +85,7 @@ const READING: &[&str] = &[
     "version",
     "whatchanged",
 ];
-/// Words after which these subcommands only list or show.
+/// Words that make these subcommands only list or show.
 const SHOWING: &[(&str, &[&str])] = &[
     ("bisect", &["log", "view", "visualize", "terms"]),
     ("notes", &["list", "show"]),
@@ -95,18 +95,18 @@ const SHOWING: &[(&str, &[&str])] = &[
     ("submodule", &["status", "summary"]),
     ("worktree", &["list"]),
 ];
-/// Options with which these list.
+/// Options that make these subcommands list.
 const LISTING: &[(&str, &[&str])] = &[
     ("branch", &["-a", "--all", "-r", "--remotes", "-v", "-vv", "--verbose", "-l", "--list", "--show-current", "--contains"]),
     ("tag", &["-l", "--list", "-n", "--contains", "--points-at"]),
 ];
-/// Programs beside which a repository may be made, as beside those that only read: they write nowhere.
+/// Programs that may run next to `git init` or `git clone`, like those that only read: they write nothing.
 const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
 
-/// Words by which git would take programs or settings from elsewhere into what it makes.
+/// Words with which git would copy programs or settings from elsewhere into a new repository.
 const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 
-/// What the git commands of this line need, seen through wrappers as any command is.
+/// Returns what the git commands of a line need, also through wrappers.
 pub fn git_writes(line: &str) -> GitWrites {
     let line = read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -131,7 +131,7 @@ pub fn git_writes(line: &str) -> GitWrites {
     if makes && plain && alone && !free { GitWrites::Makes } else { found }
 }
 
-/// The subcommand of a git invocation and the words after it.
+/// Returns the subcommand of a git invocation and the words after it.
 pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     if invocation.base() != "git" {
         return None;
@@ -150,7 +150,7 @@ pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     None
 }
 
-/// Whether a git command throws away work that no commit has.
+/// Returns whether a git command discards work that is in no commit.
 pub(super) fn discards(invocation: &Invocation) -> bool {
     let Some((name, words)) = subcommand(invocation) else { return false };
     let has = |long: &[&str], short: Option<char>| {
@@ -180,21 +180,22 @@ pub(super) fn discards(invocation: &Invocation) -> bool {
     }
 }
 
-/// Whether `git clean` removes also what git ignores.
+/// Returns whether `git clean` also deletes ignored files.
 pub(super) fn clears_ignored(invocation: &Invocation) -> bool {
     let Some(("clean", words)) = subcommand(invocation) else { return false };
     let letters = |word: &Arg, one| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(one);
     discards(invocation) && words.iter().any(|word| letters(word, 'x') || letters(word, 'X'))
 }
 
-/// Whether a word of `git checkout` means a file and not a branch, as far as the word tells.
+/// Returns whether a word of `git checkout` looks like a file and not like a branch.
 fn is_a_path(word: &str) -> bool {
     let extension = || word.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, end)| end);
     let like_one = |end: &str| (1..=4).contains(&end.len()) && end.chars().all(|letter| letter.is_ascii_alphabetic());
     word == "." || word.starts_with("./") || word.starts_with("../") || word.contains('*') || extension().is_some_and(like_one)
 }
 
-/// What is not known to write nothing counts as writing: the person sees the words, and the hooks stay shut.
+/// Returns whether a subcommand writes. Unknown subcommands count as writing: the user sees the command, and hooks stay
+/// protected.
 fn writes(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());
     let of =
@@ -206,7 +207,7 @@ fn writes(name: &str, words: &[Arg]) -> bool {
     let lists = |word: &Arg| listing.contains(&word.text.split('=').next().unwrap_or_default());
     match first {
         None => !matches!(name, "branch" | "tag" | "notes" | "reflog" | "remote" | "submodule" | "bisect" | "worktree"),
-        // `git branch -v x` makes a branch, `git branch --list x` does not.
+        // `git branch -v x` creates a branch, `git branch --list x` does not.
         Some(_) if !listing.is_empty() => {
             let plain = words.iter().all(|word| word.text.starts_with('-'));
             let asked = |word: &Arg| matches!(word.text.as_str(), "--list" | "-l" | "--contains" | "--points-at" | "-n");

@@ -1,17 +1,17 @@
-//! Contains a panic while something is judged: that judgement fails, and the program goes on.
+//! Containment of panics during an evaluation: that evaluation fails, and the program continues.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why a call is denied whose judgement panicked.
+/// Reason of the denial if the evaluation panicked.
 pub const FAILED: &str = "aye could not evaluate this call because of an internal error; see the log for details. Report the error, and try a different call";
 
 thread_local! {
-    /// Judgements under way on this thread; one may contain another.
+    /// Number of running evaluations on this thread; one may contain another.
     static OPEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts one judgement for as long as it lives, also while a panic unwinds.
+/// Counts one evaluation while it exists, also while a panic unwinds.
 struct Open;
 
 impl Open {
@@ -27,7 +27,7 @@ impl Drop for Open {
     }
 }
 
-/// What `judge` returns, or `None` where it panicked.
+/// Returns the result of `judge`, or `None` if it panicked.
 pub fn contained<T>(judge: impl FnOnce() -> T) -> Option<T> {
     let open = Open::begin();
     let result = catch_unwind(AssertUnwindSafe(judge)).ok();
@@ -35,7 +35,7 @@ pub fn contained<T>(judge: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// Whether a panic on this thread would be contained. Panic hooks ask this: such a panic ends nothing.
+/// Returns whether a panic on this thread would be contained. Panic hooks call this, because such a panic ends nothing.
 pub fn contains_panics() -> bool {
     OPEN.with(|open| open.get() > 0)
 }

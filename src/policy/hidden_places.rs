@@ -1,4 +1,4 @@
-//! Places that a command which runs unasked does not see, as far as a line names them.
+//! Paths that are hidden from a command that runs without approval, as far as a line names them.
 
 use super::command::path_in;
 use super::danger::as_path;
@@ -6,7 +6,7 @@ use super::paths::{Context, is_secret_name};
 use super::shell::{Arg, read};
 use std::path::Path;
 
-/// Directories outside the workspace that every command sees, or has an own of.
+/// Directories outside the workspace that every command sees, or has its own copy of.
 const SEEN: &[&str] = &[
     "/usr",
     "/bin",
@@ -26,8 +26,8 @@ const SEEN: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Whether a word of the line is a place that is hidden from a command which runs unasked: outside the workspace and the
-/// system's directories, or a file whose name says that it holds secrets.
+/// Returns whether a word of the line is a path that is hidden from a command without approval: outside the workspace and the
+/// system directories, or a file with a name typical of secrets.
 pub fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> bool {
     let line = read(line);
     let words = line.parts.iter().flat_map(|part| &part.invocations).flat_map(|invocation| &invocation.argv);
@@ -36,7 +36,7 @@ pub fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> bool {
 }
 
 fn is_hidden(word: &Arg, cwd: &Path, context: &Context) -> bool {
-    // Of an option with a value, and of `name=value`, the value may be a path too.
+    // The value of an option and of `name=value` may be a path too.
     let parts = [path_in(&word.text), word.text.split_once('=').map_or("", |(_, value)| value), word.text.as_str()];
     parts.into_iter().filter(|text| !text.is_empty()).any(|text| {
         let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Verdicts on tools of MCP servers: listed, ruled on, and still the tool that was allowed.
+//! Verdicts on tools of MCP servers: listed, allowed by rules, and unchanged since they were allowed.
 
 use super::bundle::{Decision, ToolPattern, Tools};
 use super::layer::{Ready, Scope};
@@ -7,7 +7,7 @@ use crate::protocol::Risk;
 use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
-/// What reading a resource of a server is judged as: a tool of it.
+/// Name of the tool as which reading a resource of a server is judged.
 pub const READING: &str = "resources/read";
 const CHANGED: &str = "the description or the arguments of the tool changed since it was allowed";
 
@@ -15,14 +15,14 @@ const CHANGED: &str = "the description or the arguments of the tool changed sinc
 pub struct Offered<'a> {
     pub server: &'a str,
     pub tool: &'a str,
-    /// Of its description and schema.
+    /// Fingerprint of its description and schema.
     pub fingerprint: &'a str,
-    /// It is another than the one that was let through last.
+    /// Whether the tool differs from the one that was last allowed.
     pub changed: bool,
 }
 
 impl Offered<'_> {
-    /// As `[tools] disabled` calls it.
+    /// Returns the name used in `[tools] disabled`.
     pub fn full_name(&self) -> String {
         format!("Mcp.{}", self.name())
     }
@@ -32,10 +32,10 @@ impl Offered<'_> {
     }
 }
 
-/// What all layers together say of one use of a tool.
+/// Returns the verdict of all layers on one call of a tool.
 pub fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding {
     let mut decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
-    // `docs/x` with the tool `y` would read like `docs` with the tool `x/y`.
+    // `docs/x` with the tool `y` would look like `docs` with the tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
         decided = decided.stricter(Decided::deny("built-in", "the server name is empty or contains `/`"));
     }
@@ -50,7 +50,7 @@ fn in_layer(offered: &Offered<'_>, layer: &Ready, now: Timestamp) -> Option<Deci
     Some(decided)
 }
 
-/// Deny rules, then a miss of the list, which no rule lifts; then ask rules, allow rules and approval.
+/// Order: deny rules, then the list, which no rule overrides; then ask rules, allow rules and approval.
 fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp) -> Decided {
     let name = offered.name();
     let by = |decision: Decision| {
@@ -60,7 +60,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
     if let Some(owned) = by(Decision::Deny).next() {
         return Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule"));
     }
-    // A layer that only tightens and has no list leaves the lists of the others as they are.
+    // A layer that only tightens and has no list leaves the lists of the others unchanged.
     let listed = match &tools.allowed {
         Some(patterns) => patterns.iter().find(|pattern| pattern.names(&name)).map(|pattern| pattern.line),
         None => (!layer.scope.grants()).then_some(tools.line),
@@ -85,7 +85,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
         }
         return Decided::allow(rule, reason(&owned.rule.reason, "allowed by a rule"));
     }
-    // No mode lets a tool through that is not the one that was looked at.
+    // No mode allows a tool that differs from the reviewed one.
     if let Some(rule) = changed {
         return Decided::ask(rule, CHANGED).locked();
     }
@@ -98,13 +98,13 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
     Decided::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
 
-/// What all layers together say of a server that asks the model of the session. No mode answers for the person.
+/// Returns the verdict of all layers on a server that uses the model of the session. No mode decides for the user.
 pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
     across(CAPABILITY, layers, |layer| {
         let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
         let listed = match &tools.sampling {
             Some(patterns) => patterns.iter().find(|pattern| pattern.names(server)).map(|pattern| pattern.line),
-            // As with the tools: who only tightens and has no list leaves those of the others as they are.
+            // As for tools, a layer that only tightens and has no list leaves those of the others unchanged.
             None => (!layer.scope.grants()).then_some(tools.line),
         };
         let Some(line) = listed else {
@@ -119,7 +119,7 @@ pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
     })
 }
 
-/// Whether a layer leaves room for tools of this server.
+/// Returns whether a layer could allow tools of this server.
 pub fn may_list(server: &str, layer: &Ready) -> bool {
     let Some(tools) = &layer.bundle.mcp else { return !layer.refuses_unlisted() };
     let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };

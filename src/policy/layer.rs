@@ -1,4 +1,4 @@
-//! A bundle in its place among the others: what it is called, what it may do, and its patterns made ready.
+//! Layers of the policy: the name of a bundle in verdicts, what it may do, and its compiled patterns.
 
 use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
 use super::layer_verdict::counts;
@@ -6,29 +6,29 @@ use super::paths::{Context, Places};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// Who wrote a bundle; from the strongest to the weakest.
+/// Author of a bundle, from the strongest to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Cannot be loosened by anything.
+    /// Managed policy; nothing can loosen it.
     Managed,
     User,
-    /// `--policy FILE`, in place of the user's and of what they remembered.
+    /// `--policy FILE`, instead of the user's policy and the saved rules.
     File,
     BuiltIn,
-    /// What the person remembers for this project: its rules count as the user's own, all else in it can only tighten.
+    /// Rules that the user saved for this project: they count as the user's own; everything else in the file can only tighten.
     Mine,
-    /// What they remember until aye quits, in the same way.
+    /// Rules that the user allowed until aye quits, applied in the same way.
     Session,
-    /// Can only tighten.
+    /// Policy of the project; it can only tighten.
     Project,
 }
 
-/// A bundle and who wrote it.
+/// A bundle and its author.
 #[derive(Debug, Clone)]
 pub struct Layer {
     pub scope: Scope,
     pub bundle: Bundle,
-    /// Where it stands, so that people can be told; the built-in one stands nowhere.
+    /// File of the bundle, shown to users; `None` for the built-in policy.
     pub file: Option<PathBuf>,
 }
 
@@ -41,7 +41,7 @@ impl Layer {
         Self { scope, bundle, file: Some(file.to_owned()) }
     }
 
-    /// The only session it holds for; a project cannot name one.
+    /// Returns the only session that the bundle applies to; a project cannot set one.
     pub fn session_id(&self) -> Option<&str> {
         self.bundle.session_id.as_deref().filter(|_| self.scope.grants())
     }
@@ -60,7 +60,7 @@ impl Scope {
         }
     }
 
-    /// What a rule is called in a verdict: `user:31`.
+    /// Returns the name of a rule in a verdict: `user:31`.
     pub fn rule(self, line: usize) -> String {
         match self {
             Self::BuiltIn | Self::Session => self.as_str().to_owned(),
@@ -68,7 +68,7 @@ impl Scope {
         }
     }
 
-    /// Whether a capability it does not list is thereby refused.
+    /// Returns whether a layer grants capabilities, so that those it does not list are denied.
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed => true,
@@ -77,14 +77,14 @@ impl Scope {
     }
 }
 
-/// A rule and whose it is: what a person remembers for a project stands among the rules of their own layer.
+/// A rule and its scope: rules that the user saved for a project are in the user's own layer.
 #[derive(Debug, Clone)]
 pub struct Owned<R> {
     pub scope: Scope,
     pub rule: R,
 }
 
-/// A rule about paths, its patterns compiled.
+/// A rule about paths with compiled patterns.
 #[derive(Debug, Clone)]
 pub struct PathRule {
     pub rule: FileRule,
@@ -98,7 +98,7 @@ impl PathRule {
     }
 }
 
-/// A file capability with its patterns compiled.
+/// A file capability with compiled patterns.
 #[derive(Debug, Clone)]
 pub struct FileRules {
     pub files: Files,
@@ -119,7 +119,7 @@ impl FileRules {
         }
     }
 
-    /// The rule that shuts a path, whatever else is said of it.
+    /// Returns the rule that denies a path, whatever else allows it.
     pub fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<Shut<'_>> {
         let blocked = || self.blocked.reach(path).map(|line| Shut { rule: scope.rule(line), denied: None });
         let denies = |owned: &&Owned<PathRule>| {
@@ -134,7 +134,7 @@ impl FileRules {
     }
 }
 
-/// What shuts a path: an entry of `blocked_paths`, or a rule.
+/// Reason why a path is denied: an entry of `blocked_paths`, or a rule.
 pub struct Shut<'a> {
     pub rule: String,
     pub denied: Option<&'a FileRule>,
@@ -144,7 +144,7 @@ fn owned<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Owned<R>> {
     rules.into_iter().map(|rule| Owned { scope, rule }).collect()
 }
 
-/// A layer made ready for one context.
+/// A layer compiled for one context.
 #[derive(Debug, Clone)]
 pub struct Ready {
     pub scope: Scope,
@@ -155,7 +155,7 @@ pub struct Ready {
     pub delete: Option<FileRules>,
     pub commands: Vec<Owned<Rule>>,
     pub tools: Vec<Owned<ToolRule>>,
-    /// The same for custom tools.
+    /// Rules about custom tools.
     pub custom: Vec<Owned<ToolRule>>,
 }
 
@@ -179,7 +179,7 @@ impl Ready {
         }
     }
 
-    /// All layers, the strongest first; what the person remembers for this project joins the rules of their own layer.
+    /// Compiles all layers, the strongest first; rules that the user saved for this project join the user's own layer.
     pub fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
         let mut all: Vec<Self> = layers.into_iter().map(|layer| Self::new(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
@@ -187,7 +187,7 @@ impl Ready {
         let Some(own) = all.iter_mut().find(|layer| matches!(layer.scope, Scope::User | Scope::File | Scope::BuiltIn)) else {
             return all;
         };
-        // A file given for this run stands in the place of what was remembered before it.
+        // A file given for this run replaces the rules saved before it.
         mine.retain(|layer| own.scope != Scope::File || layer.scope == Scope::Session);
         for remembered in &mut mine {
             own.join(remembered);
@@ -201,7 +201,7 @@ impl Ready {
         self.commands.append(&mut mine.commands);
         self.tools.append(&mut mine.tools);
         self.custom.append(&mut mine.custom);
-        // What one's own layer makes readable, and what it makes readable in this project.
+        // Paths that the user's own layer makes readable, and those it makes readable in this project.
         let added = mine.bundle.shell.as_mut().and_then(|shell| shell.terms.readable_paths.take());
         if let (Some(shell), Some(added)) = (&mut self.bundle.shell, added) {
             shell.terms.readable_paths.get_or_insert_default().extend(added);
@@ -215,16 +215,16 @@ impl Ready {
         }
     }
 
-    /// Whether it has a say about a capability that it does not list: then the answer is no.
+    /// Returns whether the layer denies capabilities that it does not list.
     pub fn refuses_unlisted(&self) -> bool {
         self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty())
     }
 }
 
-/// Takes away what only a layer that grants may say.
+/// Removes entries that only a granting layer may set.
 fn restrain(bundle: &mut Bundle, scope: Scope) {
     bundle.session_id = None;
-    // A question is headed by who may be believed.
+    // Titles of approvals come only from trusted layers.
     bundle.approval_rules.clear();
     for files in [&mut bundle.read, &mut bundle.write, &mut bundle.delete].into_iter().flatten() {
         files.unprotected.clear();
@@ -240,7 +240,7 @@ fn restrain(bundle: &mut Bundle, scope: Scope) {
     if let Some(shell) = &mut bundle.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;
-        // Whether anything runs before an approval is for the user's own layer to say.
+        // Whether a command runs before its approval is decided only by the user's own layer.
         shell.terms.approve = shell.terms.approve.filter(|approve| *approve == Approve::Command);
         if scope != Scope::Mine {
             shell.terms.readable_paths = None;

@@ -6,21 +6,21 @@ use super::permit::Grant;
 use crate::protocol::{CommandPart, Risk, VerdictKind};
 use jiff::Timestamp;
 
-/// What one layer says of one thing.
+/// Verdict of one layer on one action.
 #[derive(Debug, Clone)]
 pub struct Decided {
     pub verdict: VerdictKind,
     pub rule: String,
     pub reason: String,
-    /// The approval rule that heads the question.
+    /// Approval rule with the title of the approval.
     pub approval_rule: Option<String>,
-    /// No mode and no grant changes it.
+    /// Whether no mode and no grant can change the verdict.
     pub locked: bool,
-    /// A rule or a grant allowed it because it knows the program by its name.
+    /// Whether a rule or a grant allowed the program by its name.
     pub by_name: bool,
-    /// No rule covers it: the capability requires an approval of everything.
+    /// Whether no rule matched: the capability requires approval of everything.
     pub is_uncovered: bool,
-    /// What may be approved of what is asked about; `Effects` where nothing is.
+    /// What the user approves if the verdict is ask; `Effects` otherwise.
     pub approve: Approve,
 }
 
@@ -55,7 +55,7 @@ impl Decided {
         self
     }
 
-    /// Allowed because the program is known by its name.
+    /// Marks the verdict as given because of the program's name.
     pub fn by_name(mut self) -> Self {
         self.by_name = true;
         self
@@ -69,24 +69,24 @@ impl Decided {
         self.verdict == VerdictKind::Ask
     }
 
-    /// The stricter of two; of equals the one that no mode changes, then the first.
+    /// Returns the stricter of two verdicts; of equals the locked one, then the first.
     pub fn stricter(self, other: Self) -> Self {
         let by_name = self.by_name || other.by_name;
-        // A rule that asks before counts, also behind another reason to ask.
+        // A rule that asks before a command runs counts, even if another rule asks too.
         let approve = self.approve.min(other.approve);
         let stricter = if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self };
         Self { by_name, approve, ..stricter }
     }
 }
 
-/// What all layers say together, of a capability that some layer has to grant.
+/// Returns the verdict of all layers on a capability that some layer must grant.
 pub fn across(capability: &str, layers: &[Ready], says: impl Fn(&Ready) -> Option<Decided>) -> Decided {
     let of = |granting: bool| layers.iter().filter(move |layer| layer.scope.grants() == granting).filter_map(&says);
     let granted = of(true).reduce(Decided::stricter).unwrap_or_else(|| not_granted("built-in", capability));
     of(false).fold(granted, Decided::stricter)
 }
 
-/// What a layer says of a capability that it does not list.
+/// Returns the verdict of a layer on a capability that it does not list.
 pub fn unlisted(capability: &str, layer: &Ready) -> Option<Decided> {
     layer.refuses_unlisted().then(|| not_granted(layer.scope.rule(1), capability))
 }
@@ -95,17 +95,17 @@ fn not_granted(rule: impl Into<String>, capability: &str) -> Decided {
     Decided::deny(rule, format!("the capability `{capability}` is not granted"))
 }
 
-/// The reason of a rule, or why it decides where it gives none.
+/// Returns the reason of a rule, or `otherwise` if it has none.
 pub fn reason(given: &str, otherwise: &str) -> String {
     if given.is_empty() { otherwise } else { given }.to_owned()
 }
 
-/// Whether a rule still counts.
+/// Returns whether a rule is still in force.
 pub fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     expires_at.is_none_or(|end| now < end)
 }
 
-/// The next higher risk.
+/// Returns the next higher risk.
 pub fn one_up(risk: Risk) -> Risk {
     match risk {
         Risk::Low => Risk::Medium,
@@ -113,13 +113,13 @@ pub fn one_up(risk: Risk) -> Risk {
     }
 }
 
-/// What is known of one action before modes and grants.
+/// Result for one action before modes and grants.
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub decided: Decided,
     pub risk: Risk,
     pub critical: bool,
-    /// It changes nothing, so plan mode lets it be.
+    /// Whether the action changes nothing, so that plan mode allows it.
     pub reads_only: bool,
     pub remember: Option<Grant>,
     pub parts: Vec<CommandPart>,

@@ -3,27 +3,27 @@
 use super::bundle::ToolPattern;
 use super::permit::Denial;
 
-/// Between a server and its tool in the name that models are offered.
+/// Separator between a server and its tool in names for models.
 const SERVER_SEPARATOR: &str = "__";
 
-/// One list of names, and where it stands.
+/// One list of names with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolLimit {
-    /// As a verdict names it: the file and the line.
+    /// Origin as verdicts name it: file and line.
     pub rule: String,
     pub names: ToolNames,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolNames {
-    /// These are not to be had.
+    /// Tools that are disabled.
     Disabled(Vec<String>),
-    /// No others are.
+    /// Tools that are enabled; all others are disabled.
     Enabled(Vec<String>),
 }
 
 impl ToolLimit {
-    /// The setting, and its entries.
+    /// Returns the name of the setting and its entries.
     pub fn entries(&self) -> (&'static str, &[String]) {
         match &self.names {
             ToolNames::Disabled(names) => ("tools.disabled", names),
@@ -31,7 +31,7 @@ impl ToolLimit {
         }
     }
 
-    /// Why a tool of this name is not to be had, if it is not.
+    /// Returns the denial of a tool if this limit disables it.
     pub fn denies(&self, tool_name: &str) -> Option<Denial> {
         let hit = |names: &[String]| names.iter().any(|entry| means_tool(entry, tool_name));
         let reason = match &self.names {
@@ -43,8 +43,8 @@ impl ToolLimit {
     }
 }
 
-/// Whether an entry means the tool of this name, ignoring case. `tool_name` is `Mcp.SERVER/TOOL` for a tool of an MCP server; an entry
-/// may be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL` as well.
+/// Returns whether an entry names this tool, ignoring case. `tool_name` is `Mcp.SERVER/TOOL` for a tool of an MCP server; an
+/// entry may also be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL`.
 pub fn means_tool(entry: &str, tool_name: &str) -> bool {
     let pattern = ToolPattern { text: entry.to_owned(), line: 0 };
     if pattern.hits(tool_name) {
@@ -60,7 +60,7 @@ pub fn means_tool(entry: &str, tool_name: &str) -> bool {
     spellings.iter().any(|name| pattern.hits(name))
 }
 
-/// The server that an entry names; nothing where it names none.
+/// Returns the server that an entry names, if any.
 pub fn server_of(entry: &str) -> Option<&str> {
     let rest = entry.get(..4).filter(|start| start.eq_ignore_ascii_case("mcp.")).map_or(entry, |start| &entry[start.len()..]);
     let end = [rest.find(SERVER_SEPARATOR), rest.find([':', '/'])].into_iter().flatten().min()?;

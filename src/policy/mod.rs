@@ -1,4 +1,4 @@
-//! May this happen? Pure: bundle and action in, verdict, rule, reason and risk out. No disk, no clock, no environment.
+//! Policy: pure functions from bundle and action to verdict, rule, reason and risk. No disk, no clock, no environment.
 
 mod attendance;
 mod bundle;

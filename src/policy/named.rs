@@ -1,4 +1,4 @@
-//! Verdicts on named commands: defined by a person, still the command that was defined, and its places within bounds.
+//! Verdicts on named commands: defined by the user, unchanged, and with permitted paths.
 
 use super::bundle::NamedCommand;
 use super::command::refused;
@@ -10,16 +10,17 @@ use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 
-/// What the model asked to run, filled in.
+/// A call of a named command with its arguments filled in.
 pub struct Filled<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
-    /// The places its arguments name.
+    /// Paths among the arguments.
     pub inputs: &'a [Target],
     pub paths: &'a [Target],
 }
 
-/// Each command once; of several with one name the strongest layer's. A project has none: it would choose the program.
+/// Returns each named command once; of several with one name, that of the strongest layer. A project defines none, because it
+/// would choose the program.
 pub fn all(layers: &[Ready]) -> impl Iterator<Item = &NamedCommand> {
     let of = |layer: &'_ Ready| layer.scope.grants();
     let strongest = move |scope: Scope, name: &str| defined(name, layers).is_some_and(|(first, _)| first == scope);
@@ -42,7 +43,7 @@ pub fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Time
         ),
         Some((scope, command)) => by_command(scope, command),
     };
-    // What no shell line may run, no other way of running may either.
+    // What is denied on a shell line is denied in every other way of running it.
     let words: Vec<Arg> = filled.argv.iter().map(Arg::plain).collect();
     let refused = layers.iter().filter_map(|layer| refused(&words, layer, now));
     let places = filled.inputs.iter().map(|target| (Access::Read, target));
@@ -63,7 +64,7 @@ fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
     decided
 }
 
-/// A place is only held against what is never possible: whether to ask was said with the command.
+/// Judges a path argument. Only denials and locked verdicts count; the command itself decides whether to ask.
 fn out_of_bounds(access: Access, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Option<Decided> {
     let action = match access {
         Access::Read => Action::Read { target: target.clone() },
@@ -71,16 +72,16 @@ fn out_of_bounds(access: Access, target: &Target, layers: &[Ready], context: &Co
         Access::Delete => Action::Delete { target: target.clone() },
     };
     let decided = files::judge(access, &action, target, layers, context, now).decided;
-    // A locked question about a place stays a question, whatever the command says.
+    // A locked ask verdict on a path stays, whatever the command says.
     (decided.verdict == VerdictKind::Deny || decided.locked).then_some(decided)
 }
 
-/// Words as a line of a shell.
+/// Returns the words as a line of a shell.
 pub fn line<W: AsRef<str>>(words: &[W]) -> String {
     words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell would have to be given it, so that no two commands read the same.
+/// Returns a word quoted for a shell, so that no two commands look the same.
 pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
     let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }

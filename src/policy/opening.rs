@@ -1,4 +1,4 @@
-//! Verdicts on opening a file with the desktop's own program: what may be read may be asked about, and always is.
+//! Verdicts on opening a file with the program of the desktop: only readable files, and always with approval.
 
 use super::files::{self, Access};
 use super::layer::Ready;
@@ -7,13 +7,14 @@ use super::paths::Context;
 use crate::protocol::{Action, Place, Risk, Target};
 use jiff::Timestamp;
 
-/// Endings of what is only looked at. A page that runs scripts is not among them, and what has no ending may be a program.
+/// Extensions of files that are only viewed. Pages that run scripts are not included, and a file without extension may be a
+/// program.
 const LOOKED_AT: &[&str] = &[
     "avi", "bmp", "csv", "flac", "gif", "ico", "jpeg", "jpg", "json", "log", "m4a", "md", "mkv", "mov", "mp3", "mp4", "odp",
     "ods", "odt", "ogg", "pdf", "png", "rst", "tif", "tiff", "toml", "tsv", "txt", "wav", "webm", "webp", "yaml", "yml",
 ];
 
-/// No rule and no mode lets it happen unasked: nothing holds the program that opens it.
+/// Judges opening a file. No rule and no mode allows it without approval, because nothing sandboxes the program that opens it.
 pub fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let read = Action::Read { target: target.clone() };
     let mut finding = files::judge(Access::Read, &read, target, layers, context, now);

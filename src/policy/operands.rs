@@ -6,36 +6,36 @@ use super::effect::find_places;
 use super::shell::options::{Reading, reading};
 use super::shell::{Arg, Invocation, read};
 
-/// A line with more operands is not looked through.
+/// Maximum number of operands of a line; longer lines are not analysed.
 const MAX: usize = 4_000;
 
-/// A place that a program of a line is given.
+/// A path that a program of a line is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
-    /// The path, relative to the directory of the line. Only a `~` that the shell expands is kept at its start.
+    /// Path relative to the directory of the line. A leading `~` is kept only if the shell expands it.
     pub path: String,
     pub is_glob: bool,
     pub follows: Follows,
 }
 
-/// Which links a program follows beyond those in the path of an operand.
+/// Links that a program follows beyond those in the path of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     Nothing,
-    /// Those among the entries of the directory.
+    /// Links among the entries of the directory.
     Entries,
-    /// Those in the whole tree.
+    /// Links in the whole tree.
     Tree,
-    /// Those in the whole tree if the program is configured to.
+    /// Links in the whole tree if the program is configured to follow them.
     TreeIfConfigured,
 }
 
-/// A program that has no option table, and the options with which it follows links in a tree.
+/// A program without an option table, and the options with which it follows links in a tree.
 struct Follower {
     program: &'static str,
     letters: &'static str,
     long: &'static [&'static str],
-    /// The first word may be a cluster of letters without a dash.
+    /// Whether the first word may be a cluster of letters without a dash.
     bare_letters: bool,
 }
 
@@ -58,10 +58,10 @@ const NAME_LISTS: &[&str] = &["--files0-from", "--files-from"];
 /// Options of search programs whose value is a file that is not searched.
 const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 
-/// The operands of a line, as far as its words tell.
+/// Returns the operands of a line, as far as its words show them.
 ///
 /// # Errors
-/// Why they cannot be told, where the line names files by another file or by what is known only at run time.
+/// A reason, if the line reads file names from another file or from text known only at run time.
 pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     let mut all = Vec::new();
     for part in read(line).parts {
@@ -97,7 +97,7 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
     };
     let before = all.len();
     for text in texts.into_iter().filter(|text| !text.is_empty() && *text != "-") {
-        // The same text may be several words; one that the shell expands counts.
+        // Several words may have the same text; one that the shell expands counts.
         let of_text = |word: &&Arg| word.text.ends_with(text);
         let is_glob = words.iter().filter(of_text).any(|word| word.glob);
         let tilde = words.iter().filter(of_text).any(|word| word.tilde && word.text == text);
@@ -120,7 +120,7 @@ fn may_search_here(program: &str, words: &[Arg]) -> bool {
             let previous = index.checked_sub(1).map_or("", |index| words[index].text.as_str());
             !word.text.starts_with('-') && !may_take_value(previous)
         }),
-        // There is no option table that tells values from places.
+        // There is no option table to tell option values from paths.
         "tree" | "fd" | "fdfind" | "ag" => true,
         _ => false,
     }
@@ -149,7 +149,8 @@ fn is_cluster(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && !word.starts_with("--")
 }
 
-/// Which links it follows by its options. A letter in the value of an option counts, too: then more is looked at than needed.
+/// Returns the links that a program follows by its options. A letter in the value of an option counts too; then more is checked
+/// than needed.
 fn follows(program: &str, words: &[Arg]) -> Follows {
     let has = |letter: char, long: &str| {
         words.iter().any(|word| is_cluster(&word.text) && word.text[1..].contains(letter) || word.text == long)
@@ -167,7 +168,7 @@ fn follows(program: &str, words: &[Arg]) -> Follows {
         "find" => tree(words.iter().any(|word| matches!(word.text.as_str(), "-L" | "-follow"))),
         "rg" if has('L', "--follow") => Follows::Tree,
         "rg" => tree_if_configured(words),
-        // It follows links unless it is told not to.
+        // Follows links unless it is told not to.
         "zip" => tree(!has('y', "--symlinks")),
         _ => tree(FOLLOWERS.iter().filter(|one| one.program == program).any(|one| {
             let letters = one.letters.chars().any(|letter| has(letter, ""));

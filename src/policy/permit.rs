@@ -1,11 +1,11 @@
-//! Verdicts with their content; the only place that makes a `Permit`.
+//! Verdicts with their content; the only module that creates a `Permit`.
 
 use crate::protocol::{APPROVED_BY_YOU, Action, ApproveWhen, CommandPart, Risk};
 
-/// What let effects be kept that need no approval, in the log of decisions.
+/// Rule in the decision log if effects were applied that need no approval.
 const KEPT_UNASKED: &str = "effects";
 
-/// Leave to do exactly these actions, once. Not `Clone`, and only this module makes one.
+/// Permission to do exactly these actions, once. Not `Clone`; only this module creates one.
 #[derive(Debug)]
 pub struct Permit {
     actions: Vec<Action>,
@@ -14,12 +14,12 @@ pub struct Permit {
     unasked: Option<Unasked>,
 }
 
-/// What an allow that nobody was asked about relies on.
+/// Conditions of an allow verdict without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Unasked {
-    /// The tables know every part of the line as a reader, so it runs where it cannot write.
+    /// Whether the tables know every part of the line as read-only, so that it runs where it cannot write.
     pub as_reading: bool,
-    /// A rule knows the programs of the line by their names, so no program of the workspace may serve them.
+    /// Whether a rule knows the programs of the line by name, so that no program of the workspace may be used instead.
     pub by_name: bool,
 }
 
@@ -28,49 +28,49 @@ impl Permit {
         Self { actions, rule, reads_only: false, unasked: None }
     }
 
-    /// Given in plan mode: what runs by it changes nothing.
+    /// Restricts the permit to reading, in plan mode.
     pub(super) fn reading(self, reads_only: bool) -> Self {
         Self { reads_only, ..self }
     }
 
-    /// Given by the policy alone.
+    /// Marks the permit as given by the policy alone.
     pub(super) fn unasked(self, unasked: Unasked) -> Self {
         Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
     }
 
-    /// Whether what runs by it may change nothing.
+    /// Returns whether an action under this permit may change nothing.
     pub fn reads_only(&self) -> bool {
         self.reads_only
     }
 
-    /// What it relies on where the policy alone gave it; `None` where the user approved it.
+    /// Returns the conditions if the policy alone gave the permit; `None` if the user approved it.
     pub fn relies_on(&self) -> Option<Unasked> {
         self.unasked
     }
 
-    /// For tests of what takes a permit.
+    /// Creates a permit for tests.
     #[cfg(test)]
     pub(crate) fn for_test(actions: Vec<Action>) -> Self {
         Self::new(actions, "test".to_owned())
     }
 
-    /// Whether this permit was given for these very actions.
+    /// Returns whether the permit was given for exactly these actions.
     pub fn covers(&self, actions: &[Action]) -> bool {
         self.actions == actions
     }
 
-    /// What may happen may be looked at first.
+    /// Returns a permit to preview the actions.
     pub fn preview(&self) -> PreviewPermit {
         PreviewPermit { actions: self.actions.clone(), is_unasked: false }
     }
 
-    /// Which rule, or whose yes, let it happen.
+    /// Returns the rule or the approval that allowed the actions.
     pub fn rule(&self) -> &str {
         &self.rule
     }
 }
 
-/// Leave to run these commands in a view of their own, once, with no network and with nothing of it kept. Not `Clone`.
+/// Permission to run these commands in a preview, once, without network and without applying anything. Not `Clone`.
 #[derive(Debug)]
 pub struct PreviewPermit {
     actions: Vec<Action>,
@@ -78,23 +78,23 @@ pub struct PreviewPermit {
 }
 
 impl PreviewPermit {
-    /// Whether this permit was given for these very actions.
+    /// Returns whether the permit was given for exactly these actions.
     pub fn covers(&self, actions: &[Action]) -> bool {
         self.actions == actions
     }
 
-    /// Whether nobody was asked about it: then the command sees less than others.
+    /// Returns whether the command runs without approval, and therefore sees less than others.
     pub fn is_unasked(&self) -> bool {
         self.is_unasked
     }
 
-    /// For tests of what takes a permit.
+    /// Creates a permit for tests.
     #[cfg(test)]
     pub(crate) fn for_test(actions: Vec<Action>) -> Self {
         Self { actions, is_unasked: false }
     }
 
-    /// The same of a command that runs before anybody is asked.
+    /// Creates a permit for tests, of a command that runs before its approval.
     #[cfg(test)]
     pub(crate) fn unasked_for_test(actions: Vec<Action>) -> Self {
         Self { actions, is_unasked: true }
@@ -108,42 +108,42 @@ pub enum Verdict {
     Deny(Denial),
 }
 
-/// What the person has to decide; becomes a permit by their yes.
+/// An approval that the user must decide; approving turns it into a permit.
 #[derive(Debug)]
 pub struct Question {
     pub(super) actions: Vec<Action>,
-    /// From the bundle's approval rule: `File change`.
+    /// Title from the approval rule of the bundle: `File change`.
     pub title: String,
-    /// From the same place, for the person who decides.
+    /// Description from the same rule, for the user.
     pub description: Option<String>,
-    /// `built-in`, `user:31`.
+    /// Deciding rule: `built-in`, `user:31`.
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
     pub critical: bool,
     pub parts: Vec<CommandPart>,
-    /// No rule is about it: its capability asks about everything.
+    /// Whether no rule matched: the capability requires approval of everything.
     pub is_uncovered: bool,
     pub(super) reads_only: bool,
     pub(super) approve: ApproveWhen,
 }
 
 impl Question {
-    /// The person wants to see what would happen. A question is never about what is denied, so there is always leave to look.
+    /// Returns a permit to preview the actions. An approval is never about denied actions, so a preview is always allowed.
     pub fn preview(&self) -> PreviewPermit {
         PreviewPermit { actions: self.actions.clone(), is_unasked: false }
     }
 
-    /// Leave to run it in a layer before anybody is asked; `None` where the command itself has to be approved.
+    /// Returns a permit to run the command in a layer before its approval; `None` if the command itself must be approved.
     pub fn layer(&self) -> Option<PreviewPermit> {
         let permit = || PreviewPermit { actions: self.actions.clone(), is_unasked: true };
         (self.approve == ApproveWhen::Effects).then(permit)
     }
 
-    /// Leave to keep effects that need no approval.
+    /// Returns the permit to apply effects that need no approval.
     ///
     /// # Errors
-    /// The question, where the command itself has to be approved.
+    /// The question itself, if the command must be approved.
     pub fn keep(self) -> Result<Permit, Self> {
         match self.approve {
             ApproveWhen::Effects => {
@@ -153,18 +153,18 @@ impl Question {
         }
     }
 
-    /// The person said yes to this question.
+    /// Approves the question.
     pub fn approve(self) -> Permit {
         Permit::new(self.actions, APPROVED_BY_YOU.to_owned()).reading(self.reads_only)
     }
 }
 
-/// What could be remembered of one thing that is asked about.
+/// Permission for one action that can be remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Writes to this file.
     Write { path: std::path::PathBuf },
-    /// Simple commands whose words are exactly these, run in this directory.
+    /// Simple commands with exactly these words, run in this directory.
     Command { words: Vec<String>, directory: std::path::PathBuf },
 }
 

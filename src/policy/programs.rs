@@ -1,11 +1,11 @@
-//! Programs that a line starts, by the names that it uses.
+//! Names of the programs that a line starts.
 
 use super::shell::read;
 
-/// More names of one line are not looked at.
+/// Maximum number of names of one line.
 const MAX: usize = 64;
 
-/// The names of programs, those that others of the line start among them. What is known only at run time is left out.
+/// Returns the names of the programs of a line, including those that others start. Names known only at run time are left out.
 pub fn programs(line: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {
@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn a_line_names_the_programs_that_it_starts() {
         assert_eq!(programs("ls -la | head && git status; env A=b make x"), ["ls", "head", "git", "make", "env"]);
-        // Where `X` is empty, the next word is the program.
+        // If `X` is empty, the next word is the program.
         assert_eq!(programs("$X y"), ["y"]);
     }
 }

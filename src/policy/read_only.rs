@@ -1,9 +1,9 @@
-//! Read-only lines, judged by their words. No allow depends on this.
+//! Read-only lines, recognized by their words. No allow verdict depends on this.
 
 use super::shell::options::{Reading, reading};
 use super::shell::{Invocation, Simple, read};
 
-/// Whether all of the line is programs by their plain names that the tables know to only read. What is not known may change.
+/// Returns whether every program of the line is called by its plain name and is known to only read. Unknown programs may write.
 pub fn changes_nothing(line: &str) -> bool {
     let line = read(line);
     !line.parts.is_empty() && line.floors.is_empty() && !line.hopeless && line.parts.iter().all(part_reads)

@@ -114,7 +114,7 @@ impl Rule {
             && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
-    /// The same where the words stand behind options, as an ask or a deny has to see them.
+    /// Returns whether an ask or deny rule matches the words, also if options come before them.
     pub fn strikes(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.exact {
@@ -124,7 +124,7 @@ impl Rule {
     }
 }
 
-/// Word for word, no pattern among them.
+/// Returns whether the words start with the elements, literally and without patterns.
 fn says(elements: &[Vec<String>], words: &[Arg]) -> bool {
     elements.len() == words.len() && elements.iter().zip(words).all(|(element, word)| is(element, &word.text))
 }
@@ -139,9 +139,9 @@ fn one_matches(element: &[String], text: &str) -> bool {
         .any(|alternative| alternative == text || (alternative.contains(['*', '?']) && pattern::matches(alternative, text)))
 }
 
-/// Whether the elements come first in the words, options and their values left out.
+/// Returns whether the words start with the elements if options and their values are left out.
 fn leads(elements: &[Vec<String>], words: &[Arg]) -> bool {
-    // How many elements are found, and whether the word before was an option: every way to read the words at once.
+    // All possible readings at once: the number of elements found, and whether the word before was an option.
     let mut ways = vec![(0, false)];
     for word in words {
         if ways.iter().any(|(found, _)| *found == elements.len()) {
@@ -181,17 +181,17 @@ impl Blocked {
         section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
     }
 
-    /// Whether it blocks some use of a program of this name.
+    /// Returns whether the entry matches some use of a program of this name.
     pub fn is_about(&self, name: &str) -> bool {
         base(&self.program) == name || pattern::matches(&self.program, name)
     }
 
-    /// The same for a name that a glob may turn into the program's.
+    /// Returns whether the entry could match the words; a glob may expand to the name of the program.
     pub fn could_hit(&self, argv: &[Arg]) -> bool {
         self.hits(argv) || (expands_to(&argv[0], &self.program) && self.hits(&with_name(argv, &self.program)))
     }
 
-    /// By base name, whatever the directory; flags as a set, other words in their order.
+    /// Matches by base name in any directory; flags as a set, other words in order.
     pub fn hits(&self, argv: &[Arg]) -> bool {
         let name = base(&argv[0].text);
         if !(self.program == name || self.program == argv[0].text || pattern::matches(&self.program, name)) {
@@ -203,10 +203,11 @@ impl Blocked {
     }
 }
 
-/// Letters that a name with a glob has to show.
+/// Minimum number of literal characters in a program name with a glob.
 const MIN_TELLING: usize = 2;
 
-/// Whether a name with a glob can become this program: `/usr/bin/s?do`. One that says next to nothing says nothing.
+/// Returns whether a name with a glob can expand to this program: `/usr/bin/s?do`. A glob with too few literal characters does
+/// not count.
 fn expands_to(arg: &Arg, program: &str) -> bool {
     let name = base(&arg.text);
     arg.glob
@@ -218,7 +219,7 @@ fn with_name(argv: &[Arg], name: &str) -> Vec<Arg> {
     std::iter::once(Arg::plain(name)).chain(argv[1..].iter().cloned()).collect()
 }
 
-/// Whether all flags of one word of an entry (`-rf`, `--force`) are among the arguments, however spelt.
+/// Returns whether all flags of one word of an entry (`-rf`, `--force`) are among the arguments, in any spelling.
 fn has_flags(program: &str, wanted: &str, args: &[Arg]) -> bool {
     if let Some(long) = wanted.strip_prefix("--") {
         return has_long(long, args) || twin(program, long).is_some_and(|letter| has_short(program, letter, args));
@@ -239,7 +240,7 @@ fn has_word(wanted: &str, args: &[Arg]) -> bool {
     args.iter().take_while(|arg| arg.text != "--").any(|arg| arg.text == wanted)
 }
 
-/// Long options can be cut short: `--recurs`.
+/// Returns whether the arguments contain a long option, which may be abbreviated: `--recurs`.
 fn has_long(long: &str, args: &[Arg]) -> bool {
     args.iter().take_while(|arg| arg.text != "--").any(|arg| {
         let name = arg.text.strip_prefix("--").map_or("", |text| text.split('=').next().unwrap_or(text));
@@ -251,7 +252,7 @@ fn twin(program: &str, long: &str) -> Option<char> {
     LONG_NAMES.iter().find(|(of, _, name)| (of.is_empty() || *of == program) && *name == long).map(|(_, short, _)| *short)
 }
 
-/// Short and long spellings of the flags that people block; an empty program means any.
+/// Short and long spellings of commonly blocked flags; an empty program means any program.
 const LONG_NAMES: &[(&str, char, &str)] = &[
     ("", 'r', "recursive"),
     ("", 'R', "recursive"),

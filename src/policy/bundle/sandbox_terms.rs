@@ -4,7 +4,7 @@ use super::approve::{APPROVES, Approve};
 use super::capability::{Pattern, patterns};
 use super::reader::{BundleError, Section};
 
-/// From the strictest to the laxest.
+/// Value of `sandbox`, from the strictest to the laxest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxSetting {
     ReadOnly,
@@ -13,7 +13,7 @@ pub enum SandboxSetting {
     Off,
 }
 
-/// The network inside the sandbox.
+/// Network access inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Network {
     #[default]
@@ -21,7 +21,7 @@ pub enum Network {
     Allow,
 }
 
-/// Whether a command first runs in a copy-on-write view.
+/// Whether a command runs in a copy-on-write view first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Preview {
     Always,
@@ -30,7 +30,7 @@ pub enum Preview {
     Never,
 }
 
-/// Where package managers keep what they fetched.
+/// Location of the caches of package managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Cache {
     #[default]
@@ -38,20 +38,20 @@ pub enum Cache {
     Inherit,
 }
 
-/// Which variables a command is given.
+/// Environment variables of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Environment {
     Inherit,
     #[default]
     Core,
     Only(Vec<String>),
-    /// Of what `inherit` gives, these names.
+    /// These names, of the variables that `inherit` passes.
     InheritOf(Vec<String>),
-    /// Of what `core` gives, these names.
+    /// These names, of the variables that `core` passes.
     CoreOf(Vec<String>),
 }
 
-/// What one command may use up.
+/// Resource limits of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     pub processes: Option<u64>,
@@ -60,7 +60,7 @@ pub struct Limits {
     pub cpu_seconds: Option<u64>,
 }
 
-/// The terms as far as they are said.
+/// The terms that one or more layers set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Terms {
     pub sandbox: Option<SandboxSetting>,
@@ -71,13 +71,13 @@ pub struct Terms {
     pub environment: Option<Environment>,
     pub limits: Limits,
     pub max_output_bytes: Option<u64>,
-    /// More places that a command in the sandbox may write.
+    /// Additional paths that a sandboxed command may write.
     pub writable_paths: Option<Vec<Pattern>>,
-    /// More places that a command in the sandbox may read.
+    /// Additional paths that a sandboxed command may read.
     pub readable_paths: Option<Vec<Pattern>>,
 }
 
-/// What holds where no layer says anything.
+/// Limits that apply if no layer sets any.
 const LIMITS: Limits = Limits { processes: Some(512), memory_mb: Some(8192), file_mb: Some(4096), cpu_seconds: Some(3600) };
 const OUTPUT_BYTES: u64 = 102_400;
 
@@ -116,7 +116,7 @@ impl Terms {
         })
     }
 
-    /// Both hold: of each the stricter.
+    /// Combines two sets of terms: the stricter of each.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         let environment = match (self.environment, &other.environment) {
@@ -137,14 +137,14 @@ impl Terms {
         }
     }
 
-    /// With what holds by itself put in where nothing is said, so that nothing said later can be laxer than that.
+    /// Fills in the defaults, so that terms applied later cannot be laxer than these.
     #[must_use]
     pub fn settled(self) -> Self {
         Self {
             sandbox: Some(self.sandbox.unwrap_or_default()),
             network: Some(self.network.unwrap_or_default()),
             preview: Some(self.preview.unwrap_or_default()),
-            // What is said nowhere is for `config.toml` to say.
+            // If no layer sets it, `config.toml` decides.
             approve: self.approve,
             cache: Some(self.cache.unwrap_or_default()),
             environment: Some(self.environment.unwrap_or_default()),
@@ -156,7 +156,7 @@ impl Terms {
     }
 }
 
-/// The patterns that both lists have.
+/// Returns the patterns that are in both lists.
 fn both(one: Option<Vec<Pattern>>, other: Option<&Vec<Pattern>>) -> Option<Vec<Pattern>> {
     match (one, other) {
         (Some(one), Some(other)) => {
@@ -200,7 +200,7 @@ impl Limits {
     }
 }
 
-/// How much of its own environment aye draws on; the order is from little to much.
+/// How much of aye's own environment is passed, from little to much.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Drawn {
     Core,
@@ -219,7 +219,7 @@ impl Environment {
         Ok(names.map(|names| Self::Only(names.into_iter().map(|name| name.text).collect())))
     }
 
-    /// What both give.
+    /// Combines two values: the variables that both pass.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         let ((drawn, names), (other_drawn, others)) = (self.taken(), other.taken());

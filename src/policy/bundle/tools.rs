@@ -5,11 +5,11 @@ use super::rule::{Decision, decision};
 use crate::policy::shell::pattern;
 use jiff::Timestamp;
 
-/// What `Mcp.Invoke` calls the tools that it allows, and the servers that may ask the model.
+/// Keys of `Mcp.Invoke`: the allowed tools, and the servers that may send prompts to the model.
 pub const SERVER_TOOLS: &str = "allowed_tools";
 const SAMPLING: &str = "allow_sampling";
 
-/// A pattern of tool names, `*` and `?` in it.
+/// A pattern of tool names, with the wildcards `*` and `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPattern {
     pub text: String,
@@ -17,25 +17,25 @@ pub struct ToolPattern {
 }
 
 impl ToolPattern {
-    /// Letter for letter: what is allowed is this one tool.
+    /// Returns whether the pattern matches a name exactly; an allow rule must not cover another tool.
     pub fn names(&self, name: &str) -> bool {
         pattern::matches(&self.text, name)
     }
 
-    /// In any case of letters, as what is shut has to be: a name in other capitals gets nobody around it.
+    /// Returns whether the pattern matches a name in any case; a deny rule must not be avoidable by other capitals.
     pub fn hits(&self, name: &str) -> bool {
         pattern::matches(&self.text.to_lowercase(), &name.to_lowercase())
     }
 }
 
-/// `Mcp.Invoke`.
+/// The table `Mcp.Invoke`.
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
     pub line: usize,
-    /// `SERVER/TOOL` patterns; without one, and without the list, nothing is allowed.
+    /// `SERVER/TOOL` patterns; without the list, or with an empty one, nothing is allowed.
     pub allowed: Option<Vec<ToolPattern>>,
     pub allowed_line: usize,
-    /// Patterns of servers that may ask the model of the session; without one none may.
+    /// Patterns of servers that may send prompts to the model of the session; without one, no server may.
     pub sampling: Option<Vec<ToolPattern>>,
     pub requires_approval: bool,
     pub approval_line: usize,
@@ -43,14 +43,14 @@ pub struct Tools {
     pub rules: Vec<ToolRule>,
 }
 
-/// `[[capabilities."Mcp.Invoke".rules]]`.
+/// A rule of `[[capabilities."Mcp.Invoke".rules]]`.
 #[derive(Debug, Clone)]
 pub struct ToolRule {
     pub line: usize,
     pub tools: Vec<ToolPattern>,
     pub decision: Decision,
     pub reason: String,
-    /// An allow counts only for the tool whose description and schema have this fingerprint.
+    /// Fingerprint of description and schema; an allow rule applies only to a tool with this fingerprint.
     pub fingerprint: Option<String>,
     pub expires_at: Option<Timestamp>,
 }
@@ -101,13 +101,13 @@ impl ToolRule {
     }
 }
 
-/// `Tool.Custom` has nothing but rules: what grants commands grants the tools, and each asks until a rule allows it.
+/// Reads `Tool.Custom`, which has only rules: Shell.Exec grants custom tools, and each needs approval until a rule allows it.
 pub fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError> {
     section.only(&["rules"])?;
     section.sections("rules")?.iter().map(ToolRule::read).collect()
 }
 
-/// A list of patterns of tool names.
+/// Reads a list of patterns of tool names.
 pub fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.trim().is_empty() {

@@ -3,10 +3,10 @@
 use super::{Arg, Effect, Place, find_places, listed, plain_words, quoted};
 use crate::protocol::Risk;
 
-/// Verb whose object stands before its last words.
+/// Verb of a phrase with its object in the middle.
 const TRASHES: &str = "moves to the trash";
 
-/// The effect of a program that deletes or empties files.
+/// Returns the effect of a program that deletes or empties files.
 pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let (verb, targets) = match program {
         "rm" | "rmdir" | "unlink" | "srm" => ("deletes", plain_words(words, &[])),
@@ -39,12 +39,12 @@ fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     }
 }
 
-/// Returns the verb with its object.
+/// Joins a verb and its object.
 fn phrase(verb: &str, object: &str) -> String {
     if verb == TRASHES { format!("moves {object} to the trash") } else { format!("{verb} {object}") }
 }
 
-/// Returns the object of a verb for targets that are not known before the command runs.
+/// Returns the object of a verb if the targets are known only when the command runs.
 fn unnamed(verb: &str) -> &'static str {
     if verb.ends_with(" in") {
         "directories whose names are known only at run time"
@@ -53,7 +53,7 @@ fn unnamed(verb: &str) -> &'static str {
     }
 }
 
-/// A target that means more than its name says.
+/// A target with a wider meaning than its name.
 struct Special {
     object: String,
     is_critical: bool,
@@ -72,7 +72,7 @@ fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
         return critical(unnamed(verb).to_owned());
     }
     let mut path = place.path(target);
-    // All entries of a directory are as much as the directory.
+    // All entries of a directory count as the directory.
     let all = target.glob && path.file_name().is_some_and(|name| matches!(name.to_str(), Some("*" | ".*" | "{*,.*}")));
     if all {
         path.pop();

@@ -25,7 +25,7 @@ const FETCH_VALUES: &[&str] = &[
     "-X",
 ];
 
-/// The effect of a git command on what undo does not restore, or on other machines.
+/// Returns the effect of a git command that undo cannot restore or that reaches other machines.
 pub fn effect(invocation: &Invocation) -> Option<Effect> {
     let (name, words) = subcommand(invocation)?;
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
@@ -36,7 +36,7 @@ pub fn effect(invocation: &Invocation) -> Option<Effect> {
     let medium = |sentence: String| Some(Effect::new(Risk::Medium, sentence));
     let high = |sentence: String| Some(Effect::new(Risk::High, sentence));
     match (name, first) {
-        // Behind an option with a value these words may be that value.
+        // After an option with a value, these words may be that value.
         ("push", _) => Some(of_push(words, has(&["-n", "--dry-run"]) && !has(PUSH_VALUES))),
         ("send-email", _) => high("sends commits by email".to_owned()),
         ("daemon" | "instaweb", _) => medium("serves this repository over the network".to_owned()),

@@ -1,4 +1,4 @@
-//! Effects of a command: what it does to which object, in words for the user, and the risk of that.
+//! Effects of a command: a verb with its object, and the risk.
 
 mod delete;
 mod git;
@@ -14,13 +14,13 @@ use super::steering::steers;
 use crate::protocol::Risk;
 use std::path::{Path, PathBuf};
 
-/// Longest name of an object in a sentence, in characters.
+/// Maximum length of the name of an object in a sentence, in characters.
 const MAX_NAME_CHARS: usize = 60;
-/// Objects that a sentence names before it counts the rest.
+/// Number of objects that a sentence names before it counts the rest.
 const MAX_NAMED: usize = 2;
-/// Devices that hold file systems.
+/// Devices with file systems.
 const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
-/// Directories whose files belong to the system.
+/// Directories with files of the system.
 const SYSTEM_PLACES: &[&str] =
     &["/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/root", "/var", "/sys", "/proc", "/dev"];
 
@@ -47,7 +47,7 @@ impl Effect {
     }
 }
 
-/// The place from which a command is judged.
+/// Directory and context in which a command is judged.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     context: &'a Context,
@@ -64,8 +64,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the worst effect of a part of a line, the first of equals; `None` if it has none that matters: it reads, or it
-/// changes files of the workspace.
+/// Returns the worst effect of a part of a line, the first of equals; `None` if it only reads, or only changes files of the
+/// workspace.
 pub fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effect> {
     let place = Place { context, cwd };
     let mut effects = Vec::new();
@@ -95,7 +95,7 @@ fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
     effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
 }
 
-/// The effect of running text that nobody has read.
+/// Returns the effect of running code that nobody has seen.
 fn of_unseen_code(part: &Simple) -> Option<Effect> {
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(super::danger::runs_its_input));
     if part.unknown_code || piped {
@@ -125,14 +125,14 @@ fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     worst(own.into_iter().chain(secret).chain(other))
 }
 
-/// The effect of a variable that changes what programs do.
+/// Returns the effect of a variable that changes what programs do.
 fn of_variable(name: &str) -> Effect {
     Effect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
 }
 
-/// The effect of reading a file with credentials: critical where the network is used as well.
+/// Returns the effect of reading a file with credentials: critical if the command uses the network.
 fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
-    // A program that uses the network may send what any part of the word names: `-T.env`.
+    // A program that uses the network may send a file that any part of a word names: `-T.env`.
     let path = if network { &word.text } else { super::command::path_in(&word.text) };
     if !is_credential(path) {
         return None;
@@ -144,7 +144,7 @@ fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
     place.is_outside(word).then(|| Effect::new(Risk::Medium, format!("reads {name}, which can contain credentials")))
 }
 
-/// The effect of writing to a file that a redirection names.
+/// Returns the effect of writing to a file that a redirect names.
 fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
     if DISKS.iter().any(|disk| target.text.starts_with(disk)) {
         return Some(Effect::critical(format!("overwrites the disk {}", quoted(&target.text))));
@@ -172,7 +172,7 @@ fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
     below.and_then(|rest| rest.components().next()).is_some_and(|first| first.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
-/// The effect that follows from the places that a program is given, whatever program it is.
+/// Returns the effect that follows from the paths in the arguments, whatever the program.
 fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let argv = &invocation.argv;
     if let Some(to) = destination(argv) {
@@ -197,7 +197,7 @@ fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     Some(Effect::new(Risk::Medium, format!("{verb} {}, outside the workspace", quoted(path))))
 }
 
-/// A name as a sentence shows it: in backquotes, its middle left out where it is long.
+/// Returns a name for a sentence: in backquotes, shortened in the middle if it is long.
 fn quoted(name: &str) -> String {
     let name: String = name.chars().map(|one| if one == '\0' { '…' } else { one }).collect();
     let count = name.chars().count();
@@ -210,7 +210,7 @@ fn quoted(name: &str) -> String {
     format!("`{start}…{end}`")
 }
 
-/// Names as a list: "`a`, `b` and 3 more"; `None` without any.
+/// Joins names as in "`a`, `b` and 3 more"; `None` if there are none.
 fn listed(names: &[String]) -> Option<String> {
     let mut distinct: Vec<&String> = Vec::new();
     for name in names {
@@ -227,7 +227,7 @@ fn listed(names: &[String]) -> Option<String> {
     }
 }
 
-/// Returns the places that `find` is given: they come behind its own options and before the first test.
+/// Returns the paths that `find` is given, between its own options and the first test.
 pub fn find_places(words: &[Arg]) -> Vec<&Arg> {
     let mut rest = words.iter().peekable();
     while let Some(option) =
@@ -240,7 +240,7 @@ pub fn find_places(words: &[Arg]) -> Vec<&Arg> {
     rest.take_while(|word| !word.text.starts_with(['-', '(', ')', '!', ','])).collect()
 }
 
-/// The words of a command that are no options. After `--` every word counts.
+/// Returns the words of a command that are not options. After `--` every word counts.
 fn plain_words<'a>(words: &'a [Arg], with_value: &[&str]) -> Vec<&'a Arg> {
     let mut plain = Vec::new();
     let mut all = words.iter();

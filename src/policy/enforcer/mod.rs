@@ -477,22 +477,22 @@ impl Enforcer {
         self.terms.environment.clone().unwrap_or_default()
     }
 
-    /// What all layers want hidden: nobody can take another's away.
+    /// Returns the redactions of all layers; no layer can remove those of another.
     pub fn redactions(&self) -> Vec<super::redact::Rule> {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    /// The strictest sandbox any layer asks for.
+    /// Returns the strictest sandbox setting of all layers.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms.sandbox.unwrap_or_default()
     }
 
-    /// Whether a command runs in a copy-on-write view first.
+    /// Returns whether a command runs in a copy-on-write view first.
     pub fn preview(&self) -> Preview {
         self.terms.preview.unwrap_or_default()
     }
 
-    /// Every key of every layer: where it stands and what became of it.
+    /// Returns every key of every layer, with its origin and its effect.
     pub fn entries(&self) -> Vec<Entry> {
         entries(&self.layers)
     }
@@ -502,14 +502,14 @@ fn plain(decided: Decided) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
-/// The terms of the layers that grant, what holds by itself put in, and then what the others tighten.
+/// Combines the terms: of the layers that grant, then the defaults, then of the layers that only tighten.
 fn terms(layers: &[Ready]) -> Terms {
     let of = |granting: bool| {
         let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
         said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
     };
     let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and);
-    // A managed layer that lets commands run, and says nothing of their effects, means the commands.
+    // A managed layer that grants commands without setting `approve` means approval of the command.
     let is_silent = |layer: &Ready| {
         layer.scope == Scope::Managed && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
     };

@@ -3,11 +3,11 @@
 use super::Enforcer;
 use crate::protocol::{CommandPart, RuleOrigin};
 
-/// Rules that one question quotes.
+/// Maximum number of rules that one approval quotes.
 const MAX: usize = 12;
 
 impl Enforcer {
-    /// Of the rule that decides and those of the parts, each once, as far as they stand in a file.
+    /// Returns the deciding rule and the rules of the parts, each once, if they are in a file.
     pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();
         for rule in std::iter::once(rule).chain(parts.iter().map(|part| part.rule.as_str())) {

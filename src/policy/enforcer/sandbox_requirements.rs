@@ -1,4 +1,4 @@
-//! Sandbox requirements of the policy for a command: names of places only. Another module checks which exist.
+//! Sandbox requirements of the policy for a command: names of paths only. Another module checks which exist.
 
 use super::Enforcer;
 use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
@@ -10,47 +10,47 @@ use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// How the policy wants commands held.
+/// Sandbox requirements for commands.
 #[derive(Debug, Clone)]
 pub struct Held {
     pub sandbox: SandboxSetting,
     pub network: Network,
     pub cache: Cache,
     pub limits: Limits,
-    /// The workspace and what was added to it.
+    /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
-    /// Where in it a command may write.
+    /// Paths in the workspace that a command may write.
     pub written: Vec<PathBuf>,
-    /// More places that may be written.
+    /// Additional writable paths.
     pub writable: Vec<PathBuf>,
-    /// What lies in places that are read only and may be written all the same, because the person named it.
+    /// Paths that are writable although they are in read-only places, because the user named them.
     pub reopened: Vec<PathBuf>,
-    /// Read only; what is missing of it cannot be made.
+    /// Read-only paths; those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Read only where it exists.
+    /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
-    /// More places that are seen, outside the workspace: what the policy names for commands or for reading.
+    /// Additional readable paths outside the workspace, which the policy names for commands or for reading.
     pub readable: Vec<PathBuf>,
-    /// What no command sees.
+    /// Paths that no command sees.
     pub hidden: Vec<PathBuf>,
-    /// What exists and has a protected name or is meant by a glob.
+    /// Existing entries with a protected name or matched by a glob.
     pub marks: Marks,
-    /// What of the policy no sandbox can keep, in words.
+    /// Parts of the policy that no sandbox can enforce, in words.
     pub unheld: Vec<String>,
 }
 
-/// What becomes of an entry.
+/// Protection of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
-    /// It runs code when the folder is opened, and commands may write it: only that it appears counts.
+    /// The entry runs code when the folder is opened, and commands may write it: aye only watches whether it appears.
     Watched,
-    /// It runs code when the folder is opened: read only, but for git, which has to check it out.
+    /// The entry runs code when the folder is opened: read-only, except for git, which must be able to check it out.
     RunsCode,
     ReadOnly,
     Hidden,
 }
 
-/// Tells of each entry whether it is kept from commands.
+/// Decides which entries are protected from commands.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     hidden: Vec<Places>,
@@ -59,7 +59,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of an entry in a directory that is not kept itself.
+    /// Returns the protection of an entry in a directory that is not protected itself.
     pub fn of(&self, path: &Path, name: &str) -> Option<Kept> {
         if self.hidden.iter().any(|places| places.means(path)) {
             return Some(Kept::Hidden);
@@ -76,14 +76,15 @@ impl Marks {
 }
 
 impl Held {
-    /// Whether a command may write everywhere in the workspace, but for what is protected.
+    /// Returns whether a command may write everywhere in the workspace, except to protected paths.
     pub fn is_whole(&self) -> bool {
         self.roots.iter().all(|root| self.written.contains(root))
     }
 }
 
 impl Enforcer {
-    /// How commands are held; `homes` are the home directories of this machine whose credentials are worth hiding.
+    /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
+    /// hidden.
     pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> Held {
         let (context, terms) = (&self.context, &self.terms);
         let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { self.sandbox() };
@@ -160,7 +161,7 @@ impl Enforcer {
         Marks { hidden, read_only, opened }
     }
 
-    /// Where in the workspace File.Write lets anything be written: all of it, or what every `allowed_paths` names.
+    /// Returns the paths in the workspace that File.Write allows: all of it, or those in every `allowed_paths`.
     fn written(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
         let context = &self.context;
@@ -186,7 +187,7 @@ impl Enforcer {
         places
     }
 
-    /// What is seen outside the workspace because `readable_paths`, or every `allowed_paths` of File.Read, names it.
+    /// Returns the readable paths outside the workspace: those in `readable_paths`, or in every `allowed_paths` of File.Read.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let context = &self.context;
         let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
@@ -202,7 +203,7 @@ impl Enforcer {
         readable
     }
 
-    /// What layers block or deny, for one capability.
+    /// Returns the paths that layers block or deny, for one capability.
     fn shut_places(&self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &Places> {
         use crate::policy::bundle::Decision;
         self.layers.iter().filter_map(rules).flat_map(move |rules| {
@@ -213,7 +214,7 @@ impl Enforcer {
     }
 }
 
-/// What is protected at the top of a directory.
+/// Returns the protected names at the top of a directory.
 fn names_in(directory: &Path) -> Vec<PathBuf> {
     PROTECTED.iter().map(|name| directory.join(name)).collect()
 }

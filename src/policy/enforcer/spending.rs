@@ -3,13 +3,13 @@
 use super::Enforcer;
 use crate::policy::bundle::Llm;
 
-/// The least of what the layers allow.
+/// The lowest limit of all layers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Most {
     pub limit: f64,
-    /// The key that says so.
+    /// Key that sets the limit.
     pub key: &'static str,
-    /// Where it stands: the file and the line, or the layer where there is no file.
+    /// Origin: file and line, or the layer if it has no file.
     pub place: String,
 }
 
@@ -18,7 +18,7 @@ impl Enforcer {
         self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
 
-    /// Of one request.
+    /// Returns the limit for one request.
     pub fn most_input_tokens(&self) -> Option<Most> {
         self.most("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
     }

@@ -45,7 +45,7 @@ fn built_in() -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))], context())
 }
 
-/// Shell.Exec as given, everything else not granted.
+/// Returns an enforcer with this Shell.Exec table and no other capability.
 fn shell(table: &str) -> Enforcer {
     enforcer(parsed(&format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{table}")))
 }
@@ -447,7 +447,7 @@ fn what_plan_mode_lets_through_or_asks_about_may_change_nothing() {
     let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\
         [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n";
     let mut enforcer = enforcer(parsed(text));
-    // What a rule allows because it reads changes nothing either; what you approve may.
+    // A command that a rule allows for reading must not change anything; one that the user approved may.
     for (mode, reads_only) in [(Mode::Plan, [true, true]), (Mode::Ask, [true, false])] {
         enforcer.set_mode(mode);
         for (line, reads_only) in ["ls", "cat a"].into_iter().zip(reads_only) {
@@ -481,7 +481,7 @@ fn an_artifact_needs_reading_to_be_granted_and_no_rule_about_places_is_about_it(
     let uri = "artifact:abcdef012345";
     assert_eq!(judge(reading, uri, kept.clone(), false), VerdictKind::Allow);
     assert_eq!(judge("[capabilities.\"File.Write\"]\n", uri, kept.clone(), false), VerdictKind::Deny);
-    // What only looks like one.
+    // Paths that only look similar.
     for (given, real) in [
         (uri, PathBuf::from("/etc/shadow")),
         (uri, own.join("policy.toml")),

@@ -12,8 +12,7 @@ use jiff::Timestamp;
 const WORKSPACE: &str = "${workspace}";
 
 impl Enforcer {
-    /// The rule as one more offer: the engine understands it, it lets the question through, and it reaches no further than
-    /// the widest of the offers.
+    /// Returns the rule as an offer if it is valid, allows the action, and is no wider than the widest offer.
     pub fn offer_written(&self, actions: &[Action], offers: &[Offer], line: &str, now: Timestamp) -> Result<Offer, String> {
         let rules = GrantRule::of_line(line)?;
         for rule in &rules {
@@ -39,7 +38,7 @@ impl Enforcer {
         Ok(Offer { written: true, ..offer })
     }
 
-    /// The same said for every project: a path of this one stays a path of this one.
+    /// Returns the rule for all projects: a path in this workspace becomes absolute.
     fn in_all_projects(&self, rule: &GrantRule) -> Result<GrantRule, String> {
         let GrantRule::Write { paths } = rule else { return Ok(rule.clone()) };
         let absolute = |path: &String| match path.strip_prefix(WORKSPACE) {
@@ -53,7 +52,7 @@ impl Enforcer {
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }
 
-    /// Those of these lines that ask now and would not with the rules.
+    /// Returns the lines that ask now and would be allowed with the rules.
     pub fn lets_through(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
@@ -77,7 +76,7 @@ fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     words.iter().map(String::as_str)
 }
 
-/// Whether all that the second one reaches the first one reaches too. Where that is not plain to see, it is not so.
+/// Returns whether `wide` covers everything that `rule` covers. In doubt, it does not.
 fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
         (GrantRule::Command { words, exact: false }, GrantRule::Command { words: narrow, .. }) => narrow.starts_with(words),
@@ -88,7 +87,7 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     }
 }
 
-/// Whether a pattern lies at or below a folder that another one names, without a way out of it.
+/// Returns whether a pattern lies at or below a folder that another one names, with no way out of it.
 fn reaches(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };

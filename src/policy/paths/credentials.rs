@@ -1,6 +1,6 @@
-//! Places in a home directory that hold what lets its holder in: keys, logins, cookies, histories.
+//! Paths in a home directory with credentials: keys, logins, cookies, histories.
 
-/// Compared without regard to case; each with all that is in it.
+/// Entries in lower case; each covers everything below it.
 pub(super) const CREDENTIALS: &[&str] = &[
     // Keys and logins of the shell
     ".ssh",
@@ -188,7 +188,7 @@ pub(super) const CREDENTIALS: &[&str] = &[
     ".bitcoin",
     ".config/solana",
     ".electrum",
-    // Models and agents: files, because work trees lie in some of their directories.
+    // Models and agents: single files, because some of their directories contain work trees.
     ".cache/huggingface/token",
     ".cache/huggingface/stored_tokens",
     ".huggingface/token",

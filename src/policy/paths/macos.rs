@@ -9,12 +9,12 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 const MAX_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 255;
 const MAX_LINKS: usize = 32;
-/// The same place under two names since the system has a volume of its own.
+/// Mount point of the data volume: a second name for the same paths.
 const DATA: [&str; 3] = ["System", "Volumes", "Data"];
 /// Links that every system has.
 const LINKS: [(&str, &str); 4] =
     [("/var", "private/var"), ("/tmp", "private/tmp"), ("/etc", "private/etc"), ("/home", "System/Volumes/Data/home")];
-/// Ways to open by number, or with other rules, what a path would not lead to.
+/// Prefixes that open files by number or with other rules.
 const ODD: [&str; 3] = [".vol", ".nofollow", ".resolve"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Case {
     Kept,
 }
 
-/// What is known of the machine: the workspace, the home directory, and where a link at a path leads.
+/// Facts about the machine: the workspace, the home directory, and the targets of links.
 pub struct Machine<'a> {
     pub root: &'a str,
     pub home: &'a str,
@@ -31,7 +31,7 @@ pub struct Machine<'a> {
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Where an operation on `given` would go.
+/// Returns the effect of an operation on `given`.
 pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     if given.is_empty() || given.contains('\0') {
         return Judged::Blocked("not a path");
@@ -51,7 +51,7 @@ pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     if real.first().is_some_and(|first| ODD.contains(&first.as_str())) {
         return Judged::Blocked("the path addresses a file by number");
     }
-    // A fork of a file has a path of its own below it.
+    // A fork of a file has a path below it.
     if real.iter().any(|name| without_case(name) == "..namedfork") {
         return Judged::Blocked("the path names a fork of a file");
     }
@@ -68,8 +68,8 @@ pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     Judged::Inside
 }
 
-/// A name for comparing: in one form of its accents, and of its case where that does not count. Invisible letters count:
-/// not every file system leaves them out.
+/// Returns a name for comparison: normalized, and without case where case does not count. Invisible characters are kept,
+/// because not every file system ignores them.
 fn compared(name: &str, case: Case) -> String {
     let name = DecomposingNormalizerBorrowed::new_nfd().normalize(name);
     match case {
@@ -78,7 +78,7 @@ fn compared(name: &str, case: Case) -> String {
     }
 }
 
-/// The names of an absolute path after every link, `..` taken from where a link led to.
+/// Returns the components of an absolute path after all links; `..` is resolved after the link before it.
 fn resolved(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
     let queue =
         |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();

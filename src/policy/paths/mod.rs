@@ -1,4 +1,4 @@
-//! Path patterns, and the places that are protected from every bundle.
+//! Path patterns, and paths that are protected from every bundle.
 
 mod credentials;
 mod macos;
@@ -23,22 +23,22 @@ use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-/// A name that no pattern means by itself.
+/// A name that no pattern matches by itself.
 const ANY: &str = "\u{1}any\u{1}name\u{1}";
 
-/// Where the engine stands: all that it knows of the machine.
+/// Facts about the machine that the evaluation needs.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Real paths of the workspace roots, the first one the main.
+    /// Real paths of the workspace roots, the main one first.
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
     pub sandbox: Sandbox,
-    /// The config and data directories, which no tool ever reaches.
+    /// Config and data directories of aye, which no tool may access.
     pub own: Vec<PathBuf>,
 }
 
-/// Whether commands can be held by the operating system.
+/// Whether the operating system can sandbox commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandbox {
     Present,
@@ -47,7 +47,7 @@ pub enum Sandbox {
 
 impl Context {
     pub fn in_workspace(&self, path: &Path) -> bool {
-        // A search asks it of every entry: what begins with the very bytes of a root and a slash need not be taken apart.
+        // A search calls this for every entry: if the path starts with the bytes of a root and a slash, it need not be split.
         let plainly = |root: &Path| {
             let rest = path.as_os_str().as_encoded_bytes().strip_prefix(root.as_os_str().as_encoded_bytes());
             !root.as_os_str().is_empty() && rest.is_some_and(|rest| rest.starts_with(b"/"))
@@ -55,7 +55,7 @@ impl Context {
         self.roots.iter().any(|root| plainly(root)) || self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// The credentials that a path is or lies in: a command that names them asks, however it is allowed.
+    /// Returns the credentials that a path is or is below: a command that names them asks, whatever allows it.
     pub fn credential_place(&self, path: &Path) -> Option<&'static str> {
         credentials(path, self).map(|found| found.name)
     }
@@ -64,8 +64,8 @@ impl Context {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// Whether a target was named by its URI and lies where contents are kept. Neither is enough: a link of that name could lead
-    /// anywhere, and nobody walks through what other sessions kept.
+    /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a link of that name
+    /// could lead anywhere, and artifacts of other sessions are not accessible.
     pub fn is_artifact(&self, target: &Target) -> bool {
         let digits = target.given.strip_prefix(ARTIFACT_SCHEME).unwrap_or_default();
         let kept = |own: &PathBuf| {
@@ -74,7 +74,8 @@ impl Context {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.own.iter().any(kept)
     }
 
-    /// A workspace so wide that nothing in it can go unasked: the home directory, the root, a parent of aye's own places.
+    /// Returns whether the workspace is so broad that everything in it must ask: the home directory, the root, or a parent of
+    /// aye's own directories.
     pub fn is_too_wide(&self) -> bool {
         let wide = |root: &PathBuf| {
             self.home.starts_with(root) || root.parent().is_none() || self.own.iter().any(|own| own.starts_with(root))
@@ -82,7 +83,7 @@ impl Context {
         self.roots.iter().any(wide)
     }
 
-    /// A path as a program in `cwd` would open it, by its text alone. `None` where the text does not say.
+    /// Returns the path that a program in `cwd` would open, by the text alone.
     pub fn resolve(&self, text: &str, cwd: &Path) -> PathBuf {
         let mut resolved = if let Some(rest) = text.strip_prefix("~/") {
             return normal(&self.home.join(rest));
@@ -98,7 +99,7 @@ impl Context {
     }
 }
 
-/// Without `.` and `..`, by the words alone.
+/// Returns a path without `.` and `..`, by its text alone.
 pub fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for component in path.components() {
@@ -113,7 +114,7 @@ pub fn normal(path: &Path) -> PathBuf {
     result
 }
 
-/// What an operation would do at a path.
+/// Kind of an operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), expect(dead_code, reason = "asked of the rules of systems that aye does not run on yet"))]
 pub enum Use {
@@ -121,29 +122,29 @@ pub enum Use {
     Changes,
 }
 
-/// Where an operation would go, on a system whose rules are known here but whose disk is not.
+/// Result for a path on a system whose rules are known here but whose disk is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
     Inside,
     Outside,
-    /// Whatever a bundle says, and why.
+    /// Denied whatever a bundle says, with the reason.
     Blocked(&'static str),
 }
 
-/// Patterns of one list, compiled once for one context.
+/// Patterns of one list, compiled for one context.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     prefixes: Vec<(PathBuf, usize)>,
-    /// All globs at once, where they fit in one.
+    /// All globs in one set, if they fit.
     globs: Option<GlobSet>,
     glob_lines: Vec<usize>,
-    /// Each glob and the directory that it starts from.
+    /// Each glob with the directory that it starts from.
     globs_within: Vec<(PathBuf, GlobMatcher)>,
     folds: bool,
 }
 
 impl Places {
-    /// `folds`: upper and lower case are the same where the file system says so.
+    /// Compiles patterns; with `folds`, upper and lower case are equal if the file system treats them so.
     pub fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
         let folds = folds && cfg!(any(windows, target_os = "macos"));
         let mut places = Self { folds, ..Self::default() };
@@ -159,7 +160,8 @@ impl Places {
                 }
             }
         }
-        // Of more than one set can hold each is asked by itself: a list that is too long must not become an empty one.
+        // If there are more globs than one set can hold, each is matched separately: a list that is too long must not become
+        // empty.
         places.globs = globs.build().ok();
         places
     }
@@ -168,8 +170,8 @@ impl Places {
         if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()).into() } else { path.into() }
     }
 
-    /// Whether a pattern speaks of `place` itself, or of something in it, and reaches the path: one that starts above it
-    /// never meant it.
+    /// Returns whether a pattern names `place` or something below it, and matches the path. A pattern that starts above `place`
+    /// does not count.
     pub fn names(&self, place: &Path, path: &Path) -> bool {
         let (place, path) = (&self.fold(place), &self.fold(path));
         self.prefixes.iter().any(|(prefix, _)| prefix.starts_with(place) && path.starts_with(prefix))
@@ -179,17 +181,17 @@ impl Places {
                 .any(|(start, glob)| start.starts_with(place) && path.ancestors().any(|part| glob.is_match(part)))
     }
 
-    /// The places that are named as they are.
+    /// Returns the literal paths.
     pub fn literal(&self) -> impl Iterator<Item = &Path> {
         self.prefixes.iter().map(|(place, _)| place.as_path())
     }
 
-    /// The globs, each with the directory that it starts from.
+    /// Returns the globs, each with the directory that it starts from.
     pub fn globs(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.globs_within.iter().map(|(start, glob)| (start.as_path(), glob.glob().glob()))
     }
 
-    /// Whether a glob means this very path, whatever it says of those above it.
+    /// Returns whether a glob matches exactly this path, whatever it says about its parents.
     pub fn means(&self, path: &Path) -> bool {
         let path = &self.fold(path);
         match &self.globs {
@@ -198,19 +200,19 @@ impl Places {
         }
     }
 
-    /// Whether it reaches the path, of which it is known that no directory above is reached.
+    /// Returns whether the list matches the path, given that it matches none of its parents.
     pub fn reaches_entry(&self, path: &Path) -> bool {
         let folded = self.fold(path);
         self.prefixes.iter().any(|(prefix, _)| prefix.as_os_str() == folded.as_os_str())
             || (!self.glob_lines.is_empty() && self.means(path))
     }
 
-    /// Whether it reaches whatever is in this directory, by any name.
+    /// Returns whether the list matches everything in this directory, whatever its name.
     pub fn covers(&self, directory: &Path) -> bool {
         self.reach(directory).is_some() || self.reach(&directory.join(ANY)).is_some()
     }
 
-    /// The line of the pattern that reaches the path or a directory it is in.
+    /// Returns the line of the pattern that matches the path or one of its parents.
     pub fn reach(&self, path: &Path) -> Option<usize> {
         let path = &self.fold(path);
         let prefix = self.prefixes.iter().find(|(prefix, _)| path.starts_with(prefix)).map(|(_, line)| *line);
@@ -227,18 +229,18 @@ impl Places {
     }
 }
 
-/// A glob that means this text and nothing else; a backslash is a letter of a name like any other.
+/// Returns a glob that matches only this text; a backslash is an ordinary character of a name.
 pub fn literal(text: &str) -> String {
     text.split('\\').map(globset::escape).collect::<Vec<_>>().join("[\\]")
 }
 
-/// The directory before the first wildcard of a glob.
+/// Returns the directory before the first wildcard of a glob.
 fn start_of(glob: &str) -> PathBuf {
     let plain = glob.split('/').take_while(|name| !name.contains(['*', '?', '[', '{', '\\']));
     normal(Path::new(&plain.collect::<Vec<_>>().join("/")))
 }
 
-/// A pattern with `${workspace}` and `~` put in; what is relative is below the workspace, `**/…` is anywhere.
+/// Expands `${workspace}` and `~`; relative patterns are below the workspace, `**/…` is anywhere.
 fn expand(text: &str, context: &Context) -> Vec<String> {
     let escape = |path: &Path| literal(&path.to_string_lossy());
     let glob = text.replace("${workspace}", "").contains(['*', '?', '[', '{']);

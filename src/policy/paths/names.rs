@@ -1,6 +1,6 @@
-//! A name as the most forgiving file system would take it: without case, invisible letters, streams, and what is dropped at the end.
+//! Names as the most lenient file system would read them: without case, invisible characters, streams and ignored endings.
 
-/// What Unicode says may be left out without changing what is read; HFS+ leaves out many of them.
+/// Returns whether Unicode allows a character to be ignored; HFS+ ignores many of them.
 fn is_ignorable(letter: char) -> bool {
     matches!(u32::from(letter),
         0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
@@ -8,7 +8,7 @@ fn is_ignorable(letter: char) -> bool {
         | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
 }
 
-/// The plain letter of one that is only wider.
+/// Returns the plain form of a full-width character.
 fn narrow(letter: char) -> char {
     match u32::from(letter) {
         code @ 0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0).unwrap_or(letter),
@@ -16,25 +16,25 @@ fn narrow(letter: char) -> char {
     }
 }
 
-/// Upper case first: some letters, like the long s, meet others only there.
+/// Folds case through upper case, because some letters, such as the long s, are equal only there.
 pub(super) fn without_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// The name of an entry, for comparing with names that are protected.
+/// Returns the name of an entry for comparison with protected names.
 pub(super) fn fold_name(name: &str) -> String {
     if name.is_ascii() {
-        // What follows comes to the same for it.
+        // Text after a `:` names a stream of the same entry.
         let entry = name.split(':').next().unwrap_or(name);
         return entry.trim_end_matches([' ', '.']).to_ascii_lowercase();
     }
     let visible: String = name.chars().filter(|letter| !is_ignorable(*letter)).map(narrow).collect();
-    // Of `name:stream` the entry is `name`.
+    // Of `name:stream`, the entry is `name`.
     let entry = visible.split(':').next().unwrap_or(&visible);
     without_case(entry).trim_end_matches([' ', '.']).to_owned()
 }
 
-/// Whether a folded name could be the short one that Windows makes of `long`: `.gitmodules` as `gitmod~1`.
+/// Returns whether a folded name could be the short name that Windows creates for `long`: `gitmod~1` for `.gitmodules`.
 pub(super) fn is_short_for(folded: &str, long: &str) -> bool {
     let (name, extension) = folded.split_once('.').map_or((folded, ""), |(name, extension)| (name, extension));
     let Some((start, number)) = name.split_once('~') else { return false };

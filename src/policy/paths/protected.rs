@@ -1,15 +1,15 @@
-//! Places that decide what other programs run, and places that hold credentials: shut whatever a bundle allows.
+//! Paths that control what other programs run, and paths with credentials: closed whatever a bundle allows.
 
 use super::Context;
 use super::credentials::CREDENTIALS;
 use super::names::{fold_name, is_short_for};
 use std::path::{Component, Path, PathBuf};
 
-/// At any depth, in a project and outside.
+/// Names that are protected at any depth, inside a project and outside.
 pub const PROTECTED: &[&str] =
     &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
 
-/// What programs read as they start, in a home directory: a shell, an editor, git, the desktop, a package manager.
+/// Files in a home directory that programs read at start: shells, editors, git, the desktop, package managers.
 pub(super) const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -72,7 +72,7 @@ pub(super) const START_UP: &[&str] = &[
     "library/launchagents",
 ];
 
-/// A place that is not written, deleted or moved, and whether a bundle may open it.
+/// A path that may not be written, deleted or moved, and whether a bundle may open it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protected {
     pub name: String,
@@ -85,13 +85,13 @@ impl Protected {
         Self { name: name.to_owned(), may_be_opened, why: "it controls what other programs run" }
     }
 
-    /// In a sentence.
+    /// Returns the reason as a sentence.
     pub fn reason(&self) -> String {
         format!("`{}` is protected: {}", self.name, self.why)
     }
 }
 
-/// A place that is read only where a person's bundle names it.
+/// A path that may be read only if the user's policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     pub name: &'static str,
@@ -99,13 +99,13 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// In a sentence.
+    /// Returns the reason as a sentence.
     pub fn reason(&self) -> String {
         format!("`{}` contains credentials; to allow access, name it in `allowed_paths` of your policy", self.name)
     }
 }
 
-/// The protected place that a path is or lies in; what stands above the workspace counts only where it is a repository.
+/// Returns the protected path that a path is or is below. Parents of the workspace count only in a repository.
 pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());
@@ -121,12 +121,12 @@ pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
     find(START_UP, path, context).map(|(name, _)| Protected::runs(name, true))
 }
 
-/// The credentials that a path is or lies in.
+/// Returns the credentials that a path is or is below.
 pub fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
     find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
 }
 
-/// Whether a path is too far below any home directory to be such a place itself: it is one only if it lies in one.
+/// Returns whether a path is too far below any home directory to be such a path itself; it can only be below one.
 pub fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
     let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
     let deep = |home: &Path| begin_apart(path, home) || below(home);
@@ -134,7 +134,7 @@ pub fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
     deep(&context.home) && (other() || context.in_workspace(path) || home_of(path).is_none_or(|home| deep(&home)))
 }
 
-/// Whether the first names of two paths are seen to differ by their first letters, so that neither lies in the other.
+/// Returns whether the first names of two paths differ in their first letters, so that neither path is below the other.
 fn begin_apart(path: &Path, other: &Path) -> bool {
     let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
         [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),
@@ -143,22 +143,23 @@ fn begin_apart(path: &Path, other: &Path) -> bool {
     first(path).zip(first(other)).is_some_and(|(letter, other)| letter != other)
 }
 
-/// Where a home directory keeps what lets its holder in.
+/// Returns the paths with credentials in a home directory.
 pub fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     CREDENTIALS.iter().map(|name| home.join(name))
 }
 
-/// What programs read as they start, in a home directory.
+/// Returns the files in a home directory that programs read at start.
 pub fn start_up_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     START_UP.iter().map(|name| home.join(name))
 }
 
-/// Whether an entry of this name is protected wherever it is.
+/// Returns whether an entry with this name is protected everywhere.
 pub fn is_protected_name(name: &str) -> bool {
     protected_name(&fold_name(name)).is_some()
 }
 
-/// What belongs to a running process, whose memory and open files it shows; and, for a change, what is the kernel's own.
+/// Returns whether a path belongs to a running process, whose memory and open files it exposes; for a change, also whether it
+/// belongs to the kernel.
 pub fn of_the_machine(path: &Path, changes: bool) -> bool {
     let process = |below: &Path| {
         let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
@@ -168,7 +169,7 @@ pub fn of_the_machine(path: &Path, changes: bool) -> bool {
     path.strip_prefix("/proc").is_ok_and(process) || path.starts_with("/dev/fd") || (changes && kernel)
 }
 
-/// Names in the longest entry of the list of credentials.
+/// Number of names in the longest entry of the list of credentials.
 const DEEPEST_CREDENTIALS: usize = {
     let (mut deepest, mut entry) = (0, 0);
     while entry < CREDENTIALS.len() {
@@ -183,37 +184,38 @@ const DEEPEST_CREDENTIALS: usize = {
     deepest
 };
 
-/// Names in the longest entry of a list.
+/// Number of names in the longest entry of any list.
 const MAX_ENTRY_LEN: usize = 8;
 
-/// The entry of a list that a path is or lies in, in the person's home directory or, outside the workspace, in another's.
+/// Returns the entry of a list that a path is or is below, in the user's home directory or, outside the workspace, in another
+/// one.
 fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
     let homes = std::iter::once(context.home.clone()).chain(home_of(path).filter(|_| !context.in_workspace(path)));
     homes.filter(|home| home.parent().is_some()).find_map(|home| {
         let below = path.strip_prefix(&home).ok()?;
-        // No entry is longer, and the names are folded once for all of them.
+        // No entry is longer, so the names are folded only once for all entries.
         let folded: Vec<String> = names(below).take(MAX_ENTRY_LEN).collect();
         let name = list.iter().find(|entry| starts_with(&folded, entry)).copied()?;
         Some((name, place(path, home.components().count(), name)))
     })
 }
 
-/// Whose home directory a path is in, by where systems keep them.
+/// Returns the home directory that a path is in, by the usual locations.
 fn home_of(path: &Path) -> Option<PathBuf> {
     let (above, names) = ABOVE_HOMES.iter().find(|(above, _)| path.starts_with(above))?;
     Some(path.components().take(Path::new(above).components().count() + names).collect())
 }
 
-/// Whether a path lies in the home directory of somebody else, in which nobody works.
+/// Returns whether a path is in the home directory of another user, outside every workspace.
 pub fn is_in_other_home(path: &Path, context: &Context) -> bool {
     let works_in = |home: &Path| context.home == home || context.roots.iter().any(|root| root.starts_with(home));
     home_of(path).is_some_and(|home| !works_in(&home))
 }
 
-/// Where systems keep home directories, and how many names below that one is.
+/// Directories that contain home directories, and the number of names down to a home directory.
 const ABOVE_HOMES: [(&str, usize); 4] = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
 
-/// The start of `path` that ends where `name`, found after `skipped` components, does.
+/// Returns the start of `path` up to and including `name`, searched after `skipped` components.
 fn place(path: &Path, skipped: usize, name: &str) -> PathBuf {
     path.components().take(skipped + name.split('/').count()).collect()
 }
@@ -223,7 +225,7 @@ fn starts_with(folded: &[String], entry: &str) -> bool {
     entry.split('/').all(|wanted| names.next().is_some_and(|name| wanted.eq_ignore_ascii_case(name)))
 }
 
-/// The names of a path, folded.
+/// Returns the folded names of a path.
 fn names(path: &Path) -> impl Iterator<Item = String> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(fold_name(&name.to_string_lossy())),
@@ -231,7 +233,8 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
     })
 }
 
-/// Which protected name a folded one is. The short name of `.git` is known everywhere: a disk may go to Windows.
+/// Returns the protected name that a folded name stands for. The short name of `.git` counts everywhere, because a disk may be
+/// used with Windows.
 pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()
 }

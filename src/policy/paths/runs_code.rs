@@ -1,4 +1,4 @@
-//! The table of files that run code: when a folder is opened or a program merely starts in it, or in a build that the user starts.
+//! Table of files that run code: when a folder is opened or a program starts in it, or in a build that the user starts.
 
 use super::names::fold_name;
 use super::protected::{PROTECTED, START_UP};
@@ -7,14 +7,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Entries of one kind: who reads them, and their names.
+/// Entries of one kind: their readers and their names.
 struct Kind {
-    /// In the plural or as a name: "{readers} read it".
+    /// Readers, as a plural or a name: "{readers} read it".
     readers: &'static str,
-    /// Whether commands in the sandbox may only read what exists of them. Not for what package managers and git write as a matter of course.
+    /// Whether sandboxed commands may only read existing entries; false for files that package managers and git write
+    /// regularly.
     read_only_in_sandbox: bool,
-    /// In lower case, at any depth. A name of a directory means all that is in it; `a/b` is `b` in `a`; `=a` is only a file, not a
-    /// directory; a `*` stands for any characters.
+    /// Names in lower case, at any depth. A directory covers everything below it; `a/b` is `b` in `a`; `=a` is only a file, not
+    /// a directory; `*` matches any characters.
     names: &'static str,
 }
 
@@ -26,7 +27,7 @@ const fn kept(readers: &'static str, names: &'static str) -> Kind {
     Kind { readers, read_only_in_sandbox: true, names }
 }
 
-/// Column one: a program runs them, or what they name, as soon as the folder is opened or the program starts in it.
+/// Files that are run, or whose commands are run, as soon as the folder is opened or a program starts in it.
 const OPENED: &[Kind] = &[
     kind(
         "version control tools",
@@ -132,7 +133,7 @@ const OPENED: &[Kind] = &[
     ),
 ];
 
-/// Column two: they run in a build, a test or a deployment that the user starts.
+/// Files that are run in a build, a test or a deployment that the user starts.
 const BUILT: &[Kind] = &[
     kind(
         "make and other build tools",
@@ -189,7 +190,7 @@ const BUILT: &[Kind] = &[
     ),
 ];
 
-/// Entries of column one that builds, package managers and the set-up of a project make as a matter of course.
+/// Entries of `OPENED` that builds, package managers and project set-up create regularly.
 const MADE_BY_BUILDS: &str = ".venv/bin venv/bin .venv/scripts venv/scripts pyvenv.cfg *.pth .env .env.local .env.*.local \
      .env.development .env.dev .env.production .env.prod .env.staging .env.test .flaskenv .python-version .pdm-python \
      node_modules/.bin .pnp.cjs .pnp.js .pnp.loader.mjs .pnp.data.json .yarn/plugins .yarn/releases .yarn/sdks .meteor \
@@ -197,21 +198,21 @@ const MADE_BY_BUILDS: &str = ".venv/bin venv/bin .venv/scripts venv/scripts pyve
      .luarc.json nbproject/private .vs .rdata .julia .ipython .jupyter .tool-versions rust-toolchain rust-toolchain.toml \
      flake.nix shell.nix .swiftpm .solargraph.yml";
 
-/// What is protected in a home directory is the same file in a directory of dotfiles.
+/// Files that are protected in a home directory are the same files in a directory of dotfiles.
 const START_IN_FOLDER: Kind = kind("programs that start in this folder", "");
 
-/// Who runs a file, or what it names, and when.
+/// Reader of a file that runs code, and when it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeReader {
     pub when: RunsWhen,
-    /// `npm, yarn, pnpm, Bun and Node.js`.
+    /// Readers, such as `npm, yarn, pnpm, Bun and Node.js`.
     pub readers: &'static str,
-    /// Names of the path below the entry of the table that it lies in.
+    /// Number of names of the path below its entry in the table.
     below: usize,
 }
 
 impl CodeReader {
-    /// Why a file is marked, as a sentence about it.
+    /// Returns why a file is marked, as a sentence about it.
     pub fn reason(&self, name: &str) -> String {
         let when = match self.when {
             RunsWhen::Opened => "as soon as the folder is opened or a program starts in it",
@@ -220,7 +221,7 @@ impl CodeReader {
         format!("`{name}` can run code {when} (read by {})", self.readers)
     }
 
-    /// The same in a few words, beside its name.
+    /// Returns a short note for display next to the name.
     pub fn note(&self) -> String {
         match self.when {
             RunsWhen::Opened => format!("runs code when the folder is opened ({})", self.readers),
@@ -228,13 +229,13 @@ impl CodeReader {
         }
     }
 
-    /// The entry that the path is or lies in.
+    /// Returns the path of the entry that the path is or is below.
     pub fn place<'a>(&self, path: &'a Path) -> &'a Path {
         path.ancestors().nth(self.below).unwrap_or(path)
     }
 }
 
-/// What the table says of a path, by its names alone: of those below a workspace root where it lies in one.
+/// Returns the entry of the table for a path, by its names alone; only names below a workspace root count.
 pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
     let root = roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let above = root.map_or(0, |root| folded(root).len());
@@ -248,20 +249,21 @@ pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
     found.map(reader).min_by_key(|found| found.when)
 }
 
-/// Whether a path is itself an entry of the first column, and if so, whether a command in the sandbox may only read it.
+/// Returns whether a path is itself an entry of `OPENED`, and if so, whether a sandboxed command may only read it.
 pub fn opened_entry(path: &Path) -> Option<bool> {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).map(|entry| entry.kind.read_only_in_sandbox).max()
 }
 
-/// Whether a path is itself an entry of the first column that no build makes as a matter of course. A command that nobody
-/// approved does not leave such an entry behind under its name.
+/// Returns whether a path is itself an entry of `OPENED` that builds do not create. A command without approval leaves no such
+/// entry behind under its name.
 pub fn is_left_only_with_approval(path: &Path) -> bool {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).any(|entry| !MADE.contains(&entry.text))
 }
 
-/// As many names at the end of a path as an entry has at most, folded. Every name in a workspace is compared with the entries.
+/// Returns the last names of a path, folded, as many as an entry has at most. Every name in a workspace is compared with the
+/// entries.
 fn last_names(path: &Path) -> Vec<String> {
     const MAX_LEN: usize = 3;
     let mut last: Vec<_> = path.components().rev().take(MAX_LEN).collect();
@@ -273,13 +275,13 @@ static MADE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| MADE_BY_BUILDS.s
 static OPENED_ONLY: LazyLock<Table> = LazyLock::new(|| Table::of(|when| when == RunsWhen::Opened));
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
 
-/// One name of a kind, taken apart.
+/// One name of a kind, split into its components.
 struct Entry {
     when: RunsWhen,
     kind: &'static Kind,
-    /// As it is in the table.
+    /// Text in the table.
     text: &'static str,
-    /// From the last name to the first.
+    /// Names from the last to the first.
     names: Vec<&'static str>,
     is_file: bool,
 }
@@ -291,11 +293,11 @@ impl Entry {
     }
 }
 
-/// The entries by their last name.
+/// Entries by their last name.
 struct Table {
     entries: Vec<Entry>,
     plain: HashMap<&'static str, Vec<usize>>,
-    /// Those with a `*` in the last name.
+    /// Entries with a `*` in the last name.
     patterns: Vec<usize>,
 }
 
@@ -319,7 +321,7 @@ impl Table {
         Self { entries, plain, patterns }
     }
 
-    /// The entries with which these names end.
+    /// Returns the entries with which these names end.
     fn entries_at<'a>(&'a self, names: &'a [String], is_last: bool) -> impl Iterator<Item = &'a Entry> {
         let plain = names.last().and_then(|last| self.plain.get(last.as_str())).map_or(&[][..], Vec::as_slice);
         let entries = plain.iter().chain(&self.patterns).map(|at| &self.entries[*at]);
@@ -339,7 +341,7 @@ fn folded(path: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Whether a name is as a pattern has it, where `*` stands for any characters.
+/// Returns whether a name matches a pattern in which `*` stands for any characters.
 fn is_like(name: &str, pattern: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(start) else { return false };

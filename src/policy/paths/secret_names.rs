@@ -1,6 +1,6 @@
-//! Names of files that hold secrets by convention, wherever they are.
+//! File names that by convention contain secrets, in any directory.
 
-/// Ends of names, in lower case.
+/// Endings of names, in lower case.
 const ENDS: &[&str] =
     &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfstate.backup", ".tfvars"];
 /// Whole names, in lower case.
@@ -19,10 +19,10 @@ const NAMES: &[&str] = &[
     "service-account.json",
     "service_account.json",
 ];
-/// Ends of names of examples that are made to be shared.
+/// Endings of example files, which are meant to be shared.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults"];
 
-/// Whether a file of this name holds secrets by convention: `.env`, `server.key`, `id_ed25519`, `prod.tfstate`.
+/// Returns whether a file with this name contains secrets by convention: `.env`, `server.key`, `id_ed25519`, `prod.tfstate`.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
     if let Some(rest) = name.strip_prefix(".env") {

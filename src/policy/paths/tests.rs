@@ -7,7 +7,7 @@ fn cases(platform: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).filter(|case| case["platform"] == platform).collect()
 }
 
-/// Links and junctions of a case, by where they stand, in one case of letters.
+/// Returns the links and junctions of a case by their paths, in lower case.
 fn links(case: &Value) -> BTreeMap<String, String> {
     let steps = case["setup"].as_array().into_iter().flatten();
     let text = |step: &Value, key: &str| step[key].as_str().unwrap_or_default().to_owned();
@@ -36,7 +36,7 @@ fn told(judged: Judged) -> &'static str {
 fn check(platform: &str, judge: impl Fn(&str, &Value) -> Judged) {
     for case in cases(platform) {
         let args = ["arg", "arg2"].iter().filter_map(|key| case[key].as_str());
-        // The worse of two ends is what counts.
+        // The stricter of two results counts.
         let answers: Vec<_> = args.map(|arg| told(judge(arg, &case))).collect();
         let answer = ["blocked", "outside", "inside"].into_iter().find(|answer| answers.contains(answer)).unwrap();
         let also = case["also_ok"].as_array().into_iter().flatten();
@@ -233,7 +233,7 @@ fn macos_paths_are_taken_as_macos_takes_them() {
         }
     }
     assert_eq!((of("/VAR/WS/a", macos::Case::Ignored), of("/VAR/WS/a", macos::Case::Kept)), ("inside", "outside"));
-    // The same letter, composed or not, is the same name.
+    // A composed and a decomposed character are the same name.
     let accent =
         |root, arg| macos::judge(arg, Use::Reads, &macos::Machine { root, home: "/h", case: macos::Case::Kept, link: &|_| None });
     assert_eq!(accent("/re\u{301}s", "/r\u{e9}s/a"), Judged::Inside);

@@ -7,27 +7,27 @@ use super::{Judged, Use};
 
 /// Names of devices, in every directory and with any extension.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"];
-/// Those that have a number.
+/// Device names with a number.
 const PORTS: &[&str] = &["com", "lpt"];
 const MAX_UNITS: usize = 32_767;
 const MAX_NAME_UNITS: usize = 255;
 const MAX_LINKS: usize = 31;
 
-/// What is known of the machine: the workspace, and where a junction or link at a path leads.
+/// Facts about the machine: the workspace, and the targets of junctions and links.
 pub struct Machine<'a> {
     pub root: &'a str,
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// What the start of a path says about the rest.
+/// Meaning of the start of a path for the rest of it.
 enum Start {
     Drive(char),
-    /// From the root of the drive that the workspace is on.
+    /// Relative to the root of the workspace's drive.
     Rooted,
     Relative,
 }
 
-/// Where an operation on `given` would go.
+/// Returns the effect of an operation on `given`.
 pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     let Ok(root) = absolute(machine.root, &[], ' ') else { return Judged::Blocked("the workspace path has no drive letter") };
     let (drive, names) = match absolute(given, &root.names, root.drive) {
@@ -61,7 +61,7 @@ impl Located {
         format!("{}:\\{}", self.drive, self.names[..count].join("\\"))
     }
 
-    /// The names below `root`, compared as the system does.
+    /// Returns the names below `root`, compared as the system does.
     fn below(&self, root: &Self) -> Option<&[String]> {
         let same = |(one, other): (&String, &String)| without_case(one) == without_case(other);
         let starts =
@@ -70,7 +70,8 @@ impl Located {
     }
 }
 
-/// The path that is meant, `..` taken by the text as Windows does; `base` and `drive` are where a relative one starts.
+/// Returns the absolute path, with `..` resolved by the text as Windows does; `base` and `drive` are the start of a relative
+/// path.
 fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged> {
     if given.is_empty() {
         return Err(Judged::Blocked("the path is empty"));
@@ -86,7 +87,7 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged
         return Err(Judged::Blocked("the path names a device or the kernel"));
     }
     if text.starts_with(r"\\") {
-        // To open it would send the person's credentials there.
+        // Opening it would send the user's credentials to that server.
         return Err(Judged::Outside);
     }
     if text == "~" || text.starts_with(r"~\") {
@@ -122,7 +123,7 @@ fn start_of(text: &str) -> Result<(Start, &str), Judged> {
     }
 }
 
-/// After `\\?\`: taken as it stands, so that nothing in it is dropped or turned.
+/// Parses the path after `\\?\` literally: nothing in it is dropped or replaced.
 fn verbatim(rest: &str) -> Result<Located, Judged> {
     if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
         return Err(Judged::Outside);
@@ -137,7 +138,7 @@ fn verbatim(rest: &str) -> Result<Located, Judged> {
     Ok(Located { drive, names: names.collect::<Result<_, _>>()? })
 }
 
-/// A name that means what it says.
+/// Returns a name that the system uses unchanged, or an error.
 fn usable(name: &str) -> Result<String, Judged> {
     if name.chars().any(|letter| letter.is_control() || "<>\"|?*/".contains(letter)) {
         return Err(Judged::Blocked("the name contains an invalid character"));
@@ -163,7 +164,7 @@ fn is_device(name: &str) -> bool {
     DEVICES.contains(&stem.as_str()) || PORTS.iter().any(|port| stem.strip_prefix(port).is_some_and(number))
 }
 
-/// After every junction and link; `None` for a circle.
+/// Follows every junction and link; `None` for a loop.
 fn resolved(mut path: Located, machine: &Machine<'_>) -> Option<Result<Located, Judged>> {
     let (mut checked, mut links) = (0, 0);
     while checked < path.names.len() {
@@ -173,7 +174,7 @@ fn resolved(mut path: Located, machine: &Machine<'_>) -> Option<Result<Located, 
         if links > MAX_LINKS {
             return None;
         }
-        // A junction keeps its target in the kernel's own form.
+        // A junction stores its target in the form of the kernel.
         let target = target.strip_prefix(r"\??\").unwrap_or(&target);
         let above: Vec<String> = path.names[..checked - 1].to_vec();
         let mut led = match absolute(target, &above, path.drive) {

@@ -1,19 +1,19 @@
-//! Values of names that say they are secrets: assignments, fields, headers, flags.
+//! Values of names that indicate secrets: assignments, fields, headers, flags.
 
 use super::key_names::{Promise, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
 use super::{Span, header};
 use crate::protocol::cut_after;
 
-/// Longer names and values are no such thing.
+/// Maximum length in bytes of a name and of a value.
 const NAME_BYTES: usize = 80;
 const VALUE_BYTES: usize = 8 * 1024;
 
-/// A name and its value as they stand in a text.
+/// A name and its value in a text.
 struct Field<'a> {
     text: &'a str,
     name: &'a str,
-    /// Where the name begins.
+    /// Position of the name.
     at: usize,
     value: Value,
 }
@@ -26,7 +26,7 @@ struct Value {
     link: Link,
 }
 
-/// What joins a name and its value.
+/// Separator between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     /// `=` without spaces.
@@ -41,7 +41,7 @@ fn in_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// The name around `at`.
+/// Returns the range of the name around `at`.
 fn name_at(text: &str, at: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
     let start = at - bytes[..at].iter().rev().take(NAME_BYTES).take_while(|byte| in_name(**byte)).count();
@@ -49,11 +49,11 @@ fn name_at(text: &str, at: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Looks at the name that a trigger stands in; answers where it ends, so that it is not looked at twice.
+/// Checks the name at a trigger word and returns its end, so that it is not checked twice.
 pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
     let (mut start, mut end) = name_at(text, at);
     let bytes = text.as_bytes();
-    // `%3Dtoken`, `\ntoken`: what an escape leaves is no part of a name.
+    // `%3Dtoken`, `\ntoken`: the rest of an escape is not part of a name.
     if start >= 1 && bytes[start - 1] == b'\\' && start < at && matches!(bytes[start], b'n' | b'r' | b't') {
         start += 1;
     }
@@ -69,7 +69,7 @@ pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
     end.max(at + 1)
 }
 
-/// Skips what closes a quoted or indexed name, then the link; `None` where no value follows.
+/// Skips the end of a quoted or indexed name, then the separator; `None` if no value follows.
 fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> {
     let bytes = text.as_bytes();
     let mut at = name_end;
@@ -126,7 +126,7 @@ fn skip_spaces(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// The quote after `: Type =`.
+/// Returns the position of the quote after `: Type =`.
 fn after_type(text: &str, at: usize) -> Option<usize> {
     const TYPE_BYTES: usize = 48;
     let bytes = text.as_bytes();
@@ -139,7 +139,7 @@ fn after_type(text: &str, at: usize) -> Option<usize> {
     (bytes[at + length] == b'=' && length > 0 && matches!(bytes.get(quote), Some(b'"' | b'\'' | b'`'))).then_some(quote)
 }
 
-/// The field `value` of a flat object.
+/// Returns the field `value` of a flat object.
 fn inner(text: &str, at: usize) -> Option<Value> {
     const OBJECT_BYTES: usize = 256;
     let most = text.as_bytes()[at..].iter().take(OBJECT_BYTES).position(|byte| *byte == b'}')?;
@@ -174,7 +174,7 @@ fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value>
     (bytes[at] == b',' && closed).then(|| quoted(text, next, Link::Loose)).flatten()
 }
 
-/// `--token VALUE`, `password VALUE`, `the password is VALUE`.
+/// Parses `--token VALUE`, `password VALUE`, `the password is VALUE`.
 fn bare(text: &str, name_start: usize, at: usize) -> Option<Value> {
     let flag = text[name_start..].starts_with("--") || text[name_start..].starts_with('-');
     let mut at = at;
@@ -223,7 +223,7 @@ fn quoted(text: &str, at: usize, link: Link) -> Option<Value> {
     Some(Value { start, end: start + end, quoted: true, link })
 }
 
-/// Up to a space, or to a mark that begins the next field.
+/// Returns the end of an unquoted value: a space, or the start of the next field.
 fn unquoted_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut end = at;
@@ -241,7 +241,7 @@ fn unquoted_end(text: &str, at: usize) -> usize {
     at + value.trim_end_matches([',', ';', ')', '}', ']', '>', '|', '&']).trim_end_matches('.').len()
 }
 
-/// Nothing more, or a name and its `=`.
+/// Returns whether the rest is empty, or a name with `=`.
 fn begins_field(rest: &[u8]) -> bool {
     let name = rest.iter().take(NAME_BYTES).take_while(|byte| in_name(**byte) || **byte == b' ').count();
     match rest.get(name) {
@@ -269,7 +269,7 @@ impl Field<'_> {
             }
             Promise::Password | Promise::Secret | Promise::Token | Promise::Key => {}
         }
-        // A phrase, where a part of it was drawn.
+        // A passphrase of which only a part was found.
         if promise == Promise::Password && self.value.quoted && value.split_whitespace().count() > 1 {
             let drawn = |word: &str| is_random(word, 8) && (has_digit_and_letter(word) || word.len() >= 16);
             if value.split_whitespace().count() <= 8 && value.split_whitespace().any(drawn) && !is_placeholder(value) {
@@ -280,7 +280,7 @@ impl Field<'_> {
         if is_placeholder(value) || value.contains(char::is_whitespace) || self.is_resource() {
             return;
         }
-        // `Bearer` and the like under another name.
+        // `Bearer` and similar schemes under another name.
         if self.is_code() {
             return;
         }
@@ -326,18 +326,18 @@ impl Field<'_> {
         self.text[self.value.start..].find('\n').map_or(self.text.len(), |end| self.value.start + end)
     }
 
-    /// `NAME=value` in a file of variables, where a value may be anything.
+    /// Returns whether the field is `NAME=value` in an environment file, where a value may be anything.
     fn is_variable(&self) -> bool {
         self.value.link == Link::Tight && !self.name.bytes().any(|byte| byte.is_ascii_lowercase())
     }
 
-    /// `name: value` that begins its line.
+    /// Returns whether the field is `name: value` at the start of a line.
     fn is_field(&self) -> bool {
         let line = self.text[..self.at].rfind('\n').map_or(0, |line| line + 1);
         self.text[line..self.at].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\'' | b'{'))
     }
 
-    /// `arn:aws:secretsmanager:…:secret:name` names a secret and is none.
+    /// Returns whether the value is a resource name: `arn:aws:secretsmanager:…:secret:name` names a secret but is none.
     fn is_resource(&self) -> bool {
         let word = self.text[..self.at].rsplit(|letter: char| letter.is_whitespace() || letter == '"').next().unwrap_or_default();
         word.starts_with("arn:") || word.contains(":arn:")
@@ -356,7 +356,7 @@ impl Field<'_> {
     }
 }
 
-/// Sixteen letters and no word mark between them: nobody writes a word that long.
+/// Returns whether the value has sixteen letters without a separator: no word is that long.
 fn machine_letters(value: &str) -> bool {
     value.len() >= 16
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -371,7 +371,7 @@ fn has_mark(value: &str) -> bool {
     value.bytes().any(|byte| b"!@#$%^&*?+~".contains(&byte)) && has_digit_and_letter(value)
 }
 
-/// `v2.0.1-beta`, `sha256sum`, `step-12`.
+/// Returns whether the value looks like a version: `v2.0.1-beta`, `sha256sum`, `step-12`.
 fn reads_like_version(value: &str) -> bool {
     value.contains('.')
         || value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') && value.contains('-')

@@ -1,15 +1,15 @@
-//! Private keys that are blocks of lines.
+//! Private keys as blocks of lines.
 
 use std::ops::Range;
 
-/// What a line begins with that opens a block.
+/// Start of a line that opens a block.
 pub(super) const BEGIN: &str = "-----BEGIN ";
 const SSH2: &str = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----";
 const PUTTY: &str = "Private-Lines:";
-/// A name longer than this names nothing.
+/// Maximum length of a block title in bytes.
 const NAME_BYTES: usize = 64;
 
-/// The block that begins at `at`. One that has no end goes on as long as its lines read like a key.
+/// Returns the block that begins at `at`. A block without an end extends as far as its lines look like a key.
 pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..];
     if rest.starts_with(SSH2) {
@@ -24,7 +24,7 @@ pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     }
     let head = BEGIN.len() + name_end + name[name_end..].bytes().take_while(|byte| *byte == b'-').count();
     let end = format!("-----END {title}");
-    // What stands between may hold a public key after it, but never another beginning.
+    // A public key may follow, but another beginning ends the block.
     let until = rest[head..].find("-----BEGIN").map_or(rest.len(), |next| head + next);
     if let Some(found) = rest[head..until].find(&end) {
         let after = head + found + end.len();
@@ -36,7 +36,8 @@ pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     Some(at..at + head + body(&rest[head..until]))
 }
 
-/// Whether a text only speaks of how a key begins: the quote closes after it, and the line goes on with no other piece.
+/// Returns whether the text only mentions the beginning of a key: the quote closes after it, and the line continues without
+/// another string.
 fn is_only_named(after: &str) -> bool {
     let Some(rest) = after.strip_prefix(['"', '\'', '`']) else { return false };
     let rest = rest.split('\n').next().unwrap_or_default().trim();
@@ -47,7 +48,7 @@ fn is_private(title: &str) -> bool {
     title.ends_with("PRIVATE KEY") || title.ends_with("PRIVATE KEY BLOCK") || title == "SSH2 ENCRYPTED PRIVATE KEY"
 }
 
-/// The lines before an end that has no beginning: the text was cut within a block.
+/// Returns the lines before an end without a beginning: the text was cut inside a block.
 pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text[at..].strip_prefix("-----END ")?;
     let name_end = rest.bytes().take(NAME_BYTES).position(|byte| matches!(byte, b'-' | b'\n' | b'\r'))?;
@@ -69,12 +70,12 @@ pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     (start < at).then_some(start..at)
 }
 
-/// How much of `text` reads like the inside of a key.
+/// Returns the length of the prefix of `text` that looks like the inside of a key.
 fn body(text: &str) -> usize {
     let mut length = 0;
     let mut kept = 0;
     for line in text.split_inclusive('\n') {
-        // In a text of one line, breaks are written as two characters.
+        // In a text on one line, line breaks are written as two characters.
         let inside = line.find(['"', '\'', '`', ',', '<']).unwrap_or(line.len());
         let piece = line[..inside].trim_end();
         let empty = piece.trim().is_empty();
@@ -96,9 +97,9 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\')
 }
 
-/// Base64, or one of the headers an old key has.
+/// Returns whether a line is Base64 or a header of an old key format.
 pub(super) fn is_key_line(line: &str) -> bool {
-    // `src/a.rs-12-…`: a search tool writes file and line before it. In a key stands neither mark.
+    // `src/a.rs-12-…`: a search tool prefixes file and line. A key contains neither separator.
     let found = line.trim().rsplit([':', '-', '|', '\t']).next().unwrap_or_default().trim();
     if found.len() >= 40 && found.bytes().all(is_key_byte) {
         return true;
@@ -111,13 +112,13 @@ pub(super) fn is_key_line(line: &str) -> bool {
         || (line.bytes().all(is_key_byte) && (line.len() >= 40 || line.ends_with('=') || looks_encoded(line)))
 }
 
-/// The last line of a block may be short; a word of prose is not taken for one.
+/// Returns whether a short last line looks like Base64 and not like a word.
 fn looks_encoded(line: &str) -> bool {
     line.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'/'))
         && line.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// The lines that `Private-Lines: N` of a PuTTY file counts.
+/// Returns the lines that `Private-Lines: N` of a PuTTY file announces.
 pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text[at..].strip_prefix(PUTTY)?;
     let line_end = rest.find('\n')?;
@@ -135,7 +136,7 @@ pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// What opens or closes a private block in one line; for who reads lines one by one.
+/// Returns whether one line opens or closes a private block, for callers that read line by line.
 pub fn opens_or_closes(line: &str) -> Option<bool> {
     if let Some(at) = line.find(BEGIN) {
         let name = &line[at + BEGIN.len()..];
@@ -146,7 +147,7 @@ pub fn opens_or_closes(line: &str) -> Option<bool> {
     line.contains("-----END ").then_some(false)
 }
 
-/// Of a text that begins within a block: where the block ends.
+/// Returns the end of a block in a text that begins inside it.
 pub(super) fn rest(text: &str) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -161,7 +162,7 @@ pub(super) fn rest(text: &str) -> usize {
     text[..at].trim_end().len()
 }
 
-/// The lines of private keys, from 1.
+/// Returns the lines of private keys, counted from 1.
 pub(super) fn lines(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
     let mut found = Vec::new();
     let mut opened = None;

@@ -1,4 +1,4 @@
-//! One pass over a text: where something could begin that is secret, and what each place comes to.
+//! One pass over a text: places where a secret could begin, and the secret found at each.
 
 use super::literals::Known;
 use super::token_patterns::{self, SHAPES};
@@ -6,7 +6,7 @@ use super::{Rule, Span, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::sync::LazyLock;
 
-/// What a word in a text makes worth a look.
+/// Kind of secret that a trigger word can belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Shape(usize),
@@ -14,7 +14,7 @@ enum Look {
     Begin,
     End,
     Putty,
-    /// Part of a name.
+    /// A part of a name.
     Name,
     Scheme,
     Address,
@@ -22,15 +22,15 @@ enum Look {
     Driver,
     /// `123456789:AA…`
     Telegram,
-    /// A place on a server that only its secret leads to.
+    /// A URL that works only because its path is secret.
     Hook(&'static str),
     /// `abc8Q~…`
     Azure,
-    /// Three parts, the middle one a time.
+    /// Three parts; the middle one is a time.
     Discord,
     /// `14.atlasv1.60`
     Terraform,
-    /// A private key in base64 once more.
+    /// A private key encoded in Base64 again.
     EncodedKey,
     /// `32 hex-us12`
     Mailchimp,
@@ -38,7 +38,7 @@ enum Look {
     PasswordFile,
 }
 
-/// Parts of names; each is looked at whole.
+/// Parts of names; the whole name is then checked.
 const NAMES: &[&str] = &[
     "pass",
     "pwd",
@@ -78,11 +78,11 @@ pub(super) struct Detectors {
     rules: Vec<Rule>,
 }
 
-/// What is built in, made ready for search: large, and the same for all.
+/// Built-in patterns, compiled once: large, and the same for all.
 static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(BuiltIn::new);
 
 struct BuiltIn {
-    /// Absent only where the words above were too many for the machine, which a test would see.
+    /// `None` only if the trigger words exceed the limits of the automaton, which a test would detect.
     words: Option<AhoCorasick>,
     looks: Vec<Look>,
 }
@@ -150,7 +150,7 @@ impl Detectors {
         Self { known, rules }
     }
 
-    /// All that is secret, in no order.
+    /// Returns all secrets, in no particular order.
     pub(super) fn find(&self, text: &str) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut named_to = 0;
@@ -218,7 +218,7 @@ impl Detectors {
         spans
     }
 
-    /// Whether a line that is not whole yet holds something that says what a secret further on would be.
+    /// Returns whether an incomplete line contains a name that would make later text a secret.
     pub(super) fn announces(&self, line: &str) -> bool {
         !self.rules.is_empty()
             || self.known.has_spaces()
@@ -271,7 +271,7 @@ fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<
     }
 }
 
-/// Three letters, a digit, `Q~`, then the rest.
+/// Finds Azure client secrets: three letters, a digit, `Q~`, then the rest.
 fn azure(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(4) else { return };
@@ -292,11 +292,11 @@ fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// A line of `~/.pgpass`.
+/// Finds the password in a line of `~/.pgpass`.
 fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
     let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
     let line = text[start..].split('\n').next().unwrap_or_default().trim_end();
-    // A search tool writes file and line before it.
+    // A search tool prefixes file and line.
     let mut parts = line.splitn(3, ':');
     let found = match (parts.next(), parts.next(), parts.next()) {
         (Some(_), Some(number), Some(rest)) if number.len() < 4 && number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
@@ -313,7 +313,7 @@ fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// `M…`, six letters, the rest.
+/// Finds Discord tokens: `M…`, six letters, the rest.
 fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let has = |byte: &u8| token_patterns::Letters::Dashed.has(*byte);
@@ -346,7 +346,7 @@ fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// The secret of forty letters that stands right after its id: `AKIA…,…`.
+/// Finds the secret of forty characters right after its ID: `AKIA…,…`.
 fn beside_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();

@@ -1,4 +1,4 @@
-//! Credentials of HTTP requests: the headers that carry them, logins in base64, addresses with a password.
+//! Credentials of HTTP requests: headers, logins in Base64, URLs with a password.
 
 use super::Span;
 use super::token_patterns::Letters;
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 const SCHEMES: &[&str] =
     &["bearer", "basic", "token", "apikey", "api-key", "bot", "digest", "negotiate", "ntlm", "key", "jwt", "oauth", "ssws"];
 
-/// `user:password` in base64.
+/// Returns whether a value is `user:password` in Base64.
 pub(super) fn is_login(value: &str) -> bool {
     let plain = value.trim_end_matches('=');
     let bytes = STANDARD_NO_PAD.decode(plain).or_else(|_| URL_SAFE_NO_PAD.decode(plain)).unwrap_or_default();
@@ -19,7 +19,7 @@ pub(super) fn is_login(value: &str) -> bool {
     value.len() >= 8 && !password.is_empty() && !text.contains(char::is_control)
 }
 
-/// What stands after `Authorization:`.
+/// Finds the credentials after `Authorization:`.
 pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<Span>) {
     let value = &text[start..end];
     let (scheme, rest) = match value.split_once(' ') {
@@ -50,7 +50,7 @@ pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<
     }
 }
 
-/// `Bearer …` and `Basic …` wherever they stand.
+/// Finds `Bearer …` and `Basic …` anywhere.
 pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<Span>) {
     let before = at.checked_sub(1).map(|before| text.as_bytes()[before]);
     let word = text[at..].bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -69,7 +69,7 @@ pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// What a cookie is called that opens a session.
+/// Names of session cookies.
 const SESSIONS: &[&str] = &["sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember", "user", "key", "secret"];
 const ATTRIBUTES: &[&str] = &["path", "domain", "expires", "max-age", "samesite", "version", "comment", "priority"];
 
@@ -89,9 +89,9 @@ pub(super) fn cookies(text: &str, start: usize, end: usize, spans: &mut Vec<Span
     }
 }
 
-/// The password of `scheme://user:password@host`; `at` is where `://` stands.
+/// Finds the password of `scheme://user:password@host`; `at` is the position of `://`.
 pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
-    /// A longer authority is none.
+    /// Maximum length of an authority in bytes.
     const AUTHORITY_BYTES: usize = 1024;
     let start = at + 3;
     let bytes = text.as_bytes();

@@ -42,7 +42,7 @@ fn by_itself_the_workspace_is_written_and_what_runs_code_in_it_is_not() {
         assert!(has(&held.read_only, &format!("{ROOT}/{name}")), "{name}");
     }
     assert!(has(&held.hidden, "/home/user/.ssh") && has(&held.hidden, "/home/user/.config/aye"));
-    // What is outside of all that may be written needs no word.
+    // Paths outside all writable paths need no entry.
     assert!(!has(&held.read_only, "/home/user/.bashrc"));
 }
 
@@ -139,7 +139,7 @@ fn what_the_person_names_outside_the_workspace_is_seen() {
     let held = held(&user);
     assert_eq!(held.readable, ["/home/user/docs", "/home/user/notes", "/home/user/other"].map(PathBuf::from));
     assert!(held.unheld.iter().any(|words| words.contains("readable_paths")), "{:?}", held.unheld);
-    // Credentials in such a place stay hidden.
+    // Credentials below such a path stay hidden.
     assert!(has(&held.hidden, "/home/user/.ssh"));
     let project = layer(Scope::Project, &format!("{SHELL}readable_paths = [\"~/z\"]"));
     let narrowed = held_in(Mode::Ask, vec![layer(Scope::User, &user), project]);

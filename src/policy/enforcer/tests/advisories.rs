@@ -1,22 +1,22 @@
-//! One test for each published mechanism, and lines of every day that must not be in the way of.
+//! Tests of published attack mechanisms, and of everyday lines that must not be blocked.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// What the lines of one mechanism have to come out as.
+/// Lines of one mechanism with their expected verdicts.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mechanism {
-    /// The advisories that tell of it.
+    /// Advisories that describe the mechanism.
     from: String,
     #[serde(default)]
     deny: Vec<String>,
     #[serde(default)]
     ask: Vec<String>,
-    /// Never allowed; which of the others does not matter.
+    /// Lines that must not be allowed, whether they ask or are denied.
     #[serde(default)]
     held: Vec<String>,
-    /// Harmless lines that look alike.
+    /// Harmless lines that look similar.
     #[serde(default)]
     allow: Vec<String>,
 }

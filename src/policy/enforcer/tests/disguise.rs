@@ -1,9 +1,9 @@
-//! A blocked program in any disguise that a real shell sees through is denied, and every disguise keeps a verdict's strictness.
+//! A blocked program is denied in every disguise that a real shell sees through, and no disguise makes a verdict milder.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Ways to write `sudo`, with what has to stand before.
+/// Spellings of `sudo`, each with the text that must come before it.
 const NAMES: &[(&str, &str)] = &[
     ("", "sudo"),
     ("", "s\\udo"),
@@ -142,7 +142,7 @@ fn many_unknown_values_are_no_reason_to_refuse() {
     for line in [format!("docker run{words} image"), format!("echo \"{text}\""), loops.to_owned()] {
         assert_eq!(verdict(&enforcer, &line), VerdictKind::Ask, "{line}");
     }
-    // The first values of all still meet, and each value is seen once.
+    // The first values of each variable are still combined, and each value is seen once.
     assert_eq!(verdict(&enforcer, &format!("env su{}do id", "${none}".repeat(16))), VerdictKind::Deny);
     assert_eq!(verdict(&enforcer, &loops.replace("cp $i", "v=sudo; env $v $i")), VerdictKind::Deny);
 }

@@ -1,9 +1,9 @@
-//! What a search asks of every entry against the whole verdict.
+//! The fast check of entries for searches, compared with the full verdict.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Names are few, so that places, patterns and paths meet.
+/// Only few names, so that paths and patterns coincide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a", "b.rs", ".ssh", ".config", "gcloud", ".aye", ".env", "proc", "self", "user", "home", "root", ".aws",
@@ -57,7 +57,7 @@ proptest! {
         let own = format!("schema_version = 1\n[capabilities.\"File.Read\"]\n{allowed}blocked_paths = [{}]\n{rules}", listed(&blocked));
         let theirs = format!("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [{}]\n", listed(&project));
         let (Ok(own), Ok(theirs)) = (Bundle::parse(&own, "own"), Bundle::parse(&theirs, "theirs")) else {
-            // A pattern that no bundle may have.
+            // A pattern that no bundle may contain.
             return Ok(());
         };
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, own), Layer::new(Scope::Project, theirs)], context());

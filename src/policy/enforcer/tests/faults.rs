@@ -1,4 +1,4 @@
-//! No text makes a verdict panic, and an error in one would be a denial that leaves everything else as it is.
+//! No text makes a verdict panic, and a panic would be a denial without side effects.
 
 use super::*;
 use crate::policy::guard::FAILED;
@@ -26,7 +26,7 @@ fn a_panic_anywhere_in_a_judgement_is_a_denial() {
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
 }
 
-/// Lines with here-documents and quotes around letters of every length.
+/// Returns lines with here-documents and quotes around characters of every length.
 fn here_documents() -> impl Strategy<Value = String> {
     let pieces = vec![
         "cat",

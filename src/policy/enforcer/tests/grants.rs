@@ -18,7 +18,7 @@ fn said(always: &Always) -> Vec<String> {
     always.offers.iter().map(|offer| rules(&offer.rules)).collect()
 }
 
-/// The narrowest offer, kept for this project as a file would keep it.
+/// Saves an offer for this project, as a file would.
 fn kept(enforcer: &Enforcer, actions: &[Action], offer: usize) -> Enforcer {
     let always = enforcer.always(actions, now());
     let rules = &always.offers.get(offer).unwrap_or_else(|| panic!("nothing is offered: {always:?}")).rules;
@@ -232,7 +232,7 @@ fn git_filter_clean_a_rule_about_git_asks_until_a_sandbox_holds_it() {
         let told = kept(&unheld, &exec(line), 0).explain(&exec(line), now());
         assert_eq!(told.verdict, VerdictKind::Ask, "{line}");
         assert!(told.reason.contains("filters, hooks"), "{}", told.reason);
-        // Until aye quits it is the person who watches.
+        // Until aye quits, the user watches the commands.
         let mut enforcer = with(Sandbox::Absent, "");
         enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
         assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");
@@ -244,7 +244,7 @@ fn git_filter_clean_a_rule_about_git_asks_until_a_sandbox_holds_it() {
     }
 }
 
-/// Every line of the corpus that deletes, downloads, computes or hides what it runs.
+/// Checks every line of the corpus that deletes, downloads, computes or hides what it runs.
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn no_offer_ever_widens_beyond_its_own_words() {
@@ -275,7 +275,7 @@ fn no_offer_ever_widens_beyond_its_own_words() {
             let risky = asks.parts.iter().any(|part| part.verdict == VerdictKind::Ask && part.text.starts_with(word));
             assert!(!risky, "{line}: {always:?}");
         }
-        // What is kept of one line lets no other of the corpus through, unless it is the same words.
+        // A rule saved for one line allows no other line of the corpus, unless its words are the same.
         for other in lines.iter().skip(offered % 23).step_by(23).filter(|other| *other != line) {
             let (was, is) = (verdict(&enforcer, other), verdict(&after, other));
             let same = || {
@@ -288,7 +288,7 @@ fn no_offer_ever_widens_beyond_its_own_words() {
     println!("{offered} of {} lines have an offer", lines.len());
 }
 
-/// What comes of a rule that the person wrote for a question: what it is, or why not.
+/// Returns the result of a rule that the user wrote: the offer, or the error.
 fn written(enforcer: &Enforcer, actions: &[Action], line: &str) -> String {
     let offers = enforcer.always(actions, now()).offers;
     match enforcer.offer_written(actions, &offers, line, now()) {
@@ -420,7 +420,7 @@ fn a_hidden_directory_may_be_saved_for_a_project_unless_it_is_too_much_or_guarde
     assert_eq!(offered(&with(Scope::Managed, &format!("{shell}readable_paths = []\n")), &["/srv/x"]), [""; 0]);
     let blocks = "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"/srv\"]\n";
     assert_eq!(offered(&with(Scope::Project, blocks), &["/srv/x"]), [""; 0]);
-    // A file given for this run is in place of what is saved.
+    // A file given for this run replaces saved rules.
     let file = Enforcer::new(vec![Layer::new(Scope::File, parsed(shell))], context());
     assert_eq!(offered(&file, &["/srv/x"]), [""; 0]);
 }
@@ -440,7 +440,7 @@ fn a_saved_directory_is_readable_in_the_project_and_is_offered_for_no_other_scop
     assert!(enforcer.may_be_followed(Path::new("/srv/x/a")) && !enforcer.may_be_followed(Path::new("/srv/y")));
     enforcer.put(None, GrantScope::Project);
     assert!(readable(&enforcer).is_empty());
-    // What is kept until aye quits cannot make anything readable.
+    // A grant until aye quits cannot make a directory readable.
     enforcer.keep(&offer.rules, None).expect("it is a rule");
     assert!(readable(&enforcer).is_empty());
 }

@@ -1,4 +1,4 @@
-//! How layers and rules meet: by cases, and by bundles made up at random.
+//! Interaction of layers and rules: individual cases, and random bundles.
 
 use super::*;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn told(enforcer: &Enforcer, action: Action) -> (VerdictKind, String) {
     (told.verdict, told.rule)
 }
 
-/// One case: the layers, the action, and what comes out.
+/// One case: the layers, the action and the expected verdict.
 struct Case {
     layers: &'static [(Scope, &'static str)],
     action: Action,
@@ -62,7 +62,7 @@ fn every_verdict_names_the_line_that_decides() {
     use VerdictKind::{Allow, Ask, Deny};
     let case = |layers, action, verdict, rule| Case { layers, action, verdict, rule };
     let cases = [
-        // Files: blocked or deny, a miss of the list, ask, allow, approval.
+        // Files: blocked and deny, `allowed_paths`, ask, allow, approval.
         case(&[(User, WRITES)], write("src/a"), Ask, "user:4"),
         case(&[(User, WRITES)], write("docs/a"), Allow, "user:5"),
         case(&[(User, WRITES)], write("docs/legal/a"), Ask, "user:8"),
@@ -88,7 +88,7 @@ fn every_verdict_names_the_line_that_decides() {
             "user:5",
         ),
         case(&[(User, "[capabilities.\"File.Read\"]\nallowed_paths = []")], read("a"), Deny, "user:3"),
-        // Without a list an allow rule ends with the workspace.
+        // Without a list, an allow rule ends at the workspace.
         case(
             &[(
                 User,
@@ -98,7 +98,7 @@ fn every_verdict_names_the_line_that_decides() {
             Ask,
             "user:3",
         ),
-        // The person's own rules for this project stand among the user's.
+        // Rules saved for this project count as the user's own rules.
         case(&[(User, SHELL), (Mine, MAKE)], run("make all"), Allow, "mine-here:2"),
         case(
             &[(User, "[capabilities.\"Shell.Exec\"]\nblocked_commands = [\"make\"]"), (Mine, MAKE)],
@@ -107,14 +107,14 @@ fn every_verdict_names_the_line_that_decides() {
             "user:3",
         ),
         case(&[(User, "[capabilities.\"File.Read\"]"), (Mine, MAKE)], run("make all"), Deny, "user:1"),
-        // `--policy` stands in place of what was remembered too.
+        // `--policy` also replaces saved rules.
         case(&[(File, SHELL), (Mine, MAKE)], run("make all"), Ask, "policy:3"),
         case(&[(User, SHELL), (Mine, "[capabilities.\"File.Write\"]\nallowed_paths = [\"/\"]")], write("a"), Deny, "user:1"),
-        // A managed layer is above them all.
+        // A managed layer is above all others.
         case(&[(User, "[capabilities.\"Shell.Exec\"]"), (Managed, SHELL)], run("make"), Ask, "managed:3"),
         case(&[(User, SHELL), (Managed, "")], run("make"), Ask, "user:3"),
         case(&[(User, SHELL), (Managed, "[capabilities.\"File.Read\"]")], run("make"), Deny, "managed:1"),
-        // A project tightens what it names and leaves the rest.
+        // A project tightens the capabilities it lists and leaves the rest unchanged.
         case(&[(User, "[capabilities.\"Shell.Exec\"]"), (Project, SHELL)], run("make"), Ask, "project:3"),
         case(&[(User, WRITES), (Project, SHELL)], write("docs/a"), Allow, "user:5"),
         case(
@@ -321,14 +321,14 @@ fn examples_of_file_rules_are_checked_when_they_are_read() {
     }
 }
 
-/// A key that may be there, with one of these values.
+/// Returns an optional key with one of these values.
 fn key(name: &'static str, values: &'static [&'static str]) -> BoxedStrategy<String> {
     prop::option::of(prop::sample::select(values))
         .prop_map(move |value| value.map_or_else(String::new, |value| format!("{name} = {value}\n")))
         .boxed()
 }
 
-/// A table that may be there, of such keys and rules.
+/// Returns an optional table with such keys and rules.
 fn table(name: &'static str, keys: Vec<BoxedStrategy<String>>, rules: BoxedStrategy<String>) -> BoxedStrategy<String> {
     let whole = (keys, prop::collection::vec(rules, 0..3)).prop_map(move |(keys, rules)| {
         let rules: Vec<_> = rules.into_iter().map(|rule| format!("[[{name}.rules]]\n{rule}")).collect();
@@ -382,7 +382,7 @@ fn files(name: &'static str) -> BoxedStrategy<String> {
     table(name, keys, file_rule())
 }
 
-/// Any bundle at all, as far as it says something that has to do with these tests.
+/// Returns any bundle that is relevant for these tests.
 fn bundles() -> BoxedStrategy<String> {
     let shell_keys = vec![
         key("requires_approval", SWITCH),
@@ -460,7 +460,7 @@ fn actions() -> BoxedStrategy<Vec<Action>> {
     prop::collection::vec(one, 1..3).boxed()
 }
 
-/// Everything of a run that is no layer: the mode, the sandbox, what was granted.
+/// Returns everything of a run that is not a layer: mode, sandbox, grants.
 fn surroundings() -> BoxedStrategy<(Mode, Sandbox, bool)> {
     let modes = prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto]);
     (modes, prop::sample::select(vec![Sandbox::Present, Sandbox::Absent]), any::<bool>()).boxed()
@@ -480,7 +480,7 @@ fn placed(layers: Vec<Layer>, (mode, sandbox, granted): (Mode, Sandbox, bool)) -
     enforcer
 }
 
-/// What a bundle without a project's would be: the built-in, a person's, a managed one above it.
+/// Returns bundles without a project's: the built-in one, a user's, a managed one above it.
 fn bases() -> BoxedStrategy<Vec<(Scope, String)>> {
     prop_oneof![
         Just(Vec::new()),
@@ -509,7 +509,7 @@ fn gives(environment: &Environment, name: &str) -> bool {
     }
 }
 
-/// A bundle of one capability that allows nothing by list, so that only rules and approval decide.
+/// Returns a bundle of one capability without an allow list, so that only rules and approval decide.
 fn ruled(rules: &[String], capability: &str) -> String {
     let rules: Vec<_> = rules.iter().map(|rule| format!("[[capabilities.\"{capability}\".rules]]\n{rule}")).collect();
     format!("[capabilities.\"{capability}\"]\nrequires_approval = true\n{}", rules.concat())
@@ -553,7 +553,7 @@ proptest! {
         user in bundles(), mine in bundles(), actions in actions(), around in surroundings()
     ) {
         let mine = mine.replace("decision = \"allow\"", "decision = \"ask\"");
-        // An ask rule stands before a miss of `allowed_commands`, as the order of rules has it.
+        // Ask rules come before `allowed_commands` in the order of rules.
         let user: String = user.split_inclusive('\n').filter(|line| !line.starts_with("allowed_commands")).collect();
         let without = placed(vec![layer(Scope::User, &user)], around).explain(&actions, now());
         let with = placed(vec![layer(Scope::User, &user), layer(Scope::Mine, &mine)], around).explain(&actions, now());

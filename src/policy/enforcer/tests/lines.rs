@@ -1,4 +1,4 @@
-//! Lines held against what is expected of them: written down, from the corpus, and made up.
+//! Verdicts on lines compared with expectations: hand-written, from the corpus, and generated.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ struct Case {
     also_ok: Vec<VerdictKind>,
 }
 
-/// How far the verdicts of a set of lines are from what was expected.
+/// Differences between the verdicts of a set of lines and the expected ones.
 #[derive(Default)]
 struct Tally {
     right: usize,
@@ -177,7 +177,7 @@ fn letters_of_every_plane_are_read_as_letters() {
             assert_ne!(verdict(&reference(), &line), VerdictKind::Allow, "{line}");
         }
     }
-    // What one line leaves open says nothing about the next.
+    // An unclosed construct in one line says nothing about the next.
     for line in ["cat <<END\nx", "cat <<A <<B"] {
         verdict(&reference(), line);
         assert_eq!(verdict(&reference(), "ls -la src"), VerdictKind::Allow);
@@ -195,11 +195,11 @@ proptest! {
 
     #[test]
     fn more_text_never_loosens_a_verdict(first in lines(), second in lines()) {
-        // A line that runs nothing asks by itself, and takes nothing from another.
+        // A line that runs nothing asks on its own, and does not affect another.
         prop_assume!(!crate::policy::shell::read(&first).parts.is_empty());
         let enforcer = reference();
         let both = verdict(&enforcer, &format!("{first}\n{second}"));
-        // What does not parse alone may swallow what follows; then the whole does not parse either.
+        // A line that does not parse alone may swallow the next; then the whole does not parse either.
         prop_assert!(both >= verdict(&enforcer, &first).min(VerdictKind::Ask));
     }
 }

@@ -1,4 +1,4 @@
-//! More text makes no denial milder: names that are computed, words that braces make, programs behind other programs.
+//! Longer or more complex text makes no denial milder: computed names, brace expansions, programs behind other programs.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn where_programs_are_blocked_a_computed_name_asks_whatever_the_mode_or_the_rule
             }
         }
     }
-    // Where nothing is blocked nothing can be hidden.
+    // Without blocked programs, nothing can be concealed.
     all(&shell("requires_approval = false"), VerdictKind::Allow, &["$x id", "env $x id"]);
 }
 
@@ -98,7 +98,7 @@ fn a_blocked_program_is_found_behind_every_runner() {
         "v=sudo; uv run $v id",
     ];
     all(&enforcer, VerdictKind::Deny, &more);
-    // The same words where they are data.
+    // The same words as data.
     let data = [
         "uv pip install sudo",
         "npm run sudo",

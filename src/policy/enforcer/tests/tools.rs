@@ -1,4 +1,4 @@
-//! Tools of MCP servers: an unknown one asks, a changed one asks again, a disabled one is none.
+//! Tools of MCP servers: an unknown one asks, a changed one asks again, a disabled one does not exist.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn cve_2025_54136_mcp_poison_a_tool_that_changed_asks_again() {
         let (verdict, reason) = said(&enforcer, "docs", "search", other);
         assert_eq!((verdict, reason.contains("changed")), (VerdictKind::Ask, true), "{other:?}: {reason}");
     }
-    // The same tool of a server that took the name of another, and a name that only begins alike.
+    // The same tool of a server that took the name of another, and a name with the same beginning.
     for (server, tool) in [
         ("docs2", "search"),
         ("evil", "docs/search"),
@@ -50,7 +50,7 @@ fn an_mcp_tool_that_says_nothing_of_itself_asks() {
         let told = under(bundle).explain(&invoke("docs", "read", ""), now());
         assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, Risk::Medium));
     }
-    // Not listed is not granted; plan mode lets none through, whatever it says it does.
+    // Unlisted tools are not granted, and plan mode allows none, whatever a tool declares.
     assert_eq!(said(&built_in(), "docs", "read", "").0, VerdictKind::Deny);
     let mut planning = under(SEARCH);
     planning.context.mode = Mode::Plan;
@@ -91,7 +91,7 @@ fn always_allow_keeps_an_mcp_tool_with_exactly_its_description_and_schema() {
     enforcer.keep(&offer.rules, None).expect("a rule");
     assert_eq!(said(&enforcer, "docs", "read", "f7").0, VerdictKind::Allow);
     assert_eq!(said(&enforcer, "docs", "read", "f8").0, VerdictKind::Ask);
-    // What the list has not is not offered, and no name reaches further than itself.
+    // Unlisted tools are not offered, and no name matches more than itself.
     assert!(under(SEARCH).always(&invoke("web", "get", "f"), now()).offers.is_empty());
     assert!(under(SEARCH).always(&invoke("docs", "*", "f"), now()).offers.is_empty());
 }
@@ -113,7 +113,7 @@ fn a_tool_that_changed_since_it_was_let_through_asks_in_every_mode_whatever_rule
             assert_eq!((told.verdict, told.reason.contains("changed")), (VerdictKind::Ask, true), "{mode:?}: {bundle}");
         }
     }
-    // A rule with this very fingerprint is a yes to it.
+    // A rule with exactly this fingerprint allows it.
     assert_eq!(under(SEARCH).explain(&changed("f1"), now()).verdict, VerdictKind::Allow);
     let mut auto = under(SEARCH);
     auto.context.mode = Mode::Auto;
@@ -164,9 +164,9 @@ fn a_custom_tool_asks_until_a_rule_names_it_whatever_is_allowed_for_commands() {
     assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint", "f1", true)), VerdictKind::Allow);
     assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint2", "f1", true)), VerdictKind::Ask);
     assert_eq!(ask(&with_rule("decision = \"deny\""), &custom("Lint", "f1", true)), VerdictKind::Deny);
-    // What grants no commands grants no tools.
+    // Without a grant of commands there is no grant of custom tools.
     assert_eq!(ask(&under("[capabilities.\"File.Read\"]\n"), &custom("lint", "f1", true)), VerdictKind::Deny);
-    // A project allows nothing.
+    // A project cannot allow anything.
     let project = parsed("schema_version = 1\n[[capabilities.\"Tool.Custom\".rules]]\ntools = [\"*\"]\ndecision = \"allow\"\n");
     let own = parsed(&format!("schema_version = 1\n{COMMANDS}"));
     let layers = vec![Layer::new(Scope::User, own), Layer::new(Scope::Project, project)];
@@ -178,7 +178,7 @@ fn a_custom_tool_that_changed_or_that_nobody_looked_at_asks_in_every_mode() {
     let pinned = "decision = \"allow\"\nfingerprint = \"f1\"";
     for (rule, print, known, expected) in [
         (pinned, "f1", true, VerdictKind::Allow),
-        // A rule with exactly this content is a yes to it.
+        // A rule with exactly this content allows it.
         (pinned, "f1", false, VerdictKind::Allow),
         (pinned, "f2", true, VerdictKind::Ask),
         ("decision = \"allow\"", "f1", false, VerdictKind::Ask),
