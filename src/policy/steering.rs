@@ -1,6 +1,6 @@
 //! Environment variables that steer a program: they make it load code, start programs or read other settings.
 
-/// Variables by which a program loads code, starts another program or reads other settings, and starts of such names.
+/// Variables that make a program load code, start another program or read other settings, and prefixes of such names.
 const STEERING: &[&str] = &[
     "PATH",
     "CDPATH",
@@ -102,7 +102,7 @@ const STEERING_STARTS: &[&str] = &[
     "COR_",
 ];
 
-/// Whether a variable can make a program do something else than its words say.
+/// Returns whether a variable can make a program do something other than its arguments say.
 pub fn steers(name: &str) -> bool {
     STEERING.contains(&name) || STEERING_STARTS.iter().any(|start| name.starts_with(start))
 }

@@ -1,4 +1,4 @@
-//! Verdicts on handing a file over: what may be read may be, where the capability is granted, and at most as large as it says.
+//! Verdicts on uploads of files as artifacts: readable files, if the capability is granted, up to its size limit.
 
 use super::files::{self, Access};
 use super::layer::Ready;

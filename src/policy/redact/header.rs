@@ -115,7 +115,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
     let whole = &bytes[start..start + most];
     let authority = whole.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(most);
     let sign = whole[..authority].iter().rposition(|byte| *byte == b'@').or_else(|| {
-        // A password with a slash in it, where the first part can be no host.
+        // A password may contain a slash, if the text before it cannot be a host.
         let rest = whole.iter().rposition(|byte| *byte == b'@')?;
         let port = whole[..authority].iter().position(|byte| *byte == b':').map(|colon| &whole[colon + 1..authority]);
         (!web && port.is_some_and(|port| !port.iter().all(u8::is_ascii_digit))).then_some(rest)
@@ -147,7 +147,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// In an address a password is one whatever it looks like, but for what examples write there.
+/// Returns whether a password in a URL is only a placeholder, as in examples; anything else counts as a password.
 fn is_stand_in(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = ["password", "pass", "passwd", "pwd", "secret", "pw", "token", "x", "x-oauth-basic", "user", "username"];
@@ -159,7 +159,7 @@ fn is_stand_in(text: &str) -> bool {
         || (text.starts_with(':'))
 }
 
-/// `-u user:password`, `sshpass -p password`, `mysql -ppassword`.
+/// Finds the password in `-u user:password`, `sshpass -p password`, `mysql -ppassword`.
 pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let line_start = text[..at].rfind('\n').map_or(0, |line| line + 1);
@@ -187,7 +187,7 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
         }
     };
     let login = ["--user", "--proxy-user", "--auth", "-u", "-U", "-a"].iter().find(|flag| {
-        // `-a` is a login for HTTPie only.
+        // `-a` takes a login only for HTTPie.
         if **flag == "-a" && !line.split([' ', '\t', ':', '-']).any(|word| matches!(word, "http" | "https" | "xh" | "xhs")) {
             return false;
         }
@@ -223,7 +223,7 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// The programs that take a password by this flag; `apart`: as a word of its own.
+/// Returns the programs that take a password with this flag; `apart` means as a separate word.
 fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
     match flag {
         "-p" if apart => {
@@ -235,7 +235,7 @@ fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
     }
 }
 
-/// `user:password@tcp(host)`; `at` is where `@` stands.
+/// Finds the password of `user:password@tcp(host)`; `at` is the position of `@`.
 pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let start = at

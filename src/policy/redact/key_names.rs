@@ -1,21 +1,21 @@
 //! Key names that mark their value as a secret, and the confidence in that.
 
-/// What the name promises, and so how much the value must look like it.
+/// Kind of value that a name announces, which sets how closely the value is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Promise {
     Password,
     Secret,
     Token,
-    /// `…_KEY`: most keys are no secrets.
+    /// `…_KEY`: most keys are not secrets.
     Key,
     /// A request header with a scheme before the credentials.
     Authorization,
-    /// A login in base64.
+    /// A login in Base64.
     Login,
     Cookie,
 }
 
-/// Words after the one that counts which do not change what it is.
+/// Words that may follow the significant word without changing its meaning.
 const NEUTRAL: &[&str] = &[
     "base",
     "prod",
@@ -64,7 +64,7 @@ const PASSWORDS: &[&str] = &[
     "storepass",
 ];
 const TOKENS: &[&str] = &["token", "apikey", "credential", "credentials", "jwt", "bearer", "pat", "sas", "authtoken"];
-/// Which keys are secrets.
+/// Words before `key` that make it a secret.
 const KEYS: &[&str] = &[
     "api",
     "access",
@@ -106,10 +106,10 @@ const KEYS: &[&str] = &[
     "mailgun",
     "azure",
 ];
-/// What is for everyone, or a place in a list.
+/// Words for public values, or for positions in a list.
 const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "continuation", "cursor", "sync", "cancellation"];
 
-/// `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
+/// Returns the kind of value that a name announces: `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
 pub(super) fn promise(name: &str) -> Option<Promise> {
     let words = words(name);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -149,7 +149,7 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     }
 }
 
-/// At every change from lower to upper case and at every mark; in lower case.
+/// Splits a name at changes from lower to upper case and at separators, in lower case.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();
@@ -173,7 +173,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether the value of a variable of this name is to be kept from commands and hidden.
+/// Returns whether the value of a variable with this name is withheld from commands and redacted.
 pub fn is_secret(name: &str) -> bool {
     promise(name).is_some()
 }

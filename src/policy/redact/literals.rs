@@ -5,9 +5,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// A shorter value stands in too many texts by chance.
+/// Minimum length in bytes; shorter values appear in too many texts by chance.
 const MIN_BYTES: usize = 8;
-/// Of a value of several lines each line this long is one of its own.
+/// Minimum length in bytes of a line that counts as a secret of its own in a value of several lines.
 const LINE_BYTES: usize = 16;
 
 #[derive(Debug, Default)]
@@ -51,12 +51,12 @@ impl Known {
     }
 }
 
-/// Plain, in base64 wherever it stands in the text that was encoded, percent-escaped, and in hexadecimal digits.
+/// Returns the forms of a value: plain, Base64 at every offset, percent-encoded and hexadecimal.
 fn forms_of(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     for before in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();
-        // Letters that also hold bits of what stands before or after are not the value's own.
+        // Characters that also encode neighbouring bits do not belong to the value.
         let skip = (before * 8).div_ceil(6);
         let whole = bytes.len() * 8 / 6;
         for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
@@ -87,7 +87,7 @@ fn forms_of(value: &str) -> Vec<String> {
         forms.push(all_but(keep, false));
     }
     forms.push(all_but(unreserved, true).replace("%20", "+"));
-    // In a JSON text.
+    // Escaped as in JSON.
     forms.push(value.replace('\\', "\\\\").replace('"', "\\\""));
     let digits = |byte: u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(u32::from(digit), 16).unwrap_or_default());
     let hex: String = value.bytes().flat_map(digits).collect();

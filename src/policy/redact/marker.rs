@@ -1,18 +1,18 @@
-//! `[redacted:KIND:8 hex]`: what stands where a secret was.
+//! Markers of redacted secrets: `[redacted:KIND:8 hex]`.
 
 use crate::protocol::cut_after;
 use std::ops::Range;
 
 pub(super) const START: &str = "[redacted:";
 const HASH: usize = 8;
-/// A longer kind is none of ours.
+/// Maximum length of a kind in bytes.
 const KIND_BYTES: usize = 48;
 
 pub(super) fn write(kind: &str, hash: &str) -> String {
     format!("{START}{kind}:{hash}]")
 }
 
-/// The marker at `at`, whole and to the letter.
+/// Returns the end of a complete, literal marker at `at`.
 fn whole(text: &str, at: usize) -> Option<usize> {
     let rest = text[at..].strip_prefix(START)?;
     let kind = rest
@@ -25,19 +25,19 @@ fn whole(text: &str, at: usize) -> Option<usize> {
     (kind > 0 && digits == HASH && hash[HASH..].starts_with(']')).then_some(at + START.len() + kind + 1 + HASH + 1)
 }
 
-/// All whole markers, in order.
+/// Returns the ranges of all complete markers, in order.
 pub(super) fn all(text: &str) -> Vec<Range<usize>> {
     text.match_indices(START).filter_map(|(at, _)| whole(text, at).map(|end| at..end)).collect()
 }
 
-/// Something a model may have made of a marker.
+/// A marker, or text that a model may have derived from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Whole(Range<usize>),
     Mangled(Range<usize>),
 }
 
-/// Markers and what looks like one, in order. `[redacted:{kind}` of a program and `\[redacted:` of a pattern do not.
+/// Returns markers and similar text, in order. `[redacted:{kind}` in a program and `\[redacted:` in a pattern do not count.
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     const LOOKED_AT: usize = 80;
     let lower = text.to_ascii_lowercase();
@@ -50,7 +50,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
         let Some(rest) = lower[at..].strip_prefix(START) else { continue };
         let first = rest.trim_start().chars().next();
         if first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '…' | '.' | '*')) {
-            // Another that begins in it is one of its own.
+            // Another marker that begins inside it is separate.
             let stop = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n' | b'['));
             let length = stop.map_or(0, |end| end + usize::from(rest.as_bytes()[end] != b'['));
             let end = cut_after(text, at + START.len() + length);

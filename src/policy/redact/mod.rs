@@ -1,5 +1,5 @@
-//! Secrets in a text, and the markers that stand in their place. Deterministic: the same secret has the same marker
-//! wherever it stands, and nobody without the key can tell the secret from it.
+//! Redaction of secrets, which are replaced by markers. Deterministic: the same secret always has the same marker, and nobody
+//! can derive the secret from the marker without the key.
 
 mod assignment;
 mod block;
@@ -26,7 +26,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use strip_ansi::Plain;
 
-/// What was hidden of one kind.
+/// Number of redacted secrets of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub kind: String,
@@ -37,26 +37,26 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
-    /// In the order in which they first stand.
+    /// Kinds of secrets, in the order of their first appearance.
     pub found: Vec<Found>,
 }
 
-/// A rule of a bundle.
+/// A redaction rule of a bundle.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub kind: String,
     pub expression: regex::Regex,
 }
 
-/// The secret that the hashes in markers are made with.
+/// Key for the hashes in markers.
 pub type Key = [u8; 32];
 
-/// Passes after the first: a marker can bring to light what stood beside a secret.
+/// Number of passes after the first: removing a secret can expose another one next to it.
 const PASSES: usize = 4;
-/// What is left of a secret around a marker is hidden too, unless it says nothing.
+/// Minimum length in bytes of the remainder of a secret next to a marker that is redacted too.
 const REST_BYTES: usize = 4;
 
-/// Finds what is secret and hides it.
+/// Finds and redacts secrets.
 pub struct Redactor {
     detectors: Detectors,
     key: OnceLock<Key>,
@@ -69,7 +69,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// What says that a stretch is secret; the surest gives it its name.
+/// Evidence that text is a secret; the strongest gives it its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sureness {
     Known,
@@ -110,7 +110,7 @@ impl Span {
 }
 
 impl Redactor {
-    /// `known`: values that are secret whatever they look like. `key` is asked for once, when the first marker is made.
+    /// Creates a redactor. `known` are values that are always secret; `key` is called once, for the first marker.
     pub fn new<'a>(
         rules: Vec<Rule>,
         known: impl IntoIterator<Item = &'a str>,
@@ -119,24 +119,24 @@ impl Redactor {
         Self { detectors: Detectors::new(rules, Known::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
     }
 
-    /// The text with a marker in the place of each secret. What is redacted already stays as it is.
+    /// Returns the text with a marker in place of each secret. Existing markers stay unchanged.
     pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut found = Vec::new();
         let text = self.replace(text, |kind, _, _| count(&mut found, kind));
         Redacted { text, found }
     }
 
-    /// Whether anything in it is secret.
+    /// Returns whether the text contains a secret.
     pub fn holds_secret(&self, text: &str) -> bool {
         !self.spans(text).is_empty()
     }
 
-    /// Like `redact`, where only the text is wanted.
+    /// Returns only the text of `redact`.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.replace(text, |_, _, _| ())
     }
 
-    /// Of a text that begins within a private key, without the rest of that key.
+    /// Redacts a text that begins inside a private key: the rest of that key is removed.
     pub fn hide_rest_of_key(&self, text: &str) -> String {
         let end = block::rest(text);
         if end == 0 {
@@ -145,24 +145,24 @@ impl Redactor {
         self.marker("private-key", &text[..end]) + &text[end..]
     }
 
-    /// Of a text of which only what stands from `at` on is shown: that, with a marker for a secret that begins before it.
+    /// Returns the text from `at` on, with a marker for a secret that begins before it.
     pub fn shown_from(&self, text: &str, at: usize) -> String {
         let across = self.spans(text).into_iter().find(|span| span.start < at && at < span.end);
         let Some(Span { start, end, kind, .. }) = across else { return text[at..].to_owned() };
         self.marker(&kind, &text[start..end]) + &text[end..]
     }
 
-    /// Of a text of which only what stands before `at` is shown: where that ends, so that no secret is cut in two.
+    /// Returns where the text before `at` may end so that no secret is cut in two.
     pub fn shown_until(&self, text: &str, at: usize) -> usize {
         self.spans(text).into_iter().find(|span| span.start < at && at < span.end).map_or(at, |span| span.start)
     }
 
-    /// The lines of a text, from 1, that show a part of a private key.
+    /// Returns the lines of a text, counted from 1, with parts of a private key.
     pub fn lines_of_keys(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
         block::lines(text)
     }
 
-    /// Replaces every secret; `each` is told its kind, its marker and itself.
+    /// Replaces every secret; `each` gets its kind, its marker and the secret.
     fn replace<'a>(&self, text: &'a str, mut each: impl FnMut(&str, &str, &str)) -> Cow<'a, str> {
         let mut now = Cow::Borrowed(text);
         for _ in 0..PASSES {
@@ -186,7 +186,7 @@ impl Redactor {
         now
     }
 
-    /// What is secret, in order and apart; markers are not.
+    /// Returns the secrets in order, without overlaps and without markers.
     fn spans(&self, text: &str) -> Vec<Span> {
         let plain = Plain::of(text);
         let mut spans = self.detectors.find(&plain.text);
@@ -211,7 +211,7 @@ fn count(found: &mut Vec<Found>, kind: &str) {
     }
 }
 
-/// What overlaps becomes one, named by the surest; markers are cut out.
+/// Merges overlapping secrets, named by the strongest evidence, and cuts out markers.
 fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
     if spans.is_empty() {
         return spans;
@@ -222,7 +222,7 @@ fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
         match merged.last_mut().filter(|last| span.start < last.end) {
             Some(last) => {
                 last.end = last.end.max(span.end);
-                // Of two forms of token the one that says more was found later: `sk-ant-` after `sk-`.
+                // Of two token patterns, the more specific one is found later: `sk-ant-` after `sk-`.
                 let closer = span.sureness == Sureness::Shaped && span.start == last.start;
                 if span.sureness > last.sureness || (closer && last.sureness == Sureness::Shaped) {
                     (last.kind, last.sureness) = (span.kind, span.sureness);

@@ -1,20 +1,20 @@
-//! The way back: in a text that is written to a file, a marker stands for the bytes it hid in that file.
+//! Restoring of secrets: in text that is written to a file, a marker stands for the bytes that it replaced in that file.
 
 use super::Redactor;
 use super::marker::{self, Piece};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// What the markers of one file stand for.
+/// The secrets behind the markers of one file.
 #[derive(Debug, Default)]
 pub struct Restorer {
-    /// `None` where two secrets of the file have the same marker.
+    /// Secret of each marker; `None` if two secrets of the file have the same marker.
     secrets: HashMap<String, Option<String>>,
-    /// Markers, and what looks like one, that the file itself holds as text.
+    /// Markers, and similar text, that the file itself contains literally.
     literal: HashSet<String>,
 }
 
-/// A marker that stands for nothing that is known, as it was written.
+/// A marker without a known secret, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{marker}` {why}")]
 pub struct NotRestored {
@@ -23,7 +23,7 @@ pub struct NotRestored {
 }
 
 impl Redactor {
-    /// For a file with this text, as a model is shown it.
+    /// Returns the restorer for a file with this text, as a model sees it.
     pub fn restorer(&self, text: &str) -> Restorer {
         let mut restorer = Restorer::default();
         self.replace(text, |_, marker, secret| {
@@ -36,7 +36,8 @@ impl Redactor {
         restorer
     }
 
-    /// The marker of something the file hid that would stand open in it `after` a change, and that is not in what was `written`.
+    /// Returns the marker of a secret that the file hid and that would be visible in it `after` a change, unless it is in
+    /// `written`.
     pub fn opened(&self, restorer: &Restorer, before: &str, after: &str, written: &[&str]) -> Option<String> {
         if restorer.secrets.is_empty() {
             return None;
@@ -48,7 +49,7 @@ impl Redactor {
         hidden.find(|(_, secret)| open(secret) && !known(secret)).map(|(marker, _)| marker.clone())
     }
 
-    /// Where something stands in the text that is hidden.
+    /// Returns the ranges of redacted text.
     pub fn hidden(&self, text: &str) -> Vec<Range<usize>> {
         self.spans(text).into_iter().map(|span| span.start..span.end).collect()
     }
@@ -61,7 +62,7 @@ fn text_of<'a>(text: &'a str, piece: &Piece) -> &'a str {
 }
 
 impl Restorer {
-    /// `text` with every marker replaced by what it hides.
+    /// Returns `text` with every marker replaced by its secret.
     pub fn restore(&self, text: &str) -> Result<String, NotRestored> {
         let mut restored = String::with_capacity(text.len());
         let mut done = 0;
@@ -91,9 +92,9 @@ impl Restorer {
     }
 }
 
-/// The first marker in a text, or what looks like one.
+/// Returns the first marker in a text, or similar text.
 pub fn has_marker(text: &str) -> Option<&str> {
-    // Most texts have none, and need not be looked at twice.
+    // Most texts have no marker and need no second look.
     let piece = marker::pieces(text).into_iter().next()?;
     Some(text_of(text, &piece))
 }

@@ -1,23 +1,23 @@
-//! A text that comes in pieces: given on as soon as nothing in it can still become a secret.
+//! Redaction of a stream: text is passed on as soon as nothing in it can still become a secret.
 
 use super::{Redactor, block};
 use crate::protocol::cut_before;
 use std::sync::Arc;
 
-/// A line longer than this is given on in pieces.
+/// Length in bytes above which a line is passed on in pieces.
 const LINE_BYTES: usize = 16 * 1024;
-/// What stays behind of such a line: longer than any token.
+/// Bytes that are held back of such a line: longer than any token.
 const TOKEN_BYTES: usize = 4 * 1024;
-/// What says that a secret follows stands so near before it.
+/// Maximum distance in bytes between a name and the secret it announces.
 const NAME_BYTES: usize = 128;
-/// A private key that does not end is given up after so much.
+/// Bytes after which an unterminated private key is given up.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Hides secrets in a text that comes in pieces, over every cut.
+/// Redacts secrets in a text that arrives in pieces, across every cut.
 pub struct Stream {
     redactor: Arc<Redactor>,
     held: String,
-    /// Within a block whose marker was given on already.
+    /// Inside a block whose marker was already passed on.
     in_block: bool,
 }
 
@@ -31,7 +31,7 @@ impl Stream {
         self.held.len()
     }
 
-    /// Takes a piece; gives what is safe to show.
+    /// Takes a piece and returns the text that is safe to show.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         self.leave_block(false);
@@ -39,7 +39,7 @@ impl Stream {
         self.give(cut)
     }
 
-    /// The rest, at the end.
+    /// Returns the rest at the end of the stream.
     pub fn finish(&mut self) -> String {
         self.leave_block(true);
         let rest = std::mem::take(&mut self.held);
@@ -55,7 +55,7 @@ impl Stream {
         self.redactor.hide(&ready).into_owned()
     }
 
-    /// Drops the lines of a key whose beginning was hidden already.
+    /// Drops the lines of a key whose beginning is already redacted.
     fn leave_block(&mut self, last: bool) {
         while self.in_block && !self.held.is_empty() {
             let (line_end, whole) = match self.held.find('\n') {
@@ -76,7 +76,7 @@ impl Stream {
         }
     }
 
-    /// Where what is held can be cut so that no secret is.
+    /// Returns where the held text can be cut without cutting a secret.
     fn cut(&mut self) -> usize {
         if self.in_block {
             return 0;
@@ -97,7 +97,7 @@ impl Stream {
             cut +=
                 line.rfind(char::is_whitespace).map_or(0, |space| space + line[space..].chars().next().map_or(1, char::len_utf8));
         }
-        // Whatever is secret already stays whole, with the name before it.
+        // Known secrets stay whole, with the name before them.
         let spans = self.redactor.spans(&self.held);
         match spans.iter().find(|span| span.start < cut && span.end > cut) {
             Some(span) if span.end < self.held.len() => span.end,
@@ -106,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// Where the line begins that opens a private key which has not ended yet.
+    /// Returns the start of the line that opens a private key without an end.
     fn open_block(&self) -> Option<usize> {
         let begin = self.held.rfind("BEGIN ")?;
         let start = self.held[..begin].rfind('\n').map_or(0, |line| line + 1);

@@ -1,12 +1,12 @@
-//! ANSI stripping, and the way back to the original text: a colour inside a token hides nothing.
+//! ANSI stripping, and the mapping back to the original text: a colour inside a token hides nothing.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A text to search, and where its letters stood.
+/// A text to search, and the original positions of its characters.
 pub(super) struct Plain<'a> {
     pub text: Cow<'a, str>,
-    /// Where in the plain text something was left out, and how many bytes were until then.
+    /// Positions in the plain text where bytes were removed, with the number of bytes removed up to there.
     cuts: Vec<(usize, usize)>,
 }
 
@@ -15,11 +15,11 @@ const INVISIBLE: &[char] = &['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u
 impl<'a> Plain<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let bytes = text.as_bytes();
-        // What most texts are, seen many letters at a time.
+        // Most texts contain nothing to remove; this check covers many bytes at a time.
         if bytes.is_ascii() && memchr::memchr2(0x1B, 0x08, bytes).is_none() {
             return Self { text: Cow::Borrowed(text), cuts: Vec::new() };
         }
-        // The first bytes of what is left out: ESC, and the leads of the invisible ones.
+        // First bytes of removable text: ESC, and the lead bytes of invisible characters.
         if !bytes.iter().any(|byte| matches!(byte, 0x1B | 0x08 | 0xC2 | 0xE2 | 0xEF | 0xE1 | 0xCD)) {
             return Self { text: Cow::Borrowed(text), cuts: Vec::new() };
         }
@@ -41,7 +41,7 @@ impl<'a> Plain<'a> {
         if cuts.is_empty() { Self { text: Cow::Borrowed(text), cuts } } else { Self { text: Cow::Owned(plain), cuts } }
     }
 
-    /// Where a stretch of the plain text stands in the text it was made from, what was left out inside it included.
+    /// Returns the range in the original text of a range of the plain text, including removed bytes inside it.
     pub(super) fn back(&self, range: Range<usize>) -> Range<usize> {
         let before = |at: usize| {
             let index = self.cuts.partition_point(|(place, _)| *place <= at);
@@ -52,7 +52,7 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Bytes at `at` that are no letter of the text.
+/// Returns the number of bytes at `at` that are not part of the visible text.
 fn left_out(text: &str, at: usize, letter: char) -> usize {
     if INVISIBLE.contains(&letter) {
         return letter.len_utf8();
@@ -70,7 +70,7 @@ fn left_out(text: &str, at: usize, letter: char) -> usize {
             length.map_or(0, |length| body + length + 1 - at)
         }
         Some(b']' | b'P' | b'_' | b'^' | b'X') => {
-            // Up to BEL or ST.
+            // Ends at BEL or ST.
             let rest = &bytes[body..];
             rest.iter().take(4096).position(|byte| matches!(byte, 0x07 | 0x1B)).map_or(0, |end| {
                 let two = rest[end] == 0x1B && rest.get(end + 1) == Some(&b'\\');

@@ -1,4 +1,4 @@
-//! What is hidden and what is not, over every cut, and the way back.
+//! Tests of redaction, across every cut, and of restoring.
 
 use super::*;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ struct Row {
     known_values: Vec<String>,
 }
 
-/// The rows of the shared corpus.
+/// Returns the rows of the shared corpus.
 fn corpus() -> Vec<Row> {
     let text = std::fs::read_to_string(shared!("corpora/secrets.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -87,7 +87,7 @@ fn the_corpus_stays_hidden_over_every_cut() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Drawn by a generator, so that no list of real ones is needed.
+/// Returns pseudo-random characters, so that no list of real secrets is needed.
 fn letters(count: usize, alphabet: &str, seed: u64) -> String {
     let alphabet: Vec<char> = alphabet.chars().collect();
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -416,7 +416,7 @@ mod properties {
     use super::*;
     use proptest::prelude::*;
 
-    /// Pieces of texts with secrets, examples, marks and markers.
+    /// Returns pieces of texts with secrets, examples, separators and markers.
     fn piece() -> impl Strategy<Value = String> {
         prop_oneof![
             "[a-zA-Z0-9]{36}".prop_map(|drawn| format!("ghp_{drawn}")),
@@ -484,7 +484,7 @@ mod properties {
 
         #[test]
         fn what_was_hidden_is_put_back_to_the_byte(text in text()) {
-            // A text that holds markers of its own may be refused, but never changed.
+            // A text that contains markers itself may be refused, but never changed.
             match plain().restorer(&text).restore(&hidden(&text)) {
                 Ok(restored) => prop_assert_eq!(restored, text),
                 Err(error) => prop_assert!(text.contains("[redacted:"), "{} in {}", error, text),

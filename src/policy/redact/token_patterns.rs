@@ -1,17 +1,17 @@
 //! Patterns of tokens that have a known prefix.
 
-/// What stands after the beginning.
+/// Characters after the start of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
     /// `A-Z a-z 0-9`
     Plain,
-    /// and `_`
+    /// `Plain` and `_`.
     Word,
-    /// and `-`
+    /// `Word` and `-`.
     Dashed,
-    /// and `.`
+    /// `Dashed` and `.`.
     Dotted,
-    /// and `= + /`
+    /// `Plain` and `= + /`.
     Base64,
     /// `0-9 a-f`
     Hex,
@@ -33,17 +33,17 @@ impl Letters {
     }
 }
 
-/// One form of token.
+/// A form of token.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// To the letter.
+    /// Literal start of the token.
     pub start: &'static str,
     pub kind: &'static str,
     pub letters: Letters,
-    /// Letters after the start: at least, and exactly where both are the same.
+    /// Minimum number of characters after the start; the exact number if both are equal.
     pub least: usize,
     pub most: usize,
-    /// Whether a letter before the start says that it is none: short starts stand inside words.
+    /// Whether a letter before the start rules the token out: short starts appear inside words.
     pub apart: bool,
 }
 
@@ -116,7 +116,7 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("ATCTT3xFfG", "atlassian-token", Base64, 30, ANY),
     shape("ATATT3xFfG", "atlassian-token", Base64, 30, ANY),
     shape("ATBB", "bitbucket-token", Plain, 28, 40),
-    // Where code lives.
+    // Code hosting.
     shape("ghp_", "github-token", Word, 30, ANY),
     shape("gho_", "github-token", Word, 30, ANY),
     shape("ghu_", "github-token", Word, 30, ANY),
@@ -235,7 +235,7 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("ubi-pat-", "token", Dashed, 30, ANY),
 ];
 
-/// Where the token ends that starts at `at`, if it is one.
+/// Returns the end of the token that starts at `at`, if it is one.
 pub(super) fn end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(shape.start.as_bytes()) {
@@ -247,7 +247,7 @@ pub(super) fn end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
     }
     let body = at + shape.start.len();
     let mut length = bytes[body..].iter().take_while(|byte| shape.letters.has(**byte)).count();
-    // The full stop of a sentence is none of the token's.
+    // The full stop of a sentence is not part of the token.
     while length > 0 && matches!(bytes[body + length - 1], b'.' | b'-') && shape.letters != Letters::Hex {
         length -= 1;
     }
@@ -256,7 +256,7 @@ pub(super) fn end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
     }
     let token = &text[body..body + length];
     let drawn = match shape.letters {
-        // Upper case alone reads like no word anyway.
+        // Upper case alone does not look like a word anyway.
         Letters::Upper | Letters::Hex => super::value::has_many_letters(token),
         _ => {
             super::value::is_random(token, shape.least.min(16))
@@ -266,14 +266,14 @@ pub(super) fn end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
     (drawn && !super::value::is_placeholder(token)).then_some(body + length)
 }
 
-/// `\n` and `%3D` before a token are no letters of a word.
+/// Returns whether the bytes before `at` are an escape such as `\n` or `%3D`, and not letters of a word.
 pub(super) fn is_escape(bytes: &[u8], at: usize) -> bool {
     let back = |count: usize| at.checked_sub(count).map_or(0, |at| bytes[at]);
     (back(2) == b'\\' && matches!(back(1), b'n' | b'r' | b't'))
         || (back(3) == b'%' && back(2).is_ascii_hexdigit() && back(1).is_ascii_hexdigit())
 }
 
-/// Parts of three with a name in the first: a signed web token, or an encrypted one of five.
+/// Returns the end of a JSON Web Token: three parts with a name in the first, or five if encrypted.
 pub(super) fn web_token(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(b"eyJ")
@@ -284,7 +284,7 @@ pub(super) fn web_token(text: &str, at: usize) -> Option<usize> {
     let length = bytes[at..].iter().take_while(|byte| Letters::Dotted.has(**byte) || **byte == b'=').count();
     let token = text[at..at + length].trim_end_matches('.');
     let parts: Vec<&str> = token.split('.').collect();
-    // Cut after its second part it is as good as whole: the claims are in it.
+    // A token cut after its second part counts as complete: it contains the claims.
     let whole = parts.len() >= 2 && parts[0].len() >= 10 && parts[1].len() >= 10;
     whole.then_some(at + token.len())
 }

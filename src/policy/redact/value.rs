@@ -1,6 +1,6 @@
-//! Test of a value: a secret, or a placeholder for one.
+//! Test whether a value is a secret or a placeholder.
 
-/// How much of a text reads like a word, and what else it is made of.
+/// Composition of a text: word-like parts and others.
 struct Make {
     length: usize,
     lower: usize,
@@ -9,12 +9,12 @@ struct Make {
     distinct: usize,
     /// Changes between a digit and a letter.
     changes: usize,
-    /// Letters in runs that read like a word: a capital or not, then lower case, at least three.
+    /// Letters in runs that look like words: an optional capital, then lower case, at least three.
     wordy: usize,
-    /// Pieces that begin with a capital or after a mark, and those of them with one or two letters.
+    /// Pieces that begin with a capital or after a separator, and those of them with one or two letters.
     pieces: usize,
     short: usize,
-    /// Marks that passwords have and names do not.
+    /// Whether the text has special characters, which passwords have and names do not.
     special: bool,
 }
 
@@ -71,13 +71,13 @@ impl Make {
         self.lower + self.upper
     }
 
-    /// Words are long; of what a machine draws, many pieces between capitals are not.
+    /// Returns whether the text looks like words: words are long, while random text has many short pieces.
     fn reads_like_words(&self) -> bool {
         self.wordy * 10 > self.length * 6 && self.short * 5 < self.pieces * 2
     }
 }
 
-/// Whether it looks as if a machine had drawn it.
+/// Returns whether a text looks random.
 pub(super) fn is_random(text: &str, least: usize) -> bool {
     let make = Make::of(text);
     if make.length < least || make.distinct < 6.min(least) {
@@ -89,19 +89,19 @@ pub(super) fn is_random(text: &str, least: usize) -> bool {
     make.lower > 0 && make.upper > 0 && make.length >= 12 && !make.reads_like_words()
 }
 
-/// Whether it is no pattern of a few letters.
+/// Returns whether a text is not just a pattern of a few characters.
 pub(super) fn has_many_letters(text: &str) -> bool {
     Make::of(text).distinct >= 5
 }
 
-/// Whether a person could have chosen it as a password: more than one sort of character, not a name.
+/// Returns whether a person could have chosen the text as a password: several kinds of characters, and not a name.
 pub(super) fn is_password(text: &str) -> bool {
     let make = Make::of(text);
     let mixed = make.letters() > 0 && (make.digits > 0 || make.special);
     make.length >= 6 && make.distinct >= 4 && (mixed || is_random(text, 8) || (make.digits > 0 && make.special))
 }
 
-/// What stands for a value in examples, wherever it stands in the text. Long enough that chance does not spell it.
+/// Placeholders in examples, anywhere in the text. Long enough not to appear by chance.
 const STAND_INS: &[&str] = &[
     "example",
     "placeholder",
@@ -137,7 +137,7 @@ const STAND_INS: &[&str] = &[
     "not_a_secret",
 ];
 
-/// What a value is called where it is not given.
+/// Words used instead of a value.
 const WORDS: &[&str] = &[
     "true",
     "false",
@@ -179,7 +179,7 @@ const WORDS: &[&str] = &[
     "passw0rd",
 ];
 
-/// Where a value is taken from, instead of the value.
+/// Starts of references to a value.
 const REFERENCES: &[&str] = &[
     "process.env",
     "os.environ",
@@ -223,7 +223,7 @@ const REFERENCES: &[&str] = &[
     "mock",
 ];
 
-/// Whether a text is no secret though it stands in the place of one.
+/// Returns whether a text is a placeholder and not a secret.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
@@ -242,7 +242,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     wrapped || variable || template || is_one_letter(text) || is_path(text)
 }
 
-/// `xxxxxx`, `--------`, `ababab`.
+/// Returns whether a text repeats few characters: `xxxxxx`, `--------`, `ababab`.
 fn is_one_letter(text: &str) -> bool {
     let mut seen = Vec::new();
     for letter in text.chars() {
@@ -262,7 +262,7 @@ fn is_path(text: &str) -> bool {
     drive || (starts && Make::of(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
 }
 
-/// `a.b_c`, `Foo::bar`, `next_token()`: text of a program, not of a secret.
+/// Returns whether a text is program code: `a.b_c`, `Foo::bar`, `next_token()`.
 pub(super) fn is_code(text: &str) -> bool {
     if text.contains(['(', ')', '[', ']', '{', '}', '<', '>']) || text.contains("::") || text.contains("->") {
         return true;

@@ -1,4 +1,4 @@
-//! Commands of a line that assign its variables, aliases and positional parameters.
+//! Commands of a line that assign variables, aliases and positional parameters.
 
 use super::MAX_PRINTED;
 use super::expand::{Arg, Values};
@@ -6,10 +6,10 @@ use super::lexer::{Assignment, Command, Scan};
 use super::names::assigned;
 use super::word::{Parameter, Piece, Reader, Word};
 
-/// Fields of one text that `read` may put into a variable.
+/// Maximum number of fields of one text that `read` may assign.
 const MAX_FIELDS: usize = 16;
 
-/// Learns from a whole text before any of its commands is judged, in whatever order they run.
+/// Collects the assignments of a whole text before any of its commands is judged, in whatever order they run.
 pub fn collect(values: &mut Values, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
         values.assign(assignment);
@@ -82,10 +82,10 @@ pub fn collect(values: &mut Values, scan: &Scan) {
     }
 }
 
-/// A variable of `read` may have all of a text, or one of its fields.
+/// Assigns the variables of `read`: each may get the whole text, or one of its fields.
 fn read_into(values: &mut Values, variable: &Word, text: &Word) {
     values.assign(&Assignment { name: variable.raw.clone(), values: vec![text.clone()], appends: false });
-    // Which of its fields is not worked out: each is possible.
+    // It is not determined which field: each is possible.
     let text = text.literal().unwrap_or_default();
     let fields: Vec<&str> = text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
     for field in fields.iter().take(MAX_FIELDS).filter(|_| fields.len() > 1) {
@@ -126,7 +126,7 @@ fn declared(values: &mut Values, word: &Word, named: bool, case: &str) {
     }
 }
 
-/// What a `read` of the text could be given: here-strings and documents, and what is printed.
+/// Returns the texts that a `read` could get: here-strings, here-documents, and printed text.
 fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
     let strings = scan.commands.iter().flat_map(|command| &command.redirects).filter(|redirect| redirect.operator == "<<<");
     let mut texts: Vec<Word> = strings.map(|redirect| redirect.target.clone()).collect();

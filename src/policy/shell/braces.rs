@@ -1,18 +1,18 @@
-//! Brace expansion, `{a,b}` and `{1..9}`, on the text of a word and before anything else is expanded in it, as bash does it.
+//! Brace expansion, `{a,b}` and `{1..9}`, on the text of a word before all other expansions, as in bash.
 
 use super::expand::UNKNOWN;
 use super::word::{Reader, Word};
 
-/// Words that the braces of one word may make, and the bytes that may be copied for it.
+/// Maximum number of words from the braces of one word, and of bytes copied for it.
 const MAX_WORDS: usize = 8192;
 const MAX_COPIED: usize = 400_000;
-/// Bytes looked at in search of braces, for one word.
+/// Maximum number of bytes searched for braces, for one word.
 const MAX_READ: usize = 4_000_000;
-/// Words of a sequence that are written out; the rest of a longer one stands as unknown.
+/// Maximum number of words of a sequence; the rest of a longer one is unknown.
 const MAX_NUMBERS: usize = 64;
 const DEPTH: usize = 64;
 
-/// The words that the braces of one word make of it. `None` where it comes to too many.
+/// Returns the words that the braces of one word produce; `None` if there are too many.
 pub fn braces(word: &Word) -> Option<Vec<Word>> {
     if !word.raw.contains('{') {
         return Some(vec![word.clone()]);
@@ -27,7 +27,7 @@ pub fn braces(word: &Word) -> Option<Vec<Word>> {
     Some(texts.iter().map(|text| read_again(text)).collect())
 }
 
-/// A text that braces made, as a word.
+/// Parses a text from braces as a word.
 fn read_again(text: &str) -> Word {
     let mut reader = Reader::of_expanded(text);
     let word = reader.word();
@@ -37,8 +37,8 @@ fn read_again(text: &str) -> Word {
     Reader::unknown_word(text)
 }
 
-/// The text with each `$'…'` as the quoted text it stands for, and `$"…"` without its `$`: a shell does this as it reads the word,
-/// so that no brace sees it.
+/// Replaces each `$'…'` by the quoted text it stands for, and drops the `$` of `$"…"`: a shell does this while it reads the
+/// word, before braces.
 fn without_escapes(raw: &str) -> String {
     if !raw.contains("$'") && !raw.contains("$\"") {
         return raw.to_owned();
@@ -70,7 +70,7 @@ fn without_escapes(raw: &str) -> String {
     text
 }
 
-/// Where the quoted text, escape, substitution, expansion or letter that starts at `at` ends.
+/// Returns the end of the quoted text, escape, substitution, expansion or character that starts at `at`.
 fn end_of_unit(text: &str, at: usize) -> usize {
     let mut reader = Reader::of_expanded(text);
     reader.at = at;
@@ -78,7 +78,7 @@ fn end_of_unit(text: &str, at: usize) -> usize {
     reader.at.max(at + 1).min(text.len())
 }
 
-/// What a search is for.
+/// Target of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sought {
     Open,
@@ -107,7 +107,7 @@ impl Expander {
         } else if let Some(words) = sequence(inner) {
             words
         } else if close + 1 < text.len() {
-            // It stays as it is, with all braces in it; what follows is still expanded.
+            // The text stays unchanged with all braces in it; the rest is still expanded.
             vec![text[open..=close].to_owned()]
         } else {
             return self.made(vec![text.to_owned()]);
@@ -131,7 +131,7 @@ impl Expander {
         (self.words <= MAX_WORDS * 4).then_some(words)
     }
 
-    /// Returns the first brace that closes, and where it does.
+    /// Returns the position of the first pair of braces.
     fn pair(&mut self, text: &str) -> Result<Option<(usize, usize)>, TooLong> {
         let mut from = 0;
         loop {
@@ -143,7 +143,7 @@ impl Expander {
         }
     }
 
-    /// What stands between the commas, each expanded.
+    /// Returns the alternatives between the commas, each expanded.
     fn alternatives(&mut self, inner: &str, depth: usize) -> Option<Vec<String>> {
         let mut words = Vec::new();
         let mut from = 0;
@@ -161,7 +161,7 @@ impl Expander {
         }
     }
 
-    /// The next of what is sought that is neither quoted nor inside other braces. A `}` closes only behind a comma or a `..`.
+    /// Returns the next target that is neither quoted nor inside other braces. A `}` closes only after a comma or a `..`.
     fn seek(&mut self, text: &str, from: usize, sought: Sought) -> Result<Option<usize>, TooLong> {
         let bytes = text.as_bytes();
         let (mut at, mut level, mut divided) = (from, 0_usize, sought != Sought::Close);
@@ -200,22 +200,22 @@ impl Expander {
     }
 }
 
-/// The search for braces takes more steps than it may.
+/// The search for braces exceeds its limit.
 struct TooLong;
 
-/// Whether an expansion or a substitution starts here that braces do not look into.
+/// Returns whether an expansion or a substitution starts here, which braces do not look into.
 fn starts_unit(bytes: &[u8], at: usize) -> bool {
     matches!((bytes[at], bytes.get(at + 1)), (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')))
 }
 
-/// `{}` and `{ ` at the start of a word or behind a blank begin no expansion.
+/// Returns whether `{}` or `{ ` stands at the start of a word or after a space, where it begins no expansion.
 fn stands_alone(bytes: &[u8], at: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
     let before = at == 0 || blank(&bytes[at - 1]);
     before && bytes.get(at + 1).is_some_and(|next| blank(next) || *next == b'}')
 }
 
-/// Whether there is a comma at all, be it quoted: such braces are no sequence.
+/// Returns whether there is a comma, even a quoted one: such braces are not a sequence.
 fn has_comma(inner: &str) -> bool {
     let mut escaped = false;
     inner.bytes().any(|byte| {
@@ -231,7 +231,7 @@ enum End {
     Letter(u8),
 }
 
-/// `{a..e}`, `{1..9}`, `{01..20..2}`.
+/// Returns the words of a sequence: `{a..e}`, `{1..9}`, `{01..20..2}`.
 fn sequence(inner: &str) -> Option<Vec<String>> {
     let (from, rest) = inner.split_once("..")?;
     let (to, step) = match rest.split_once("..") {
@@ -268,7 +268,7 @@ fn end(text: &str) -> Option<End> {
     }
 }
 
-/// Digits behind at most one sign.
+/// Parses digits with at most one sign.
 fn number(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -277,7 +277,7 @@ fn number(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// The values of a sequence; a long one ends with one that is not known.
+/// Returns the values of a sequence; a long one ends with an unknown value.
 fn steps(first: i64, last: i64, step: i64) -> impl Iterator<Item = Option<i64>> {
     let distance = i128::from(last) - i128::from(first);
     let width = i128::from(step).abs().max(1);

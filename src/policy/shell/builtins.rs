@@ -1,9 +1,9 @@
-//! Builtins of the shell that only look or print: exactly the words with which they stay so.
+//! Builtins of the shell that only look or print, with exactly the arguments for which they stay so.
 
 use super::expand::Arg;
 use super::options::Reading;
 
-/// What is said of a builtin; `None` where the program is none of these.
+/// Returns the reading of a builtin; `None` if the program is none of these.
 pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {
@@ -17,12 +17,12 @@ pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
     })
 }
 
-/// A glob among the words lists the names that it matches.
+/// A glob among the words prints the names that it matches.
 fn prints(args: &[Arg]) -> Reading<'_> {
     Reading::Reads { paths: args.iter().filter(|arg| arg.glob).map(|arg| arg.text.as_str()).collect() }
 }
 
-/// `printf`, which puts what it prints into a variable with `-v`.
+/// Reads the arguments of `printf`, which assigns its output to a variable with `-v`.
 fn formats(args: &[Arg]) -> Reading<'_> {
     match args.first() {
         Some(first) if first.text != "--" && (first.text.starts_with('-') || first.glob) => {
@@ -40,8 +40,8 @@ fn closed<'a>(args: &'a [Arg], close: &str) -> Reading<'a> {
     }
 }
 
-/// The words of a condition. Whatever stands behind an operator counts as a file. A subscript (`-v 'a[…]'`) is evaluated, and a glob
-/// could become an operator.
+/// Reads the words of a condition. Every word after an operator counts as a file. A subscript (`-v 'a[…]'`) is evaluated, and a
+/// glob could become an operator.
 fn condition(args: &[Arg]) -> Reading<'_> {
     if let Some(odd) = args.iter().find(|arg| arg.glob || arg.text.contains('[')) {
         return Reading::MayDoMore { word: &odd.text };
@@ -52,7 +52,7 @@ fn condition(args: &[Arg]) -> Reading<'_> {
     Reading::Reads { paths: (0..args.len()).filter(names).map(|at| args[at].text.as_str()).collect() }
 }
 
-/// The directory that `cd` goes to, where its words say it.
+/// Returns the directory that `cd` changes to, if its words name it.
 pub fn destination(argv: &[Arg]) -> Option<&Arg> {
     let (name, args) = argv.split_first()?;
     let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-L" | "-P" | "-e" | "--")).count();

@@ -1,4 +1,4 @@
-//! Characters that are invisible in a line, or easily taken for others.
+//! Characters in a line that are invisible or easily confused with others.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
@@ -20,8 +20,8 @@ pub fn oddities(line: &str) -> Vec<&'static str> {
     found
 }
 
-/// Whether something that is drawn onto the letter before has none: a mark that begins a line or a word, half a Hangul syllable
-/// among other letters.
+/// Returns whether a combining character has no base: a mark at the start of a line or word, or half a Hangul syllable among
+/// other letters.
 fn has_stray_mark(line: &str) -> bool {
     line.graphemes(true).any(|grapheme| {
         let stands_alone = |first: char| !first.is_control() && first.width() == Some(0);
@@ -29,7 +29,8 @@ fn has_stray_mark(line: &str) -> bool {
     })
 }
 
-/// Blanks that are not ASCII, joiners, direction marks, variation selectors, fillers, tags, and letters in full width.
+/// Returns whether a character is invisible or misleading: non-ASCII spaces, joiners, direction marks, variation selectors,
+/// fillers, tags, and full-width letters.
 fn is_invisible(c: char) -> bool {
     (!c.is_ascii() && c.is_whitespace())
         || matches!(u32::from(c),
@@ -38,7 +39,8 @@ fn is_invisible(c: char) -> bool {
             | 0xFFFD | 0x2D7F | 0x1107F | 0x13430..=0x13440 | 0x16FE4 | 0x1BCA0..=0x1BCA3 | 0x1D159 | 0x1D173..=0x1D17A | 0xE000..=0xF8FF | 0xE0000..=0xE0FFF | 0xF0000..=0x0010_FFFF)
 }
 
-/// Whether a file's name shows as another one. What writing systems and emoji need in names is no reason.
+/// Returns whether a file name is displayed as a different one. Characters that writing systems and emoji need in names are
+/// allowed.
 pub fn hides(name: &str) -> bool {
     let hidden = |c: char| {
         matches!(u32::from(c),

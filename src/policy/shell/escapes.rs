@@ -1,19 +1,20 @@
-//! Backslash escapes: of `$'…'`, of `echo -e` and of `printf`, as bash decodes them.
+//! Backslash escapes of `$'…'`, `echo -e` and `printf`, decoded as in bash.
 
 use super::expand::UNKNOWN;
 
-/// Who decodes; they differ in few escapes.
+/// Kind of decoder; they differ in a few escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `$'…'`: a NUL ends the text.
     Quotes,
-    /// `echo -e` and `%b`: octal needs a leading 0. What stands behind `\c` is decoded too, for an `echo` that decodes nothing.
+    /// `echo -e` and `%b`: octal needs a leading 0. Text after `\c` is decoded too, for an `echo` that does not decode.
     Echo,
     /// The format of `printf`.
     Format,
 }
 
-/// The text with its escapes decoded. A character that depends on the locale, and bytes that are no text, come out as unknown.
+/// Returns the text with its escapes decoded. Characters that depend on the locale, and bytes that are not text, become
+/// unknown.
 pub fn decode(text: &str, style: Style) -> String {
     let mut decoder = Decoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
     while let Some((&byte, rest)) = decoder.rest.split_first() {
@@ -40,7 +41,7 @@ enum End {
 
 struct Decoder<'t> {
     rest: &'t [u8],
-    /// A byte of 0 stands for what is not known before it runs.
+    /// Decoded bytes; a 0 byte stands for text known only at run time.
     out: Vec<u8>,
 }
 
@@ -53,7 +54,7 @@ impl Decoder<'_> {
         self.rest = self.rest.get(count..).unwrap_or_default();
     }
 
-    /// Behind a backslash.
+    /// Decodes an escape after a backslash.
     fn escape(&mut self, style: Style) -> End {
         let Some(letter) = self.peek() else {
             self.out.push(b'\\');
@@ -84,7 +85,7 @@ impl Decoder<'_> {
 
     fn byte(&mut self, value: u32, style: Style) -> End {
         let byte = (value & 0xff) as u8;
-        // Elsewhere a pipe passes it on, and what reads it may do anything with it.
+        // Elsewhere a pipe passes the byte on, and the reader may do anything with it.
         if byte == 0 && style == Style::Quotes {
             return End::Here;
         }
@@ -121,7 +122,7 @@ impl Decoder<'_> {
         self.byte(value, style)
     }
 
-    /// `\u` and `\U`: outside ASCII what comes of it depends on the locale.
+    /// Decodes `\u` and `\U`; outside ASCII the result depends on the locale.
     fn character(&mut self, most: usize, style: Style) -> End {
         let digits = self.rest.iter().take(most).take_while(|byte| byte.is_ascii_hexdigit()).count();
         if digits == 0 {
@@ -137,7 +138,7 @@ impl Decoder<'_> {
         End::Later
     }
 
-    /// `\cX` in quotes.
+    /// Decodes `\cX` in quotes.
     fn control(&mut self) -> End {
         let Some(letter) = self.peek() else {
             self.out.extend(*b"\\c");
@@ -151,7 +152,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The last digits count, as in a number that is too small for all of them.
+/// Parses hexadecimal digits; if there are too many, the last ones count.
 fn hex(digits: &[u8]) -> u32 {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0);
     digits.iter().fold(0_u32, |value, byte| value.wrapping_mul(16).wrapping_add(digit(byte)))

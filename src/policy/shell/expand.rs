@@ -8,30 +8,30 @@ use super::pattern;
 use super::word::{Parameter, Piece, Word};
 use std::collections::{HashMap, HashSet};
 
-/// Stands in a text for a piece nobody can know before it runs.
+/// Placeholder in a text for a part that is unknown before it runs.
 pub const UNKNOWN: char = '\0';
-/// More readings of one command than this are not told apart.
+/// Maximum number of readings of one command.
 const MAX: usize = 512;
-/// Readings of one command that combine the values of several words.
+/// Maximum number of readings of one command that combine the values of several words.
 const MAX_READINGS: usize = 64;
-/// Words that all readings of one written word may come to.
+/// Maximum number of words from all readings of one written word.
 const MAX_ARGS: usize = 100_000;
-/// Values that `+=` makes longer, of one variable.
+/// Maximum number of values of one variable that `+=` extends.
 const MAX_APPENDED: usize = 8;
-/// Commands of one substitution whose output is looked at.
+/// Maximum number of commands of one substitution whose output is analysed.
 const MAX_PRINTING: usize = 8;
 const DEPTH: usize = 12;
-/// Bounds the work on variables made of variables.
+/// Limit on the work for variables that refer to variables.
 const STEPS: usize = 20_000;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// One word a program would be given.
+/// One argument of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Arg {
     pub text: String,
-    /// Has an unquoted `*`, `?` or `[`.
+    /// Whether the word has an unquoted `*`, `?` or `[`.
     pub glob: bool,
-    /// Starts with an unquoted `~`.
+    /// Whether the word starts with an unquoted `~`.
     pub tilde: bool,
     pub quoted: bool,
 }
@@ -41,7 +41,7 @@ impl Arg {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Nothing in it is decided only when it runs.
+    /// Returns whether the whole word is known before it runs.
     pub fn is_known(&self) -> bool {
         !self.text.contains(UNKNOWN)
     }
@@ -56,19 +56,19 @@ pub struct Values {
     pub functions: HashSet<String>,
     /// Texts that `${x@P}` would expand once more.
     pub prompts: Vec<String>,
-    /// `shift` moves the positional parameters.
+    /// Whether `shift` moves the positional parameters.
     pub shifts: bool,
-    /// Some command has more readings than are told apart.
+    /// Whether some command has more readings than the limit.
     pub overflow: bool,
-    /// Not every combination of values was looked at since this was last taken.
+    /// Whether some combination of values was left out since this was last reset.
     pub narrowed: bool,
-    /// How often something new was learnt.
+    /// Number of new facts learned.
     pub learnt: usize,
-    /// Variables being worked out, which do not hold themselves.
+    /// Variables being expanded, which must not contain themselves.
     open: Vec<String>,
-    /// What the line itself makes a field separator.
+    /// Field separators that the line sets.
     separators: String,
-    /// The line sets `IFS`, so that `"${x[*]}"` is not joined with blanks.
+    /// Whether the line sets `IFS`, so that `"${x[*]}"` is not joined with spaces.
     joins_otherwise: bool,
     steps: usize,
 }
@@ -99,7 +99,7 @@ impl Values {
         self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
-    /// For another look at the same line with all that is known of it now.
+    /// Prepares another pass over the same line with everything known so far.
     pub fn again(self) -> Self {
         Self { steps: 0, prompts: Vec::new(), ..self }
     }
@@ -111,7 +111,7 @@ impl Values {
         }
     }
 
-    /// All readings of a command's words.
+    /// Returns all readings of a command's words.
     pub fn readings(&mut self, words: &[Word]) -> Vec<Vec<Arg>> {
         let mut readings: Vec<Vec<Arg>> = vec![Vec::new()];
         for word in words {
@@ -138,7 +138,7 @@ impl Values {
         readings
     }
 
-    /// Every list of fields one word can become.
+    /// Returns every list of fields that one word can become.
     fn expand(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
         let Some(words) = braces(word) else {
             self.overflow = true;
@@ -228,7 +228,7 @@ impl Values {
         states.into_iter().map(Field::finish).collect()
     }
 
-    /// Each option is a list of elements: several where the parameter is an array or `$@`.
+    /// Returns the values of a parameter as lists of elements: several for an array or `$@`.
     fn parameter(&mut self, parameter: &Parameter, glued: bool, depth: usize) -> Vec<Vec<String>> {
         let unknown =
             || if glued { vec![vec![String::new()], vec![UNKNOWN.to_string()]] } else { vec![vec![UNKNOWN.to_string()]] };
@@ -334,7 +334,7 @@ impl Values {
                 }
                 stored.extend(lists);
             } else {
-                // One element, and which is not worked out: each is possible.
+                // One element; it is not determined which, so each is possible.
                 for word in words {
                     stored.extend(self.expand(word, depth + 1).iter().map(|field| vec![join(field)]));
                 }
@@ -345,11 +345,11 @@ impl Values {
         stored
     }
 
-    /// What `$(echo …)` prints, where that can be read.
+    /// Returns the output of `$(echo …)` if it can be determined.
     fn substitution(&mut self, inner: &str, glued: bool, depth: usize) -> Vec<Vec<String>> {
         let mut unknown = vec![vec![UNKNOWN.to_string()]];
         if glued {
-            // It may print nothing, as a variable may be empty.
+            // The output may be empty, as a variable may be.
             unknown.insert(0, vec![String::new()]);
         }
         if depth >= DEPTH || inner.len() > 4096 {
@@ -364,7 +364,7 @@ impl Values {
         if scan.commands.len() == 1 && !texts.is_empty() { texts } else { texts.into_iter().chain(unknown).take(MAX).collect() }
     }
 
-    /// What one command of a substitution prints, where that can be read.
+    /// Returns the output of one command of a substitution if it can be determined.
     fn prints(&mut self, command: &Command, scan: &Scan, depth: usize) -> Vec<Vec<String>> {
         let cat = |word: &Word| word.raw == "cat" || word.raw == "/bin/cat";
         let passes_on = command.words.iter().all(cat) && !command.redirects.is_empty() | !scan.documents.is_empty();
@@ -397,15 +397,15 @@ impl Values {
     }
 }
 
-/// Which of two lists go together: each with each, or where that is too much each at least once, the first with the first.
+/// Returns the combinations of two lists: all pairs, or if there are too many, each element at least once.
 fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = left * right <= most;
     let count = if all { left * right } else { left.max(right).min(most.max(MAX)) };
     (0..count).map(move |at| if all { (at / right, at % right) } else { (at % left, at % right) })
 }
 
-/// What `echo` or `printf` would print, without trailing line breaks: of an `echo` both with its escapes decoded and without, since
-/// shells and options differ.
+/// Returns the output of `echo` or `printf` without trailing line breaks: for `echo` both with and without decoded escapes,
+/// because shells and options differ.
 pub fn printed(name: &str, args: &[Arg]) -> Vec<String> {
     let mut texts = match name {
         "echo" => {
@@ -431,7 +431,7 @@ pub fn join(args: &[Arg]) -> String {
     args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// `${x[@]:1}`; what cannot be worked out takes nothing away.
+/// Returns the elements for `${x[@]:1}`; if the numbers are unknown, all of them.
 fn sliced(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
     let (from, count) = operand.split_once(':').unwrap_or((operand, ""));
     let from = from.trim().parse::<usize>().unwrap_or(0).saturating_sub(usize::from(positional));
@@ -439,7 +439,7 @@ fn sliced(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
     elements.iter().skip(from).take(count).cloned().collect()
 }
 
-/// A word as a pattern: what is quoted in it means itself.
+/// Returns a word as a pattern: quoted text matches literally.
 fn escaped(word: &Word) -> Word {
     let mut word = word.clone();
     for piece in &mut word.pieces {
@@ -455,7 +455,7 @@ fn escaped(word: &Word) -> Word {
     word
 }
 
-/// The quick way for words in which nothing expands.
+/// Returns the value of a word without expansions, as a fast path.
 fn constant(word: &Word) -> Option<Arg> {
     if word.raw.contains('{') || assigns_tilde(word) {
         return None;
@@ -469,7 +469,7 @@ fn constant(word: &Word) -> Option<Arg> {
     field.finish().pop()
 }
 
-/// What `x+=…` makes of a value.
+/// Returns the values of a variable after `x+=…`.
 fn appended(before: &[Word], more: &[Word]) -> Vec<Word> {
     match (before, more) {
         ([one], [other]) => {

@@ -1,10 +1,10 @@
-//! The fields that one word becomes: where they split, and what in them is a pattern or a home directory.
+//! Fields of one word: where it splits, and which parts are patterns or a home directory.
 
 use super::expand::Arg;
 use super::names::assigned;
 use super::word::{Piece, Word};
 
-/// Whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.
+/// Returns whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.
 pub fn has_tilde(word: &Word) -> bool {
     match word.pieces.as_slice() {
         [Piece::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
@@ -14,7 +14,7 @@ pub fn has_tilde(word: &Word) -> bool {
     }
 }
 
-/// Whether a shell expands a `~` inside the word because it looks like an assignment: `x=~/a`, `x=a:~`.
+/// Returns whether a shell expands a `~` inside the word because it looks like an assignment: `x=~/a`, `x=a:~`.
 pub fn assigns_tilde(word: &Word) -> bool {
     let Some(Piece::Text { text, quoted: false }) = word.pieces.first() else { return false };
     if !text.contains('=') || assigned(text).is_none() {
@@ -29,9 +29,9 @@ pub fn assigns_tilde(word: &Word) -> bool {
 pub struct Field {
     done: Vec<Arg>,
     pub current: Option<Arg>,
-    /// The current one has an unquoted `*` or `?`.
+    /// Whether the current field has an unquoted `*` or `?`.
     wild: bool,
-    /// Where its first unquoted `[` is.
+    /// Position of its first unquoted `[`.
     bracket: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Field {
         }
     }
 
-    /// Ends the current word. A `[` without a `]` behind it is a letter like any other.
+    /// Ends the current field. A `[` without a later `]` is an ordinary character.
     fn close(&mut self) {
         let (wild, bracket) = (std::mem::take(&mut self.wild), self.bracket.take());
         if let Some(mut arg) = self.current.take() {

@@ -1,4 +1,4 @@
-//! The line as a real grammar reads it; an allow needs this reading and the scanner's to agree.
+//! Parse of the line by a full grammar; an allow verdict needs this parse and the scanner's to agree.
 
 use super::lexer::{Scan, UNPARSABLE};
 use std::borrow::Cow;
@@ -9,19 +9,19 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 const TWO_READINGS: &str = "the line can be parsed in more than one way";
 const NOT_PLAIN: &str = "the line uses a construct that allow rules do not cover";
 
-/// How often the parser may report on a line before it is given up; it reports after a fixed amount of work.
+/// Number of progress reports after which the parser gives up on a line; it reports after a fixed amount of work.
 const TIMEOUT: usize = 64;
-/// Up to here it looks for what can be read behind an error, which costs the square of the length.
+/// Length in bytes up to which the parser recovers after an error, which takes quadratic time.
 const RECOVERED: usize = 512;
 
 thread_local! {
-    /// Made at the first line that is judged on a thread.
+    /// Parser of the thread, created for the first line.
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
 fn parse(line: &str) -> Option<Tree> {
     PARSER.with_borrow_mut(|slot| {
-        // Put back at the end only: a parser that was in use when something panicked is not used again.
+        // Put back only at the end: a parser that was in use during a panic is not used again.
         let mut parser = slot.take();
         if parser.is_none() {
             let mut made = Parser::new();
@@ -38,7 +38,7 @@ fn parse(line: &str) -> Option<Tree> {
         };
         let options = ParseOptions::new().progress_callback(&mut given_up);
         let tree = parser.as_mut()?.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
-        // Its memory of here-documents outlives the text they stood in.
+        // Its memory of here-documents outlives the text they were in.
         if tree.is_some() && !line.contains("<<") {
             *slot = parser;
         }
@@ -46,8 +46,8 @@ fn parse(line: &str) -> Option<Tree> {
     })
 }
 
-/// The line with all its bytes in their places, and a letter for each that is not plain text. The grammar's own scanner looks
-/// letters up in a table that ends early, and takes for blanks what a shell does not.
+/// Replaces each byte that is not plain text by a letter, at the same position. The scanner of the grammar looks characters up
+/// in a table that ends early, and treats other characters as spaces than a shell does.
 fn harmless(line: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     if line.bytes().all(plain) {
@@ -56,7 +56,7 @@ fn harmless(line: &str) -> Cow<'_, str> {
     line.bytes().map(|byte| if plain(byte) { char::from(byte) } else { 'x' }).collect::<String>().into()
 }
 
-/// Why the grammar does not confirm what the scanner found, if it does not.
+/// Returns why the grammar does not confirm the result of the scanner, if so.
 pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     let Some(tree) = parse(line) else { return Some(UNPARSABLE) };
     if tree.root_node().has_error() {
@@ -73,7 +73,7 @@ pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
             true
         }
         "word" | "raw_string" | "string" | "concatenation" | "number" | "ansi_c_string" => {
-            // The grammar reads bytes: a node may begin or end inside a character.
+            // The grammar works on bytes: a node may begin or end inside a character.
             match line.get(node.byte_range()) {
                 Some(word) => words.push(word),
                 None => cut = true,
@@ -112,7 +112,7 @@ pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     (!same).then_some(TWO_READINGS)
 }
 
-/// The texts of all simple commands the grammar finds, also in a text with errors.
+/// Returns the texts of all simple commands that the grammar finds, even in a text with errors.
 pub fn commands(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(tree) = parse(line) {
@@ -126,8 +126,8 @@ pub fn commands(line: &str) -> Vec<String> {
     found
 }
 
-/// Where each command that stands alone at the top of a line ends, but for the last: before a `;`, a line break or an `&&`. None
-/// where the line is anything but a list of these.
+/// Returns the ends of the commands at the top level of a line, except the last: before a `;`, a line break or an `&&`. Empty
+/// if the line is not such a list.
 pub fn sequence_ends(line: &str) -> Vec<usize> {
     let Some(tree) = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<")) else { return Vec::new() };
     let root = tree.root_node();
@@ -139,7 +139,7 @@ pub fn sequence_ends(line: &str) -> Vec<usize> {
             "list" => {
                 let mut and = Vec::new();
                 let mut list = child;
-                // It nests to the left.
+                // The list nests to the left.
                 while list.kind() == "list" && list.child_count() == 3 {
                     let (Some(left), Some(operator)) = (list.child(0), list.child(1)) else { return Vec::new() };
                     if operator.kind() != "&&" {
@@ -159,14 +159,14 @@ pub fn sequence_ends(line: &str) -> Vec<usize> {
     if ends.iter().all(|end| line.is_char_boundary(*end)) { ends } else { Vec::new() }
 }
 
-/// The text in a range of bytes, made longer at both ends where it would cut a character.
+/// Returns the text in a range of bytes, extended at both ends to whole characters.
 fn whole_characters(line: &str, range: Range<usize>) -> &str {
     let start = (0..=range.start.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let end = (range.end.min(line.len())..=line.len()).find(|at| line.is_char_boundary(*at)).unwrap_or(line.len());
     &line[start..end.max(start)]
 }
 
-/// Whether it is `[ … ]` or stands in one.
+/// Returns whether a node is `[ … ]` or inside one.
 fn conditional(node: Node<'_>) -> bool {
     let mut node = node;
     while matches!(node.kind(), "unary_expression" | "binary_expression" | "parenthesized_expression") {
@@ -184,7 +184,7 @@ fn has_expansion(node: Node<'_>) -> bool {
     })
 }
 
-/// Depth first without recursion: a line can nest deeper than a stack.
+/// Visits nodes depth first without recursion, because a line can nest deeper than the stack allows.
 fn visit<'t>(tree: &'t Tree, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor = tree.walk();
     loop {

@@ -2,7 +2,7 @@
 
 use super::read;
 
-/// Builtins after which a shell may mean something else by the same words, or is no longer there.
+/// Builtins that may change the meaning of later words, or end the shell.
 const CHANGES: &[&str] = &[
     ".",
     "alias",
@@ -52,8 +52,7 @@ const CHANGES: &[&str] = &[
     "wait",
 ];
 
-/// Whether a shell that ran this line means the same by the next one as it did before. Where it works is another question,
-/// which it can be asked.
+/// Returns whether the next line means the same to a shell that ran this line. The working directory is a separate question.
 pub fn keeps_meaning(line: &str) -> bool {
     let line = read(line);
     let alone = line.parts.len() == 1;
@@ -63,13 +62,13 @@ pub fn keeps_meaning(line: &str) -> bool {
             let [invocation] = &part.invocations[..] else { return false };
             let name = invocation.argv[0].text.as_str();
             let known = part.floors.is_empty() && part.redirects.is_empty() && !part.unknown_code && !part.reads_code;
-            // Behind `&&` or in a pipe it may or may not have been done.
+            // After `&&` or in a pipe, the command may not have run.
             let moves = name == "cd" && !alone;
             known && !invocation.wrapped && !moves && !name.starts_with('%') && !CHANGES.contains(&name)
         })
 }
 
-/// Whether a shell of this line would run what it is given on its input.
+/// Returns whether a shell that runs this line would execute its input.
 pub fn runs_input(line: &str) -> bool {
     let line = read(line);
     line.hopeless || line.parts.iter().any(|part| part.reads_code || part.unknown_code)

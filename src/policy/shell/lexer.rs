@@ -12,20 +12,20 @@ pub struct Command {
     pub words: Vec<Word>,
     pub assignments: Vec<Assignment>,
     pub redirects: Vec<Redirect>,
-    /// What only this command does that no allow rule reaches.
+    /// Constructs of this command alone that allow rules do not cover.
     pub oddities: Vec<&'static str>,
-    /// Reads what the command before it prints.
+    /// Whether the command reads the output of the one before it.
     pub piped: bool,
-    /// Which of the commands before it that is, where it is a single one.
+    /// Index of the command whose output it reads, if it is a single one.
     pub input_from: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Assignment {
     pub name: String,
-    /// One for a plain value, many for an array.
+    /// One word for a plain value, several for an array.
     pub values: Vec<Word>,
-    /// `+=`.
+    /// Whether the assignment is `+=`.
     pub appends: bool,
 }
 
@@ -35,22 +35,22 @@ pub struct Redirect {
     pub target: Word,
 }
 
-/// A text taken apart.
+/// The result of scanning a text.
 #[derive(Debug, Default)]
 pub struct Scan {
     pub commands: Vec<Command>,
-    /// What stands between the commands that no allow rule reaches.
+    /// Constructs between the commands that allow rules do not cover.
     pub oddities: Vec<&'static str>,
     /// Bodies of here-documents.
     pub documents: Vec<String>,
     pub functions: Vec<String>,
     /// Variables that loops set.
     pub loops: Vec<Assignment>,
-    /// Texts of the substitutions, which are texts like this one.
+    /// Texts of the substitutions, to be scanned like this one.
     pub substitutions: Vec<String>,
-    /// Nothing certain can be said of the text.
+    /// Whether the scan was given up, so that nothing about the text is certain.
     pub exhausted: bool,
-    /// The words in the order they are written, to compare with the grammar.
+    /// The words in the order of the text, for comparison with the grammar.
     pub raws: Vec<String>,
 }
 
@@ -73,14 +73,14 @@ struct Scanner<'t> {
     pattern_next: bool,
     piped: bool,
     input_from: Option<usize>,
-    /// Parentheses that are open.
+    /// Number of open parentheses.
     open: usize,
-    /// Where the one closed that the text stands in.
+    /// Position where the enclosing parenthesis of the text closed.
     closed: Option<usize>,
     inside: bool,
 }
 
-/// Takes a text apart. Never fails: what cannot be read is an oddity, and what stands in it is still found.
+/// Scans a text. Never fails: unreadable text becomes an oddity, and the commands in it are still found.
 pub fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(Reader::new(text));
     while !scanner.reader.ended() {
@@ -95,7 +95,7 @@ pub fn scan(text: &str) -> Scan {
     scanner.scan
 }
 
-/// From inside a substitution to the parenthesis that ends it, and the work that took.
+/// Scans from inside a substitution to the parenthesis that ends it; returns its position and the work done.
 pub fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
     let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
     while !scanner.reader.ended() && scanner.closed.is_none() {
@@ -220,7 +220,7 @@ impl<'t> Scanner<'t> {
             _ => {}
         }
         self.piped = true;
-        // A group or a loop that ends here has no words of its own: all that stands in it may have printed.
+        // A group or a loop that ends here has no words of its own: any command in it may have printed.
         self.input_from = (self.scan.commands.len() > before).then_some(before);
     }
 
@@ -291,7 +291,7 @@ impl<'t> Scanner<'t> {
         }
         let word = self.reader.word();
         if word.raw.is_empty() {
-            // A byte that starts nothing: never loop on it.
+            // A byte that starts nothing: consume it, so that the loop ends.
             self.odd(UNPARSABLE);
             self.reader.at += 1;
             return;
@@ -318,7 +318,7 @@ impl<'t> Scanner<'t> {
         self.current.words.push(word);
     }
 
-    /// `declare -a x=(…)`: the only words with an array.
+    /// Returns whether the command may declare an array: `declare -a x=(…)`.
     fn declares(&self) -> bool {
         let name = self.current.words.first().map_or("", |word| word.raw.as_str());
         matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "builtin" | "command")
@@ -385,7 +385,7 @@ impl<'t> Scanner<'t> {
         true
     }
 
-    /// `time` is a word of the shell, unless what follows shows that the program is meant.
+    /// Handles `time`, which is a keyword of the shell unless the next word shows that the program is meant.
     fn timed(&mut self) -> bool {
         self.blanks();
         if self.reader.starts_with("-p ") {
@@ -394,7 +394,7 @@ impl<'t> Scanner<'t> {
         self.reader.byte(0) != b'-'
     }
 
-    /// `coproc NAME { …; }`: the name is no command.
+    /// Handles `coproc NAME { …; }`, where the name is not a command.
     fn coprocess(&mut self) {
         self.blanks();
         let before = self.reader.at;
@@ -432,7 +432,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// A condition is a command that reads; its operators between words are left out.
+    /// Reads a condition as a command that only reads; operators between words are left out.
     fn double_brackets(&mut self, raw: &str) {
         self.current.words.push(Reader::new(raw).word());
         while !self.reader.ended() {
@@ -457,7 +457,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// `[key]=value` in an array is its value.
+/// Returns the value of `[key]=value` in an array.
 fn element(word: Word) -> Word {
     match word.raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
         Some((_, value)) => Reader::new(value).word(),

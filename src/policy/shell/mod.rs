@@ -32,18 +32,18 @@ use expand::Values;
 use lexer::{Command, Scan, scan};
 use std::collections::HashSet;
 
-/// More than the kernel takes as one argument, so it could not run anyway.
+/// Maximum length of a line in bytes; the kernel accepts no longer argument.
 const MAX_BYTES: usize = 128 * 1024;
-/// What a person can still be shown whole.
+/// Maximum length of a line that can be shown in full, in bytes.
 const SHOWN_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 24;
-/// Lines of more commands than this have each plain one judged once.
+/// Number of commands above which each plain command of a line is judged only once.
 const REPEATED: usize = 256;
-/// Up to here the grammar is asked about any line.
+/// Length in bytes up to which the grammar checks every line.
 const RECOVERED: usize = 512;
-/// Texts that are held against commands taking words from their input.
+/// Maximum number of texts that are combined with commands taking words from their input.
 const MAX_PRINTED: usize = 32;
-/// Bounds the work on lines that nest texts in texts.
+/// Limit on the work for lines that nest texts in texts.
 const MAX_COMMANDS: usize = 200_000;
 const MAX_NESTED_BYTES: usize = 384 * 1024;
 
@@ -57,42 +57,42 @@ pub const COMPUTED: &str = "the program's name is known only at run time";
 pub const LONGER_THAN_A_LINE: &str = "the line exceeds the limit for a command line (128 KiB); put it into a file";
 pub const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
 
-/// A whole line, taken apart.
+/// A parsed line.
 #[derive(Debug, Default)]
 pub struct Line {
     pub parts: Vec<Simple>,
-    /// Why no allow rule reaches any part of it.
+    /// Reasons why no allow rule covers any part of the line.
     pub floors: Vec<&'static str>,
-    /// It cannot be judged at all.
+    /// Whether the line cannot be judged at all.
     pub hopeless: bool,
-    /// Starts itself over and over.
+    /// Whether the line starts itself recursively.
     pub multiplies: bool,
-    /// No system takes it.
+    /// Whether the line is longer than any system accepts.
     pub too_long: bool,
-    /// Reading it failed by an error of ours.
+    /// Whether parsing failed because of an internal error.
     pub failed: bool,
 }
 
-/// One simple command with all that it would start.
+/// One simple command with everything that it would start.
 #[derive(Debug, Default)]
 pub struct Simple {
     pub text: String,
     pub invocations: Vec<Invocation>,
-    /// Why no allow rule reaches it.
+    /// Reasons why no allow rule covers the command.
     pub floors: Vec<&'static str>,
     pub redirects: Vec<Redirected>,
-    /// Runs text that nobody has seen.
+    /// Whether the command runs text that is unknown.
     pub unknown_code: bool,
-    /// Runs what it is given on its input.
+    /// Whether the command executes its input.
     pub reads_code: bool,
     pub piped: bool,
-    /// The text of the one command whose output it reads.
+    /// Text of the single command whose output it reads.
     pub input_from: Option<String>,
-    /// Its words have more combinations of values than were looked at.
+    /// Whether some combinations of values of its words were not analysed.
     pub narrowed: bool,
-    /// Its first word is not the same in all of them, or computed.
+    /// Whether its first word differs between the combinations, or is computed.
     pub renames: bool,
-    /// The variables that it is given.
+    /// Names of the variables set for it.
     pub variables: Vec<String>,
 }
 
@@ -100,12 +100,12 @@ pub struct Simple {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub argv: Vec<Arg>,
-    /// Started by another program of the line.
+    /// Whether another program of the line starts it.
     pub wrapped: bool,
 }
 
 impl Invocation {
-    /// The program's name without its directory.
+    /// Returns the name of the program without its directory.
     pub fn base(&self) -> &str {
         base(&self.argv[0].text)
     }
@@ -115,15 +115,15 @@ pub fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// A file the shell opens for a command.
+/// A file that the shell opens for a command.
 #[derive(Debug, Clone)]
 pub struct Redirected {
     pub reads_only: bool,
-    /// `None` where the name is known only at run time.
+    /// Name of the file; `None` if it is known only at run time.
     pub target: Option<Arg>,
 }
 
-/// Takes a line apart. Never fails: what cannot be known is a floor.
+/// Parses a line. Never fails: unknown parts become floors.
 pub fn read(line: &str) -> Line {
     if line.len() >= MAX_BYTES {
         return Line { too_long: true, ..Line::default() };
@@ -135,14 +135,14 @@ fn looked_at(line: &str) -> Line {
     #[cfg(test)]
     tests::fault(line);
     let (whole, values) = look(line, Values::default());
-    // A text that some command runs can give a variable the value that a command before it uses.
+    // A text that some command runs can set a variable that an earlier command uses.
     match values {
         Some(values) if line.len() <= SHOWN_BYTES => look(line, values.again()).0,
         _ => whole,
     }
 }
 
-/// The beginnings of a line that can run without what follows, and how many of its simple commands each has; the shortest first.
+/// Returns the prefixes of a line that can run without the rest, each with its number of simple commands; the shortest first.
 pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     if line.len() > SHOWN_BYTES {
         return Vec::new();
@@ -157,7 +157,7 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     ends.into_iter().filter_map(first).collect()
 }
 
-/// One look at a line by what is known of its variables, and all that is if more was learnt too late.
+/// Makes one pass over a line with the known variables; also returns the variables if more was learned too late.
 fn look(line: &str, values: Values) -> (Line, Option<Values>) {
     let mut engine = Engine { values, ..Engine::default() };
     let mut whole = Line { floors: confusables::oddities(line), ..Line::default() };
@@ -169,7 +169,7 @@ fn look(line: &str, values: Values) -> (Line, Option<Values>) {
     if !scan.substitutions.is_empty() {
         whole.floors.push(SUBSTITUTION);
     }
-    // Only an allow needs the grammar, and what a long text has behind an error is not worth its time.
+    // Only an allow verdict needs the grammar, and recovering from an error in a long text is not worth the time.
     let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && plain(&scan));
     if wanted && let Some(floor) = grammar::disagreement(line, &scan) {
         whole.floors.push(floor);
@@ -199,14 +199,14 @@ fn look(line: &str, values: Values) -> (Line, Option<Values>) {
     (whole, late.then_some(engine.values))
 }
 
-/// No command of it has anything that keeps it from an allow.
+/// Returns whether no command of the scan has anything that excludes an allow rule.
 fn plain(scan: &Scan) -> bool {
     scan.commands.iter().all(|command| {
         command.oddities.is_empty() && command.assignments.is_empty() && command.words.iter().all(|word| word.literal().is_some())
     })
 }
 
-/// `:(){ :|:& };:`
+/// Returns whether a line is a fork bomb: `:(){ :|:& };:`.
 fn multiplies(line: &str, functions: &[String]) -> bool {
     if functions.is_empty() {
         return false;
@@ -218,12 +218,12 @@ fn multiplies(line: &str, functions: &[String]) -> bool {
     })
 }
 
-/// The text with its lines joined where a backslash ends one, which a shell does before it sees `$(` or an operator.
+/// Joins lines that end with a backslash, as a shell does before it sees `$(` or an operator.
 fn joined(text: &str) -> Option<String> {
     text.contains("\\\n").then(|| text.replace("\\\n", ""))
 }
 
-/// Adds the parts of another reading, as far as they start anything new.
+/// Adds those parts of another reading that start something new.
 fn add_unknown(parts: &mut Vec<Simple>, others: Vec<Simple>) {
     if others.is_empty() {
         return;
@@ -233,25 +233,25 @@ fn add_unknown(parts: &mut Vec<Simple>, others: Vec<Simple>) {
     parts.extend(others.into_iter().filter(|other| !other.invocations.iter().all(|one| known.contains(&one.argv))));
 }
 
-/// What is learnt on the way through one line.
+/// Facts learned while a line is processed.
 #[derive(Debug, Default)]
 struct Engine {
     values: Values,
-    /// Texts that commands of the line would print or be fed.
+    /// Texts that commands of the line would print or get as input.
     printed: Vec<(String, usize)>,
-    /// Some shell of the line runs its input.
+    /// Whether some shell of the line executes its input.
     takes_input: bool,
     /// Files that commands of the line write, and those that it runs.
     written: Vec<String>,
     run_files: Vec<String>,
-    /// Commands to which `xargs` adds words from its input.
+    /// Commands to which `xargs` appends words from its input.
     appended: Vec<(Vec<Arg>, usize)>,
     hopeless: bool,
     seen: usize,
     nested_bytes: usize,
-    /// What was learnt from the line itself.
+    /// Number of facts learned from the line itself.
     learnt_first: usize,
-    /// Aliases being put in, which do not mean themselves.
+    /// Aliases being expanded, which do not expand to themselves.
     open_aliases: Vec<String>,
 }
 
@@ -341,13 +341,13 @@ impl Engine {
             if operator != "<" && !text.is_empty() {
                 self.written.push(text.trim_start_matches("./").to_owned());
             }
-            // Opening these connects, and what cannot be told may be one of them.
+            // Opening these files connects to the network, and an unknown name may be one of them.
             let connects = text.is_empty() || text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
             simple.redirects.push(Redirected { reads_only: operator == "<" && !connects, target });
         }
     }
 
-    /// Commands that the grammar sees and the scanner does not.
+    /// Returns commands that the grammar finds and the scanner does not.
     fn unseen(&mut self, line: &str, scanned: &Scan) -> Vec<Simple> {
         let mut parts = Vec::new();
         for text in grammar::commands(line) {
@@ -358,7 +358,7 @@ impl Engine {
         parts
     }
 
-    /// Texts that end in a shell's input, whoever prints them.
+    /// Adds the commands of texts that are fed to a shell, whichever command prints them.
     fn fed(&mut self, parts: &mut Vec<Simple>) {
         for text in std::mem::take(&mut self.values.prompts) {
             for inner in resolve::substitutions_in(&text) {
@@ -378,7 +378,7 @@ impl Engine {
         }
     }
 
-    /// What `xargs` would run with the words that the line prints.
+    /// Adds the commands that `xargs` would run with the words that the line prints.
     fn append(&mut self, parts: &mut Vec<Simple>) {
         let texts: Vec<String> = self.printed.iter().take(MAX_PRINTED).map(|(text, _)| text.clone()).collect();
         let commands = std::mem::take(&mut self.appended);

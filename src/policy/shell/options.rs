@@ -1,21 +1,21 @@
-//! For programs that only read: exactly the options with which they stay so, and which of their words are paths.
+//! Option tables of programs that only read: the options with which they stay read-only, and the words that are paths.
 
 use super::builtins;
 use super::expand::Arg;
 
-/// How one program reads its words. Long options: `name`, `name?` (`=value` possible), `name=` (value needed),
-/// `name=@` (the value is a path).
+/// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the value is a
+/// path).
 struct Table {
     program: &'static str,
     flags: &'static str,
     valued: &'static str,
     paths: &'static str,
     long: &'static str,
-    /// `-5`.
+    /// Whether the program accepts a number as an option: `-5`.
     counts: bool,
-    /// The first operand is a pattern unless one of these options gave it.
+    /// Options that give the pattern; without one of them, the first operand is the pattern.
     pattern_unless: &'static [&'static str],
-    /// No option of it writes or runs, so a file name read as an option does no harm.
+    /// Whether no option writes or runs anything, so that a file name read as an option does no harm.
     harmless: bool,
 }
 
@@ -119,21 +119,21 @@ const LOG: &str = "follow no-follow no-decorate decorate? decorate-refs= decorat
 const STATUS: &str = "short branch show-stash porcelain? long verbose untracked-files? ignore-submodules? ignored? column? no-column \
     ahead-behind no-ahead-behind renames no-renames find-renames? null";
 
-/// Long options of git whose value is never taken for a path.
+/// Long options of git whose value is never a path.
 const GIT_TEXTS: &[&str] =
     &["grep", "author", "committer", "since", "until", "after", "before", "date", "format", "word-diff-regex"];
 
-/// What the option table says of a command.
+/// Result of checking a command against the option tables.
 pub enum Reading<'a> {
     /// There is no table for the program.
     NoTable,
-    /// It only reads, and these words name what.
+    /// The command only reads; these words are the paths.
     Reads { paths: Vec<&'a str> },
-    /// It can write or run something, by this word.
+    /// This word lets the command write or run something.
     MayDoMore { word: &'a str },
 }
 
-/// Holds a command against the table of its program.
+/// Checks a command against the table of its program.
 pub fn reading(argv: &[Arg]) -> Reading<'_> {
     match argv[0].text.as_str() {
         "find" => find(&argv[1..]),
@@ -192,12 +192,12 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
     Reading::Reads { paths }
 }
 
-/// `--include=*.rs`: whatever files there are, it stays this option.
+/// Returns whether a glob is only in the value of an option: `--include=*.rs` stays this option, whatever files exist.
 fn globs_value(text: &str) -> bool {
     text.starts_with("--") && text.find('=') < text.find(['*', '?', '[']) && text.contains('=')
 }
 
-/// Whether an option, also one in a cluster, gives the pattern: `-ne foo`.
+/// Returns whether an option, even in a cluster, gives the pattern: `-ne foo`.
 fn gives_pattern(table: &Table, text: &str) -> bool {
     if table.pattern_unless.is_empty() || text.starts_with("--") {
         return table.pattern_unless.contains(&text);
@@ -206,7 +206,7 @@ fn gives_pattern(table: &Table, text: &str) -> bool {
     text[1..].chars().find(taken).is_some_and(|letter| table.pattern_unless.iter().any(|known| known[1..].chars().eq([letter])))
 }
 
-/// What an option uses up.
+/// Arguments that an option consumes.
 enum Taken<'a> {
     Alone,
     Path(&'a str),
@@ -324,7 +324,7 @@ fn find(args: &[Arg]) -> Reading<'_> {
     Reading::Reads { paths }
 }
 
-/// How many words before the subcommand change nothing about it.
+/// Returns the number of options before the subcommand that do not change its meaning.
 pub fn harmless_globals(args: &[Arg]) -> usize {
     let global = |arg: &&Arg| {
         matches!(
@@ -386,7 +386,7 @@ fn git(args: &[Arg]) -> Reading<'_> {
             if !git_short(text, flags, valued, &mut at) {
                 return Reading::MayDoMore { word: text };
             }
-            // Some versions take the next word as the value, some do not: it has to be harmless both ways.
+            // Some versions take the next word as the value and some do not: it must be harmless both ways.
             for value in rest.get(before..at).unwrap_or_default() {
                 if value.text.starts_with('-') || value.glob {
                     return Reading::MayDoMore { word: &value.text };
@@ -400,7 +400,7 @@ fn git(args: &[Arg]) -> Reading<'_> {
     Reading::Reads { paths }
 }
 
-/// Format placeholders that start the signature program.
+/// Returns whether a format runs the signature program.
 fn signs(text: &str) -> bool {
     text.contains("%G") || text.contains("%(G")
 }
@@ -413,7 +413,7 @@ fn git_short(text: &str, flags: &str, valued: &str, at: &mut usize) -> bool {
     for (index, letter) in text[1..].char_indices() {
         let rest = &text[1 + index + letter.len_utf8()..];
         match letter {
-            // A similarity, a mode or a number glued on.
+            // A similarity, a mode or a number attached to the option.
             'M' | 'C' | 'B' | 'X'
                 if rest.trim_end_matches('%').bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b',') =>
             {

@@ -1,12 +1,13 @@
-//! The small text operations of a shell: parameter operators, `printf` formats, escapes.
+//! Text operations of a shell: parameter operators, `printf` formats, escapes.
 
 use super::escapes::{Style, decode};
 use super::expand::{Arg, UNKNOWN};
 
-/// Longer values are not trimmed by pattern, which costs the cube of the length.
+/// Maximum length of a value that is trimmed by a pattern, which takes cubic time.
 const MAX_TRIMMED: usize = 256;
 
-/// `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. What is not worked out exactly is unknown.
+/// Applies a parameter operator: `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. A result that cannot be computed exactly is
+/// unknown.
 pub fn apply(text: &str, operator: &str, operand: &str) -> String {
     let unknown = || UNKNOWN.to_string();
     let cuts = matches!(operator.as_bytes(), [b'#' | b'%' | b'/', ..]);
@@ -33,7 +34,7 @@ pub fn apply(text: &str, operator: &str, operand: &str) -> String {
     }
 }
 
-/// `${x@L}` and its like.
+/// Applies `${x@L}` and similar operators.
 fn transformed(text: &str, letter: &str) -> String {
     match letter {
         "L" => text.to_lowercase(),
@@ -44,7 +45,7 @@ fn transformed(text: &str, letter: &str) -> String {
         }
         "E" => decode(text, Style::Quotes),
         "Q" => format!("'{}'", text.replace('\'', "'\\''")),
-        // Expanded once more where it has anything to expand, which is looked at on its own.
+        // Expanded once more if it has anything to expand, which is checked separately.
         "P" => text.to_owned(),
         _ => UNKNOWN.to_string(),
     }
@@ -70,7 +71,7 @@ enum Element {
     Letter(char),
     Any,
     Many,
-    /// `[…]`: letters and ranges, and whether it means all others.
+    /// `[…]`: characters and ranges, and whether the class is negated.
     Class(Vec<(char, char)>, bool),
 }
 
@@ -78,7 +79,7 @@ enum Element {
 struct Pattern(Vec<Element>);
 
 impl Pattern {
-    /// `None` where it has what is not worked out: named classes, an unknown piece.
+    /// Parses a pattern; `None` for unsupported parts: named classes, unknown text.
     fn new(text: &str) -> Option<Self> {
         let mut elements = Vec::new();
         let mut rest = text.chars();
@@ -139,10 +140,10 @@ impl Element {
     }
 }
 
-/// A class whose members are not computed here.
+/// A class whose members cannot be computed here.
 struct UnknownClass;
 
-/// Returns the class behind a `[` and its length, or `None` where it never closes.
+/// Returns the class after a `[` and its length, or `None` if it never closes.
 fn class(text: &str) -> Result<Option<(Element, usize)>, UnknownClass> {
     let others = text.starts_with(['!', '^']);
     let from = usize::from(others);
@@ -160,7 +161,7 @@ fn class(text: &str) -> Result<Option<(Element, usize)>, UnknownClass> {
         if at + 2 < letters.len() && letters[at + 1] == '-' {
             let (from, to) = (letters[at], letters[at + 2]);
             let same = |kind: fn(&char) -> bool| kind(&from) && kind(&to);
-            // A range of other letters is sorted as the locale has it.
+            // The order of other characters in a range depends on the locale.
             if !(same(char::is_ascii_digit) || same(char::is_ascii_lowercase) || same(char::is_ascii_uppercase)) {
                 return Err(UnknownClass);
             }
@@ -192,7 +193,7 @@ fn trimmed_end(text: &str, pattern: &Pattern, longest: bool) -> String {
     cut.map_or(text, |at| &text[..*at]).to_owned()
 }
 
-/// `${x/a/b}` and its like: the longest match, the first one or all.
+/// Applies `${x/a/b}` and similar operators: the longest match, the first one or all.
 fn replaced(text: &str, operator: &str, operand: &str) -> Option<String> {
     let slash = {
         let mut escaped = false;
@@ -206,7 +207,7 @@ fn replaced(text: &str, operator: &str, operand: &str) -> Option<String> {
     if from.is_empty() {
         return Some(text.to_owned());
     }
-    // `&` and a backslash in the replacement mean something in some versions.
+    // `&` and a backslash in the replacement are special in some versions.
     if to.contains(['&', '\\']) {
         return None;
     }
@@ -238,7 +239,7 @@ fn replaced(text: &str, operator: &str, operand: &str) -> Option<String> {
     Some(result)
 }
 
-/// Whether a pattern of `*` and `?` matches the whole text.
+/// Returns whether a pattern of `*` and `?` matches the whole text.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t, mut star, mut mark) = (0, 0, None, 0);
@@ -261,7 +262,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// The pattern with each `[…]` as any one letter.
+/// Returns the pattern with each `[…]` replaced by any one character.
 pub fn with_classes_open(pattern: &str) -> String {
     let mut open = String::new();
     let mut rest = pattern;
@@ -273,7 +274,7 @@ pub fn with_classes_open(pattern: &str) -> String {
     open + rest
 }
 
-/// `printf`'s `%s`; other conversions stay unknown. The format is used again while arguments remain.
+/// Formats `%s` of `printf`; other conversions stay unknown. The format repeats while arguments remain.
 pub fn format(format: &str, args: &[Arg]) -> String {
     let mut result = String::new();
     let mut rest = args.iter();

@@ -39,7 +39,7 @@ const RUN_VARIABLES: &[&str] = &[
     "BASH_ALIASES",
     "BASH_CMDS",
 ];
-/// What `tmux` calls the commands that start a program.
+/// Commands of `tmux` that start a program.
 const PANES: &[&str] = &[
     "new",
     "new-session",
@@ -62,14 +62,14 @@ const PANES: &[&str] = &[
 ];
 
 impl Engine {
-    /// Records the program of `argv` and everything it would start in turn.
+    /// Records the program of `argv` and everything that it would start.
     pub(super) fn see(&mut self, argv: Vec<Arg>, simple: &mut Simple, depth: usize, wrapped: bool) {
         let Some(first) = argv.first() else { return };
         if depth > DEPTH {
             self.hopeless = true;
             return;
         }
-        // `find -exec {} \;`, `xargs -I{} {}`: what is found or read is run.
+        // `find -exec {} \;`, `xargs -I{} {}`: a file that is found, or text that is read, is run.
         if !first.is_known() || first.glob || first.tilde || wrapped && first.text.contains("{}") {
             floor(simple, COMPUTED);
         }
@@ -90,7 +90,7 @@ impl Engine {
             floor(simple, ALIAS);
         }
         if first.text.starts_with(UNKNOWN) && first.text.len() == UNKNOWN.len_utf8() && !first.quoted && argv.len() > 1 {
-            // It may expand to nothing.
+            // The word may expand to nothing.
             self.see(argv[1..].to_vec(), simple, depth + 1, wrapped);
         }
         if first.text.contains('/') {
@@ -183,7 +183,7 @@ impl Engine {
             }
             let program = super::base(&inner[0].text);
             if adds && (wraps(program) || SHELLS.contains(&program)) {
-                // The words from its input are the program that this one starts.
+                // The program that this one starts comes from its input.
                 inner.push(Arg::plain(UNKNOWN.to_string()));
             }
             self.see(inner, simple, depth + 1, true);
@@ -213,7 +213,7 @@ impl Engine {
         }
     }
 
-    /// `env -S 'sudo id'`.
+    /// Handles the text of `env -S 'sudo id'`.
     fn split_string(&mut self, argv: &[Arg], simple: &mut Simple, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let short = arg.text.starts_with('-') && !arg.text.starts_with("--");
@@ -285,7 +285,7 @@ impl Engine {
         }
     }
 
-    /// Words that a shell joins and runs as a text.
+    /// Handles words that a shell joins and runs as a text.
     fn evaluated(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
         floor(simple, WRAPPED);
         let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
@@ -332,7 +332,7 @@ impl Engine {
         }
     }
 
-    /// Programs that take a shell text as the value of an option.
+    /// Handles programs that take a shell text as the value of an option.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut Simple, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let cluster =
@@ -349,7 +349,7 @@ impl Engine {
         }
     }
 
-    /// `git bisect run …`, `git rebase --exec …`, `git submodule foreach …`, aliases given with `-c`.
+    /// Handles `git bisect run …`, `git rebase --exec …`, `git submodule foreach …`, and aliases given with `-c`.
     fn git(&mut self, argv: &[Arg], simple: &mut Simple, depth: usize) {
         let words: Vec<&str> = argv.iter().map(|arg| arg.text.as_str()).collect();
         for (index, word) in words.iter().enumerate() {
@@ -374,7 +374,7 @@ impl Engine {
         }
     }
 
-    /// Builtins that evaluate the subscripts in their arguments: `test -v 'a[$(…)]'`.
+    /// Handles builtins that evaluate the subscripts in their arguments: `test -v 'a[$(…)]'`.
     fn subscripts(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
         for arg in args.iter().filter(|arg| evaluates(&arg.text)) {
             for inner in substitutions_in(&arg.text) {
@@ -383,7 +383,7 @@ impl Engine {
         }
     }
 
-    /// Assignments whose value some program would run.
+    /// Handles assignments whose value some program would run.
     pub(super) fn run_by_variables(&mut self, command: &Command, simple: &mut Simple, depth: usize) {
         for assignment in &command.assignments {
             let name = assignment.name.as_str();
@@ -400,7 +400,7 @@ impl Engine {
     }
 }
 
-/// Of a text that is expanded as if in double quotes.
+/// Returns the substitutions in a text that is expanded as if in double quotes.
 pub(super) fn substitutions_in(text: &str) -> Vec<String> {
     let mut reader = Reader::new(text);
     reader.inside(text);
@@ -413,7 +413,7 @@ fn floor(simple: &mut Simple, reason: &'static str) {
     }
 }
 
-/// What `xargs` puts the words of its input in the place of: `-I %`, `-i`, `--replace=%`.
+/// Returns the placeholder that `xargs` replaces by words of its input: `-I %`, `-i`, `--replace=%`.
 fn placeholder(argv: &[Arg]) -> Option<String> {
     argv.iter().enumerate().skip(1).find_map(|(at, arg)| {
         let text = arg.text.as_str();
@@ -427,12 +427,12 @@ fn placeholder(argv: &[Arg]) -> Option<String> {
     })
 }
 
-/// `command -v name` looks a name up and runs nothing.
+/// Returns whether `command` only looks up a name: `command -v name` runs nothing.
 fn lookup(argv: &[Arg]) -> bool {
     argv.get(1).is_some_and(|arg| arg.text.starts_with('-') && arg.text.contains(['v', 'V']))
 }
 
-/// The words as text that a shell reads back as the same words.
+/// Returns the words as text that a shell parses as the same words.
 fn quote(args: &[Arg]) -> String {
     args.iter().map(|arg| format!("'{}'", arg.text.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
 }

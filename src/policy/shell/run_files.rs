@@ -1,21 +1,21 @@
-//! Files that a line runs: programs with a path, and files that an interpreter reads as code.
+//! Files that a line runs: programs with a path, and files that an interpreter executes.
 
 use super::expand::Arg;
 use super::resolve::SHELLS;
 use super::{Invocation, read};
 
-/// More files of one line are not looked at.
+/// Maximum number of files of one line.
 const MAX: usize = 16;
 
-/// How an interpreter finds the file to run among its words.
+/// Options of an interpreter that show which argument is the file to run.
 struct Interpreter {
-    /// Starts of its name: `python` is `python3.12` too.
+    /// Prefixes of its name: `python` also covers `python3.12`.
     names: &'static [&'static str],
-    /// Letters of short options after which there is no such file.
+    /// Short options after which no file follows.
     code: &'static str,
-    /// Options whose value is the next word.
+    /// Options that take the next word as their value.
     valued: &'static [&'static str],
-    /// Words that may stand before the file.
+    /// Words that may come before the file.
     verbs: &'static [&'static str],
 }
 
@@ -37,13 +37,13 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
 ];
 
-/// The files, as the line writes them; what is known only at run time is left out, and no disk is asked.
+/// Returns the files as the line spells them, without those known only at run time. Reads no disk.
 pub fn run_files(line: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {
         let program = invocation.argv.first().filter(|program| program.text.contains('/'));
         for file in program.into_iter().chain(script(invocation)).filter(|file| file.is_known() && !file.glob) {
-            // A quoted `~` is a letter like any other.
+            // A quoted `~` is an ordinary character.
             let dot = if file.tilde || !file.text.starts_with('~') { "" } else { "./" };
             let name = format!("{dot}{}", file.text);
             if files.len() < MAX && !name.is_empty() && !files.contains(&name) {

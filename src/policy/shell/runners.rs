@@ -1,16 +1,16 @@
-//! Data: programs that start another program, and where in their words it is named.
+//! Tables of programs that start another program, and the position of that program in their arguments.
 //!
 //! To add a program, add a line to one of the tables:
-//! * `RUNNERS` where the command follows the program, a subcommand of it, or a fixed number of words (`uv run CMD`, `ip netns exec NAME CMD`);
-//! * `COMMAND_OPTIONS` where an option says that all words behind it are the command (`nix develop -c CMD`);
-//! * `ANYWHERE` where options take several words each (`bwrap --bind A B CMD`);
-//! * `TEXT_OPTIONS` where the value of an option is a text for a shell (`nix-shell --run TEXT`);
-//! * `TEXT_OPERANDS` where its other words are such a text.
+//! * `RUNNERS` if the command follows the program, a subcommand, or a fixed number of words (`uv run CMD`);
+//! * `COMMAND_OPTIONS` if all words after an option are the command (`nix develop -c CMD`);
+//! * `ANYWHERE` if options take several words each (`bwrap --bind A B CMD`);
+//! * `TEXT_OPTIONS` if the value of an option is a text for a shell (`nix-shell --run TEXT`);
+//! * `TEXT_OPERANDS` if its operands are such a text.
 //!
-//! Options need no mention: one that is not known to take a value is tried with and without. A program of which more is known has a
-//! line in `wrappers.rs`. A blocked program is denied wherever one of the tables finds it.
+//! Options need not be listed: an unknown option is tried with and without a value. Programs with known options are in
+//! `wrappers.rs`. A blocked program is denied if any of the tables finds it.
 
-/// A program, the words that have to come before the command, and how many further words (a name, a file) stand between.
+/// A program, the words before the command, and the number of further words (a name, a file) between them.
 pub struct Runner {
     pub program: &'static str,
     pub verbs: &'static str,
@@ -84,7 +84,7 @@ pub const RUNNERS: &[Runner] = &[
     runner("swiftly", "run", 0),
     runner("jenv", "exec", 0),
     runner("dlv", "exec", 0),
-    // Versions and environments.
+    // Version and environment managers.
     runner("asdf", "exec", 0),
     runner("mise", "exec", 0),
     runner("mise", "x", 0),
@@ -134,7 +134,7 @@ pub const RUNNERS: &[Runner] = &[
     runner("trickle", "", 0),
     runner("tsocks", "", 0),
     runner("torify", "", 0),
-    // Tracing, debugging, emulating.
+    // Tracing, debugging, emulation.
     runner("catchsegv", "", 0),
     runner("qemu-x86_64", "", 0),
     runner("qemu-aarch64", "", 0),
@@ -165,7 +165,7 @@ pub const RUNNERS: &[Runner] = &[
     runner("gtime", "", 0),
 ];
 
-/// Options behind which all words are the command.
+/// Options after which all words are the command.
 pub const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
     ("nix", &["-c", "--command"]),
     ("guix", &["--"]),
@@ -184,7 +184,7 @@ pub const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
 /// Programs whose options take several words, so that any word may be the command.
 pub const ANYWHERE: &[&str] = &["bwrap", "systemd-nspawn", "nsjail"];
 
-/// Options whose value a shell reads.
+/// Options whose value a shell executes.
 pub const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("nix-shell", &["--run", "--command"]),
     ("npx", &["-c", "--call"]),
@@ -204,11 +204,11 @@ pub const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("perf", &["--pre", "--post"]),
 ];
 
-/// Programs whose words behind their options are a text that a shell reads.
+/// Programs whose operands are a text that a shell executes.
 pub const TEXT_OPERANDS: &[&str] =
     &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
 
-/// A line for each entry of the tables, with this command behind it.
+/// Returns a line for each entry of the tables, with this command appended.
 #[cfg(test)]
 pub fn lines(command: &str) -> Vec<String> {
     let runners = RUNNERS.iter().map(|one| format!("{} {} {}{command}", one.program, one.verbs, "word ".repeat(one.operands)));

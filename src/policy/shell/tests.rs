@@ -2,7 +2,7 @@ use super::*;
 
 mod bash;
 
-/// A line that makes the reader panic, as an unknown error in it would.
+/// A line that makes the reader panic, to simulate an unknown error in it.
 pub const FAULTY: &str = "aye-test-faulty-line";
 
 pub fn fault(line: &str) {

@@ -3,7 +3,7 @@
 use super::escapes::{Style, decode};
 use std::cell::Cell;
 
-/// A word as written, taken apart.
+/// A parsed word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
     pub raw: String,
@@ -26,7 +26,7 @@ pub enum Piece {
         inner: String,
         quoted: bool,
     },
-    /// `$((…))`, `<(…)`: known only at run time.
+    /// `$((…))` or `<(…)`: known only at run time.
     Opaque,
 }
 
@@ -34,17 +34,17 @@ pub enum Piece {
 pub struct Parameter {
     pub name: String,
     pub indirect: bool,
-    /// All elements of an array, each a word of its own.
+    /// Whether the parameter means all elements of an array, each a separate word.
     pub all: bool,
-    /// `$*`, `${x[*]}`: in quotes one word of all elements.
+    /// Whether it is `$*` or `${x[*]}`: in quotes, one word of all elements.
     pub star: bool,
-    /// What follows the name: `:-word`, `#prefix`, `,,`.
+    /// Operator after the name: `:-word`, `#prefix`, `,,`.
     pub operator: String,
     pub operand: Option<Box<Word>>,
 }
 
 impl Word {
-    /// The text, where nothing in the word depends on anything but the word.
+    /// Returns the text if it depends on nothing outside the word.
     pub fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
@@ -74,30 +74,30 @@ impl Word {
     }
 }
 
-/// Reads words out of a text; gathers the texts of all substitutions it meets.
+/// Reads words from a text and collects the texts of all substitutions.
 pub struct Reader<'t> {
     pub text: &'t str,
     pub at: usize,
     pub substitutions: Vec<String>,
-    /// A quote or a parenthesis that never closes.
+    /// Whether a quote or a parenthesis never closes.
     pub unterminated: bool,
-    /// Nested too deeply, or made to be read over and over.
+    /// Whether the text is nested too deeply, or too expensive to read.
     pub exhausted: bool,
-    /// The text is what braces made: `$'` and `$"` in it begin no quotes.
+    /// Whether the text is the result of brace expansion: `$'` and `$"` in it begin no quotes.
     expanded: bool,
     depth: usize,
     work: Cell<usize>,
-    /// Searches for a closing bracket within one another.
+    /// Number of nested searches for a closing bracket.
     searches: Cell<usize>,
 }
 
-/// What may follow the name in `${…}`, the longer of two first.
+/// Operators that may follow the name in `${…}`; the longer of two comes first.
 const OPERATORS: &[&str] = &[
     ":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", ":", "-", "=", "?", "+", "#", "%", "/", "^", ",", "@",
     "~~", "~",
 ];
 const DEPTH: usize = 32;
-/// Bytes looked at in search of closing brackets, for one text.
+/// Maximum number of bytes searched for closing brackets, for one text.
 const WORK: usize = 4 * 1024 * 1024;
 
 impl<'t> Reader<'t> {
@@ -115,17 +115,17 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// For a text that brace expansion made of a word.
+    /// Creates a reader for a text from brace expansion.
     pub fn of_expanded(text: &'t str) -> Self {
         Self { expanded: true, ..Self::new(text) }
     }
 
-    /// A word of which nothing is known but how it is written.
+    /// Returns a word of which only the spelling is known.
     pub fn unknown_word(raw: &str) -> Word {
         Word { raw: raw.to_owned(), pieces: vec![Piece::Opaque] }
     }
 
-    /// A reader for a text inside this one.
+    /// Creates a reader for a text inside this one.
     fn child<'c>(&self, text: &'c str) -> Reader<'c> {
         Reader { depth: self.depth + 1, work: self.work.clone(), ..Reader::new(text) }
     }
@@ -148,7 +148,7 @@ impl<'t> Reader<'t> {
         self.text.as_bytes()[self.at..].starts_with(prefix.as_bytes())
     }
 
-    /// From here to the next blank or operator that is not quoted.
+    /// Reads up to the next unquoted space or operator.
     pub fn word(&mut self) -> Word {
         let start = self.at;
         let mut word = Word::default();
@@ -179,7 +179,7 @@ impl<'t> Reader<'t> {
             }
             b'\\' if self.byte(1) == b'\n' => self.at += 2,
             b'\\' if self.at + 1 == self.text.len() => {
-                // With nothing behind it, it means itself.
+                // A backslash at the end is literal.
                 word.push_text("\\", true);
                 self.at += 1;
             }
@@ -209,7 +209,7 @@ impl<'t> Reader<'t> {
         self.at = (end + 1).min(self.text.len());
     }
 
-    /// The inside of double quotes up to `close`; with a `close` of 0, to the end of the text (a here-document).
+    /// Reads double-quoted text up to `close`; with a `close` of 0, to the end of the text (a here-document).
     pub fn double_quotes(&mut self, word: &mut Word, close: u8) {
         word.push_text("", true);
         loop {
@@ -282,7 +282,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Substitutions inside an arithmetic or otherwise quoted text.
+    /// Collects substitutions inside arithmetic or otherwise quoted text.
     pub fn inside(&mut self, inner: &str) {
         let mut reader = self.child(inner);
         if reader.depth > DEPTH {
@@ -293,7 +293,7 @@ impl<'t> Reader<'t> {
         self.absorb(reader);
     }
 
-    /// Behind `$` or `<`, at the parenthesis.
+    /// Reads a substitution after `$` or `<`, from its parenthesis.
     fn substitution(&mut self, word: &mut Word, quoted: bool) {
         let end = self.substitution_end(self.at);
         self.unterminated |= end.is_none();
@@ -377,13 +377,13 @@ impl<'t> Reader<'t> {
         parameter
     }
 
-    /// At `$'` (on the quote): the escapes of ANSI-C quoting.
+    /// Reads `$'…'` from its quote, with the escapes of ANSI-C quoting.
     fn ansi_quotes(&mut self, word: &mut Word) {
         let text = self.ansi_text();
         word.push_text(&text, true);
     }
 
-    /// The text of `$'…'` from its first quote on; a shell looks for the last one before it decodes any escape.
+    /// Returns the text of `$'…'` from its first quote; a shell finds the last quote before it decodes escapes.
     pub fn ansi_text(&mut self) -> String {
         let from = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -397,7 +397,7 @@ impl<'t> Reader<'t> {
         decode(self.text.get(from..end).unwrap_or_default(), Style::Quotes)
     }
 
-    /// Over one quoted text, escape, substitution, expansion or letter.
+    /// Skips one quoted text, escape, substitution, expansion or character.
     pub fn skip_piece(&mut self) {
         match (self.byte(0), self.byte(1)) {
             (b'<' | b'>', b'(') => {
@@ -408,7 +408,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The end of `((…))` that starts at `open`, if both pairs close together.
+    /// Returns the end of the `((…))` that starts at `open`, if both pairs close together.
     pub fn arithmetic_end(&self, open: usize) -> Option<usize> {
         if self.text.as_bytes().get(open + 1) != Some(&b'(') {
             return None;
@@ -417,7 +417,7 @@ impl<'t> Reader<'t> {
         (self.text.as_bytes().get(inner + 1) == Some(&b')')).then_some(inner + 2)
     }
 
-    /// The place of the bracket that closes the one at `from`; quotes are honoured.
+    /// Returns the position of the bracket that closes the one at `from`, outside quotes.
     fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
         if self.searches.get() > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -430,7 +430,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Whether the search for brackets was given up.
+    /// Returns whether the search for brackets was given up.
     pub fn gave_up(&self) -> bool {
         self.exhausted || self.work.get() > WORK
     }
@@ -469,7 +469,8 @@ impl<'t> Reader<'t> {
         self.text.as_bytes().iter().skip(from).position(|byte| *byte == wanted).map(|offset| from + offset)
     }
 
-    /// Where the parenthesis at `open` closes, read as commands: patterns of `case`, comments and here-documents have some too.
+    /// Returns where the parenthesis at `open` closes, parsed as commands: `case` patterns, comments and here-documents also
+    /// contain parentheses.
     fn substitution_end(&self, open: usize) -> Option<usize> {
         if self.depth > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -486,7 +487,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// What stands in `((…))` is read as commands when it cannot be read as arithmetic.
+/// Returns whether the inside of `((…))` must be parsed as commands because it is not arithmetic.
 pub fn could_be_commands(inner: &str) -> bool {
     inner.contains([';', '\n'])
 }

@@ -1,19 +1,19 @@
-//! Programs that run their arguments: which of their own options take a value, and where the inner command starts.
+//! Programs that run their arguments: their own options with values, and the start of the inner command.
 
 use super::expand::Arg;
 use super::runners::{ANYWHERE, COMMAND_OPTIONS, RUNNERS};
 use std::collections::HashSet;
 
-/// How a program that runs its arguments reads its own.
+/// Options of a program that runs its arguments.
 struct Wrapper {
     name: &'static str,
     /// Short options without a value.
     flags: &'static str,
     /// Short options with a value.
     valued: &'static str,
-    /// Long options whose value is the next word.
+    /// Long options that take the next word as their value.
     long: &'static [&'static str],
-    /// Words before the command: `timeout 5 …`.
+    /// Number of words before the command: `timeout 5 …`.
     operands: usize,
 }
 
@@ -27,7 +27,7 @@ const fn wrapper(
     Wrapper { name, flags, valued, long, operands }
 }
 
-/// Words of one program that are looked at as the command it starts.
+/// Maximum number of words of one program that are tried as the start of its command.
 const MAX_STARTS: usize = 64;
 
 const WRAPPERS: &[Wrapper] = &[
@@ -118,7 +118,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("spawn", "", "", &[], 0),
 ];
 
-/// A runner of the table in `runners.rs`, of whose options nothing is known.
+/// A runner of the table in `runners.rs`, with unknown options.
 const RUNNER: Wrapper = wrapper("", "", "", &[], 0);
 
 fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
@@ -127,7 +127,7 @@ fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// Whether a program of this name starts what its words say.
+/// Returns whether a program with this name starts the program in its arguments.
 pub fn wraps(name: &str) -> bool {
     wrapper_named(name).is_some()
         || RUNNERS.iter().any(|runner| runner.program == name)
@@ -135,7 +135,7 @@ pub fn wraps(name: &str) -> bool {
         || ANYWHERE.contains(&name)
 }
 
-/// Where the inner command of a program can start; several places where an option is not known to take a value or not.
+/// Returns where the inner command of a program can start; several positions if it is unknown whether an option takes a value.
 pub fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
     let mut found = wrapper_named(name).map_or_else(Vec::new, |wrapper| wrapper.starts(argv, "", wrapper.operands));
     for runner in RUNNERS.iter().filter(|runner| runner.program == name) {
@@ -157,7 +157,7 @@ impl Wrapper {
     fn starts(&self, argv: &[Arg], verbs: &str, operands: usize) -> Vec<usize> {
         let verbs: Vec<&str> = verbs.split_whitespace().collect();
         let mut starts = Vec::new();
-        // The word that is looked at, how many verbs and operands are still to come, and whether options have ended.
+        // State: the current word, the number of verbs and operands still expected, and whether options have ended.
         let mut open = vec![(1_usize, 0_usize, operands, false)];
         let mut seen = HashSet::new();
         while let Some(state @ (at, verb, operands, closed)) = open.pop() {
@@ -193,7 +193,7 @@ impl Wrapper {
                     starts.push(at);
                 }
                 if !arg.is_known() && !arg.quoted {
-                    // It may expand to nothing.
+                    // The word may expand to nothing.
                     open.push((at + 1, verb, 0, true));
                 }
             }
@@ -205,20 +205,20 @@ impl Wrapper {
         matches!(self.name, "" | "env" | "sudo" | "doas" | "exec")
     }
 
-    /// Whether the option can end with this word, and whether it can take the next one.
+    /// Returns whether the option can end with this word, and whether it can take the next one.
     fn option(&self, text: &str) -> (bool, bool) {
         if let Some(long) = text.strip_prefix("--") {
             if long.contains('=') {
                 return (true, false);
             }
-            // One that is not known may take the next word.
+            // An unknown option may take the next word.
             let valued = self.long.iter().any(|known| known.starts_with(long));
             return (!valued, true);
         }
         for (index, letter) in text[1..].char_indices() {
             if self.valued.contains(letter) {
                 let last = index + letter.len_utf8() == text.len() - 1;
-                // `-i`, `-e` and `-l` of xargs take a value only when it is glued on.
+                // `-i`, `-e` and `-l` of xargs take a value only if it is attached.
                 let optional = self.name == "xargs" && matches!(letter, 'e' | 'i' | 'l');
                 return (!last || optional, last && !optional);
             }

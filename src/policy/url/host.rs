@@ -1,10 +1,10 @@
-//! Names of hosts: which can be public, and which are not what they look like.
+//! Host names: those that can be public, and those that are not what they look like.
 
-/// Longest name and longest label that DNS carries (RFC 1035).
+/// Maximum length of a name and of a label in DNS, in bytes (RFC 1035).
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 
-/// Ends of names that belong to a machine, a home or a company, and why.
+/// Endings of names that belong to a machine, a home or a company, with the reason.
 const LOCAL_ENDS: &[(&str, &str)] = &[
     ("localhost", "is this machine (RFC 6761)"),
     ("localdomain", "is this machine"),
@@ -19,14 +19,14 @@ const LOCAL_ENDS: &[(&str, &str)] = &[
     ("lan", "is on a private network"),
     ("svc", "is inside a cluster"),
     ("onion", "is not an Internet name (RFC 7686)"),
-    // Names under public domains that lead to a cloud's metadata from inside it.
+    // Public names that resolve to a cloud's metadata service from inside it.
     ("metadata.goog", "serves cloud credentials"),
     ("metadata.tencentyun.com", "serves cloud credentials"),
     ("metadata.platformequinix.com", "serves cloud credentials"),
     ("metadata.packet.net", "serves cloud credentials"),
 ];
 
-/// Whether a name, in lower case and ASCII, can be a name at all.
+/// Returns an error if a name, in lower case and ASCII, is not a valid host name.
 pub fn check_name(name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES {
         return Err(format!("the host name has {} characters; the limit is {NAME_BYTES}", name.len()));
@@ -49,7 +49,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a name is not public, whatever a resolver says.
+/// Returns why a name is not public, whatever a resolver says.
 pub fn local(name: &str) -> Option<String> {
     let ends = |end: &&(&str, &str)| name.strip_suffix(end.0).is_some_and(|front| front.is_empty() || front.ends_with('.'));
     if let Some((_, why)) = LOCAL_ENDS.iter().find(ends) {
@@ -58,7 +58,7 @@ pub fn local(name: &str) -> Option<String> {
     (!name.contains('.')).then(|| "has no dot, so it is on the local network".to_owned())
 }
 
-/// Whether the name as written is the name that is looked up; letters that only stand for others are refused.
+/// Checks that the name as written is the name that is looked up; characters that stand for others are refused.
 pub fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {
@@ -74,7 +74,7 @@ pub fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
     Ok(Some(format!("the host `{raw}` is `{name}`; letters of other scripts can look alike")))
 }
 
-/// Latin together with a script whose letters pass for it.
+/// Returns whether a label mixes Latin with a script of similar letters.
 fn mixes_scripts(label: &str) -> bool {
     let latin = |letter: char| letter.is_ascii_alphabetic() || matches!(u32::from(letter), 0x00C0..=0x024F);
     let alike = |letter: char| matches!(u32::from(letter), 0x0370..=0x03FF | 0x0400..=0x058F | 0x13A0..=0x13FF | 0x1F00..=0x1FFF);

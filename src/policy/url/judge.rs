@@ -1,4 +1,4 @@
-//! The verdict on a request: its text, the addresses it names, the lists of every layer, the mode.
+//! Verdicts on requests: by the URL, the resolved addresses, the lists of every layer, and the mode.
 
 use super::parse::{Destination, Host, parse};
 use super::ports::odd;
@@ -13,7 +13,7 @@ use core::net::IpAddr;
 
 const CAPABILITY: &str = "Network.Http";
 
-/// What all layers together say of one request; nothing is looked up.
+/// Returns the verdict of all layers on one request; no name is resolved.
 pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
     let reads_only = only_asks(method);
     let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
@@ -34,7 +34,7 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
         }
         Some(_) | None => decided,
     };
-    // In auto mode a host that a person put on a list is asked without a question, and no other.
+    // In auto mode, only hosts that the user put on a list are allowed without approval.
     let lists = || layers.iter().filter(|layer| layer.scope.grants()).filter_map(rules);
     let named =
         opened.is_some() || lists().any(|rules| rules.allowed.iter().flatten().any(|one| one.singles_out(destination.host())));
@@ -49,7 +49,7 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
     finding(decided, risk)
 }
 
-/// Whether a connection for this URL may be opened to an address that its name was resolved to.
+/// Returns an error if a connection for this URL may not use the address that its name was resolved to.
 pub fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), String> {
     let destination = parse(url)?;
     let Some(kind) = special(address) else { return Ok(()) };
@@ -71,7 +71,7 @@ fn rules(layer: &Ready) -> Option<&Http> {
     layer.bundle.http.as_ref()
 }
 
-/// A host that is not public, named by a person or a manager; no project can.
+/// A host that is not public, named by the user or an administrator; a project cannot name one.
 struct Opened {
     rule: String,
     with_port: bool,
@@ -87,7 +87,7 @@ fn opened(destination: &Destination, layers: &[Ready]) -> Option<Opened> {
     layers.iter().filter(may).filter_map(of_layer).max_by_key(|opened| opened.with_port)
 }
 
-/// What holds whatever a bundle says.
+/// Returns the verdict that applies whatever a bundle says.
 fn everywhere(destination: &Destination, opened: Option<&Opened>) -> Option<Decided> {
     let kind = match destination.host() {
         Host::Address(address) => special(*address),
@@ -123,7 +123,7 @@ fn in_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<De
     if let Some(blocked) = rules.blocked.iter().find(|pattern| pattern.blocks(host)) {
         return Some(Decided::deny(scope.rule(blocked.line), format!("`{host}` is in `blocked_domains`")));
     }
-    // An exception is as good as a place on the list beside it.
+    // A private host counts as an entry of the allow list of the same layer.
     let own = rules.private.iter().find(|one| one.names(destination).is_some()).map(|one| one.line);
     let listed = rules.allowed.as_ref().map(|allowed| allowed.iter().find(|one| one.names(host)).map(|one| one.line));
     if listed == Some(None) && own.is_none() {

@@ -1,4 +1,4 @@
-//! URL verdicts: a URL is parsed once, as it will be connected to, and judged by its text.
+//! URL verdicts: a URL is parsed once, into the form used to connect, and judged by its text.
 
 mod host;
 mod judge;
@@ -14,7 +14,7 @@ use parse::Host;
 pub use parse::{Destination, parse};
 pub use pattern::{HostPattern, PrivateHost};
 
-/// Methods that ask and change nothing on the other side.
+/// Returns whether a method only reads and changes nothing on the server.
 pub fn only_asks(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS")
 }

@@ -1,17 +1,17 @@
-//! The text of a URL to a destination; refuses what two programs could read in two ways.
+//! Parser from the text of a URL to a destination; refuses text that two programs could interpret differently.
 
 use super::host;
 use crate::policy::shell::hides;
 use ::url::Url;
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Longer is no address a person could look at, and many servers refuse it.
+/// Maximum length in bytes; nobody could review a longer URL, and many servers refuse it.
 const MAX_BYTES: usize = 8 * 1024;
 
-/// The server's name or address.
+/// Name or address of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// In lower case and ASCII, without the dot that may end it.
+    /// In lower case and ASCII, without a final dot.
     Name(String),
     Address(IpAddr),
 }
@@ -26,7 +26,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// A URL as it will be connected to. Only [`parse`] makes one.
+/// A URL in the form used to connect. Only [`parse`] creates one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     url: Url,
@@ -36,7 +36,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// In its normal form, without the fragment, which is never sent.
+    /// Returns the URL in normal form, without the fragment, which is never sent.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }
@@ -45,7 +45,7 @@ impl Destination {
         &self.host
     }
 
-    /// The same as the rest of the world writes it.
+    /// Returns the host as the type of the `url` crate.
     pub fn url_host(&self) -> ::url::Host<String> {
         match &self.host {
             Host::Name(name) => ::url::Host::Domain(name.clone()),
@@ -54,7 +54,7 @@ impl Destination {
         }
     }
 
-    /// Given, or what the scheme means.
+    /// Returns the port in the URL, or the default of the scheme.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -63,24 +63,24 @@ impl Destination {
         self.url.scheme() == "https"
     }
 
-    /// Why it is not what it looks like at first sight, although it can be read in one way only.
+    /// Returns why the URL is not what it seems to be, although it can be interpreted in only one way.
     pub fn doubt(&self) -> Option<&str> {
         self.doubt.as_deref()
     }
 
-    /// Path and query as they are sent.
+    /// Returns path and query as they are sent.
     pub fn sent(&self) -> (&str, Option<&str>) {
         (self.url.path(), self.url.query())
     }
 
-    /// Where a server's `Location` leads from here.
+    /// Returns the destination of a server's `Location` header.
     pub fn follow(&self, location: &str) -> Result<Self, String> {
         let joined = self.url.join(location).map_err(|error| format!("`{location}` is not a URL: {error}"))?;
         parse(joined.as_str())
     }
 }
 
-/// Reads a URL, or says in a sentence why no request goes there.
+/// Parses a URL, or returns why no request may go there.
 pub fn parse(text: &str) -> Result<Destination, String> {
     if text.is_empty() {
         return Err("the URL is empty".to_owned());
@@ -129,7 +129,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
     Ok(Destination { url, host, port, doubt })
 }
 
-/// What stands after `http://` or `https://`, written out in full.
+/// Returns the text after `http://` or `https://`, which must be complete.
 fn after_scheme(text: &str) -> Result<&str, String> {
     let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
     let is_scheme = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
@@ -147,14 +147,14 @@ fn after_scheme(text: &str) -> Result<&str, String> {
     }
 }
 
-/// The host as written, without its port and the dot that may end it.
+/// Returns the host as written, without its port and a final dot.
 fn raw_host(authority: &str) -> &str {
     let end = if authority.starts_with('[') { authority.rfind(']').map(|at| at + 1) } else { authority.rfind(':') };
     let host = &authority[..end.unwrap_or(authority.len())];
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Whether an address is written in the usual form; in another one a person does not see where it leads.
+/// Checks that an IPv4 address is written in the usual form; other forms hide their target.
 fn spelled(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
     if raw == address.to_string() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Hosts as a bundle names them: `docs.rs`, `*.rust-lang.org`, `localhost:3000`.
+//! Host patterns of a bundle: `docs.rs`, `*.rust-lang.org`, `localhost:3000`.
 
 use super::host::check_name;
 use super::parse::{Destination, Host};
@@ -16,7 +16,7 @@ enum Reach {
     /// `*`: every host.
     Any,
     Exact(Host),
-    /// `*.example.com`: what ends in `.example.com`, not the name itself.
+    /// `*.example.com`: every name that ends in `.example.com`, but not `example.com` itself.
     Below(String),
 }
 
@@ -25,7 +25,7 @@ enum Reach {
 pub struct PrivateHost {
     pub line: usize,
     host: Host,
-    /// Without one every port, of which those not for the web ask.
+    /// Allowed port; `None` means every port, but ports not for the web ask.
     port: Option<u16>,
 }
 
@@ -44,7 +44,7 @@ impl HostPattern {
         Ok(Self { line, reach })
     }
 
-    /// Whether it names this host.
+    /// Returns whether the pattern names this host.
     pub fn names(&self, host: &Host) -> bool {
         match &self.reach {
             Reach::Any => true,
@@ -53,12 +53,12 @@ impl HostPattern {
         }
     }
 
-    /// Whether it names this host, and not all of them.
+    /// Returns whether the pattern names this host specifically, and not all hosts.
     pub fn singles_out(&self, host: &Host) -> bool {
         self.reach != Reach::Any && self.names(host)
     }
 
-    /// Whether a block of it reaches this host: all that is below a blocked name is blocked with it.
+    /// Returns whether a block pattern covers this host: all names below a blocked name are blocked too.
     pub fn blocks(&self, host: &Host) -> bool {
         let below = match &self.reach {
             Reach::Exact(Host::Name(name)) => is_below(host, name),
@@ -70,7 +70,7 @@ impl HostPattern {
 
 fn is_below(host: &Host, end: &str) -> bool {
     match host {
-        // A whole label stands before the dot, so `xdocs.rs` is not below `docs.rs`.
+        // The text before the suffix must end with a dot, so `xdocs.rs` is not below `docs.rs`.
         Host::Name(name) => {
             name.strip_suffix(end).and_then(|front| front.strip_suffix('.')).is_some_and(|front| !front.is_empty())
         }
@@ -96,14 +96,14 @@ impl PrivateHost {
         Ok(Self { line, host: host(name)?, port })
     }
 
-    /// Whether it names this destination, and if so whether with its port.
+    /// Returns whether the entry names this destination, and if so, whether with its port.
     pub fn names(&self, destination: &Destination) -> Option<bool> {
         let port = self.port.is_none_or(|port| port == destination.port());
         (port && self.host == *destination.host()).then_some(self.port.is_some())
     }
 }
 
-/// A host as a person writes it, in the form that URLs are compared in.
+/// Parses a host as written by a user, into the form used to compare URLs.
 fn host(text: &str) -> Result<Host, String> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {

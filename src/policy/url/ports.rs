@@ -1,9 +1,9 @@
-//! Ports: which are for the web, and what the others are for.
+//! Ports of the web, and the services of other ports.
 
-/// What a web server is usually asked on.
+/// Usual ports of web servers.
 const WEB: &[u16] = &[80, 443, 8080, 8443];
 
-/// Services that understand enough of a request to be harmed by one; their ports are closed to browsers too (Fetch, "bad port").
+/// Services that a request could harm; browsers block their ports too (Fetch, "bad port").
 const SERVICES: &[(u16, &str)] = &[
     (7, "echo"),
     (9, "discard"),
@@ -83,7 +83,7 @@ const SERVICES: &[(u16, &str)] = &[
 /// A port that is not for the web.
 pub struct Odd {
     pub reason: String,
-    /// Another service is known to listen there.
+    /// Whether another service usually listens there.
     pub is_service: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Addresses that are not public, after the IANA special-purpose registries.
+//! Ranges of addresses that are not public, from the IANA special-purpose registries.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// What an address is for, where that is not the public Internet.
+/// Purpose of an address outside the public Internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Unspecified,
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// What a person's own network is made of, so that a name they trust may lead there.
+    /// Returns whether an address can be in the user's own network, so that a trusted name may resolve to it.
     pub fn is_own_network(self) -> bool {
         match self {
             Self::Loopback | Self::Private | Self::Shared => true,
@@ -66,14 +66,14 @@ const fn v6(head: [u16; 4], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(head[0], head[1], head[2], head[3], 0, 0, 0, 0), bits)
 }
 
-/// The first that holds the address counts.
+/// The first range that contains the address counts.
 const V4: &[(Ipv4Net, Kind)] = &[
     (v4(0, 0, 0, 0, 8), Kind::Unspecified),         // RFC 791, "this network"
     (v4(10, 0, 0, 0, 8), Kind::Private),            // RFC 1918
     (v4(100, 100, 100, 200, 32), Kind::Metadata),   // Alibaba Cloud
     (v4(100, 64, 0, 0, 10), Kind::Shared),          // RFC 6598
     (v4(127, 0, 0, 0, 8), Kind::Loopback),          // RFC 1122
-    (v4(168, 63, 129, 16, 32), Kind::Metadata),     // Azure's platform, in the middle of public addresses
+    (v4(168, 63, 129, 16, 32), Kind::Metadata), // Azure's platform, within public addresses
     (v4(169, 254, 169, 254, 32), Kind::Metadata),   // AWS, Azure, Google Cloud and others
     (v4(169, 254, 170, 0, 24), Kind::Metadata),     // credentials of containers on AWS
     (v4(169, 254, 0, 0, 16), Kind::LinkLocal),      // RFC 3927
@@ -110,12 +110,12 @@ const V6: &[(Ipv6Net, Kind)] = &[
     (v6([0xff00, 0, 0, 0], 8), Kind::Multicast),                          // RFC 4291
 ];
 
-/// All that is public is in here (RFC 4291).
+/// Range of all public addresses (RFC 4291).
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
-/// The translators' prefix (RFC 6052): the last 32 bits are the address that is reached.
+/// Prefix of NAT64 translators (RFC 6052): the last 32 bits are the IPv4 address that is reached.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
 
-/// What an address is for; `None` is the public Internet.
+/// Returns the purpose of an address; `None` means the public Internet.
 pub fn special(address: IpAddr) -> Option<Kind> {
     match address {
         IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
@@ -126,14 +126,14 @@ pub fn special(address: IpAddr) -> Option<Kind> {
 fn special_v6(address: Ipv6Addr) -> Option<Kind> {
     let named = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
     if named.is_some() {
-        // Of a tunnel that leads to an inner address the inner address says more.
+        // For a tunnel to a private address, that address is more informative.
         return tunnelled(address).and_then(|inner| special(inner.into())).or(named);
     }
     if address.to_ipv4_mapped().is_some() || NAT64.contains(&address) {
         return special(last_32(address).into());
     }
     if !GLOBAL_UNICAST.contains(&address) {
-        // `::/96` held IPv4 addresses once (RFC 4291).
+        // `::/96` once contained IPv4 addresses (RFC 4291).
         let compatible = address.segments()[..6].iter().all(|segment| *segment == 0);
         return compatible.then(|| special(last_32(address).into())).flatten().or(Some(Kind::Reserved));
     }
@@ -145,7 +145,7 @@ fn last_32(address: Ipv6Addr) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// The address inside 6to4 and Teredo, where the far end of the tunnel is.
+/// Returns the IPv4 address in a 6to4 or Teredo address, which is the far end of the tunnel.
 fn tunnelled(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bytes = address.octets();
     match address.segments() {
@@ -156,7 +156,7 @@ fn tunnelled(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The address inside ISATAP's interface identifier (RFC 5214).
+/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214).
 fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     (matches!(segments[4], 0 | 0x200) && segments[5] == 0x5efe).then(|| last_32(address))

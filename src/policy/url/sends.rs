@@ -1,18 +1,18 @@
-//! Data that a URL itself would send: long or secret-looking text in its name, path or query.
+//! Data that the URL itself would send: long or secret-looking text in its host, path or query.
 
 use super::parse::{Destination, Host};
 
-/// More text than an address usually needs.
+/// Maximum lengths of usual URLs in bytes; longer parts can carry data.
 const LONG_QUERY: usize = 256;
 const LONG_PATH: usize = 512;
 const LONG_NAME: usize = 100;
 const LONG_LABEL: usize = 40;
-/// Longer than a commit's name in hexadecimal is long enough for a key.
+/// Length in bytes from which an unbroken run of characters can be a key: longer than a commit hash in hexadecimal.
 const LONG_RUN: usize = 44;
-/// A value that is named a secret and is longer than a flag.
+/// Minimum length in bytes of a parameter value that can be a secret, longer than a flag.
 const NAMED_SECRET: usize = 6;
 
-/// Starts of well-known keys, as providers give them out.
+/// Prefixes of well-known keys.
 const KEYS: &[&str] = &[
     "sk-",
     "sk_live_",
@@ -47,7 +47,7 @@ const SECRET_NAMES: &[&str] = &[
     "private_key",
 ];
 
-/// Why a request gives something away by its address alone.
+/// Returns why a URL could leak data.
 pub fn carries(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
@@ -75,7 +75,7 @@ fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|secret| name.ends_with(secret)) || name == "key" || name.ends_with("_key")
 }
 
-/// `how-to-write-a-compiler-in-a-weekend`: long, but in words.
+/// Returns whether a long text consists of words: `how-to-write-a-compiler-in-a-weekend`.
 fn is_words(text: &str) -> bool {
     let word = |word: &str| word.len() <= 16 && word.chars().all(|letter| letter.is_ascii_alphabetic());
     text.split(['-', '_', '+']).filter(|part| !word(part)).count() <= 1

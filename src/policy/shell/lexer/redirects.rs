@@ -1,4 +1,4 @@
-//! Redirects of a simple command, and the texts of here-documents behind its line.
+//! Redirects of a simple command, and here-documents after its line.
 
 use super::super::names::names_descriptor;
 use super::super::word::{Reader, Word};
@@ -27,7 +27,7 @@ impl Scanner<'_> {
         self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
     }
 
-    /// The number glued to a redirect is its descriptor, not a word.
+    /// Handles a number directly before a redirect, which is its descriptor and not a word.
     fn descriptor(&mut self) {
         let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
         let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! The words that are read from a line, held against the words that bash gives a program.
+//! Comparison of the words that aye reads from a line with those that bash passes to a program.
 
 use super::super::expand::UNKNOWN;
 use super::super::{Arg, Line, read};
@@ -8,19 +8,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const HOME: &str = "/home/user";
-/// Words that one process of bash expands.
+/// Number of words that one process of bash expands.
 const BATCH: usize = 2_000;
-/// Names that globs of the words can meet.
+/// File names that globs of the words can match.
 const FILES: &[&str] = &["a", "b", "x", "-delete", "-a", "a,b", "1", "2", "ax", "bx", "a]"];
 
-/// What one word became in bash: without looking for files, and with.
+/// Result of one word in bash: without file name expansion, and with it.
 #[derive(Debug, PartialEq, Eq)]
 struct Expanded {
     plain: Vec<String>,
     globbed: Vec<String>,
 }
 
-/// A generator of numbers that always gives the same ones.
+/// A deterministic generator of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -194,7 +194,7 @@ const TILDES: &[&str] = &[
 ];
 const TURNS: &[&[&str]] = &[LETTERS, BRACES, BRACES, SEQUENCES, QUOTED, QUOTED, ANSI, ANSI, GLOBS, TILDES];
 
-/// A word of up to eight pieces, some of them made of words themselves.
+/// Returns a word of up to eight pieces, some of which contain words.
 fn word(dice: &mut Dice, depth: usize) -> String {
     let mut word = String::new();
     for _ in 0..=dice.roll(7 - depth) {
@@ -213,7 +213,7 @@ fn word(dice: &mut Dice, depth: usize) -> String {
         word.push_str(dice.pick(turn));
     }
     if depth == 0 && word.matches("..").count() > 2 {
-        // Several sequences multiply.
+        // Several sequences multiply the number of words.
         return self::word(dice, depth);
     }
     if depth == 0 && begins_comment(&word) {
@@ -223,7 +223,7 @@ fn word(dice: &mut Dice, depth: usize) -> String {
     word
 }
 
-/// Whether bash takes all of it for a comment, which is no word. A line that goes on with the next one begins nothing.
+/// Returns whether bash treats the whole word as a comment. A line that continues on the next one begins no comment.
 fn begins_comment(word: &str) -> bool {
     word.trim_start_matches("\\\n").starts_with('#')
 }
@@ -237,7 +237,7 @@ fn no_word_is_a_comment() {
     assert!(!["a#", "'#'", "\\#", ""].into_iter().any(begins_comment));
 }
 
-/// What bash makes of each word, in a directory with some files. `None` for a word that it cannot read.
+/// Returns the result of each word in bash, in a directory with some files; `None` for a word that bash cannot parse.
 fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
     let script = r#"
         words() { printf '%s\0' "$@"; }
@@ -288,13 +288,13 @@ fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
     found
 }
 
-/// The text a program would be given for it.
+/// Returns the text that a program would get for an argument.
 fn given(arg: &Arg) -> String {
     if arg.tilde && (arg.text == "~" || arg.text.starts_with("~/")) { arg.text.replacen('~', HOME, 1) } else { arg.text.clone() }
 }
 
-/// What is wrong with what was read of `words WORD`, and whether it is known at all what the word becomes. A line that asks for
-/// another reason allows nothing, whatever its words are.
+/// Returns whether the reading of `words WORD` is complete, or how it differs from bash. A line that asks for another reason
+/// allows nothing, whatever its words are.
 fn difference(line: &Line, expanded: Option<&Expanded>) -> Result<bool, String> {
     let floors: Vec<&str> = line.floors.iter().chain(line.parts.iter().flat_map(|part| &part.floors)).copied().collect();
     let readings: Vec<&[Arg]> = line
@@ -373,7 +373,7 @@ fn words_are_what_bash_makes_of_them() {
     alike(1_000, 0x2545_F491_4F6C_DD1D);
 }
 
-/// `AYE_WORDS` says how many, `AYE_WORDS_SEED` which ones.
+/// `AYE_WORDS` sets the number of words, `AYE_WORDS_SEED` the seed.
 #[test]
 #[ignore = "expands a million words with bash, which takes minutes"]
 fn a_million_words_are_what_bash_makes_of_them() {

@@ -1,4 +1,5 @@
-//! The shared corpus of URLs, as far as their text decides. What needs a resolver is run where the requests are made.
+//! The shared corpus of URLs, for verdicts that depend only on the text. Cases that need a resolver run where requests are
+//! made.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Addresses in all the ways they can be written, and text nobody wrote.
+//! Addresses in all possible spellings, and arbitrary text.
 
 use super::*;
 
-/// Every inner address in a form that no list of forbidden texts holds.
+/// Returns spellings of a private address that no list of forbidden texts contains.
 fn forms(address: Ipv4Addr) -> Vec<String> {
     let number = u32::from(address);
     let [a, b, c, d] = address.octets();
@@ -83,7 +83,7 @@ fn private_v6() -> impl Strategy<Value = Ipv6Addr> {
     ];
     let ranges: Vec<(u128, u32)> =
         ranges.into_iter().map(|(start, bits)| (u128::from(start.parse::<Ipv6Addr>().unwrap()), bits)).collect();
-    // Below `::/3` stands the one prefix that leads to public addresses, and mapped ones.
+    // `::/3` contains the NAT64 prefix, which leads to public addresses, and IPv4-mapped addresses.
     let leads_out = |address: &Ipv6Addr| address.segments()[0] == 0x64 || address.to_ipv4_mapped().is_some();
     (prop::sample::select(ranges), any::<u128>())
         .prop_map(|((start, bits), random)| Ipv6Addr::from(start | random & u128::MAX >> bits))
@@ -191,6 +191,6 @@ fn an_unusual_spelling_of_a_public_address_asks_with_the_address() {
         assert_eq!(told.verdict, VerdictKind::Ask, "{url}");
         assert!(told.reason.contains("`93.184.216.34`"), "{}", told.reason);
     }
-    // Octal to some, decimal to others.
+    // Octal for some programs, decimal for others.
     expect(&enforcer, VerdictKind::Deny, &["http://010.8.8.8/", "http://0135.0270.0330.0042/", "http://093.184.216.34/"]);
 }
