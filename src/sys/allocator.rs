@@ -1,48 +1,49 @@
-//! Allocator settings, and the return of unused memory.
+//! Allocator settings, and return of unused memory to the system.
 
-/// Two heaps for all threads: by default nearly each has one of its own, and what one frees is of no use to the others. Before there are
-/// threads.
+/// Limits the allocator to two heaps for all threads: by default nearly each thread has its own, and memory freed in one is of
+/// no use to the others. Must be called before threads start.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call sets the number of heaps")]
 pub fn share_heaps() {
-    // SAFETY: it takes no pointer. Where it is refused, the heaps are as many as before.
+    // SAFETY: the call takes no pointer. If it is refused, the number of heaps stays unchanged.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
 }
 
-/// Other allocators have their own ways.
+/// Does nothing: other allocators have no such setting.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_heaps() {}
 
-/// Keeps other processes of the same user from reading the memory of this one, where keys are, and from writing it to a file when it
-/// crashes. What it starts is as usual again. A process that is traced already stays as it is: its tracer reads it anyway.
+/// Keeps other processes of the same user from reading the memory of this one, which contains keys, and prevents core dumps.
+/// Child processes are not affected. A process that is already traced stays unchanged: its tracer can read it anyway.
 #[cfg(target_os = "linux")]
 pub fn hide_from_others() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let traced = status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|pid| pid.trim() != "0");
     if !traced {
-        // Where it is refused there is nothing else to try.
+        // If the call is refused, there is no alternative.
         let _ = nix::sys::prctl::set_dumpable(false);
     }
 }
 
-/// Other systems have no such switch.
+/// Does nothing: other systems have no such switch.
 #[cfg(not(target_os = "linux"))]
 pub fn hide_from_others() {}
 
-/// Gives back to the system what was freed: the allocator keeps it for later, and a process that waits for its person has no use for it.
+/// Returns freed memory to the system: the allocator keeps it for later, and a process that waits for its user does not need
+/// it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call trims the heap")]
 pub fn give_back() {
-    // SAFETY: it takes no pointer, and what is in use stays where it is.
+    // SAFETY: the call takes no pointer, and memory in use is not moved.
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Other allocators give it back by themselves.
+/// Does nothing: other allocators return memory on their own.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back() {}
 
-/// Lets go of the pages of the program's own code, most of which ran once, to start it. What is called again comes back out of the
-/// cache of files, some pages at a time.
+/// Drops the pages of the program's own code, most of which ran only at start. Code that runs again is loaded from the file
+/// cache, a few pages at a time.
 #[cfg(target_os = "linux")]
 pub fn let_go_of_code() {
     let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe")) else {
@@ -50,19 +51,19 @@ pub fn let_go_of_code() {
     };
     for (start, end) in code(&maps, &program.to_string_lossy()) {
         #[expect(unsafe_code, reason = "no safe call gives up pages")]
-        // SAFETY: the range is a mapping of this very program that nobody can write to, so each page is as the file has it. It stays
-        // mapped: whoever runs in it meanwhile waits until the page is there again.
+        // SAFETY: the range is a mapping of this program that nobody can write to, so each page equals the file. It stays
+        // mapped: a thread that runs in it waits until the page is loaded again.
         unsafe {
             libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED);
         }
     }
 }
 
-/// Other systems are not known to keep it.
+/// Does nothing: other systems are not known to keep such pages.
 #[cfg(not(target_os = "linux"))]
 pub fn let_go_of_code() {}
 
-/// Where the code of a program is mapped, and where that ends.
+/// Returns the ranges to which the code of a program is mapped.
 #[cfg(target_os = "linux")]
 fn code<'m>(maps: &'m str, program: &'m str) -> impl Iterator<Item = (usize, usize)> + 'm {
     maps.lines().filter_map(move |line| {

@@ -1,4 +1,4 @@
-//! Programs that hold the clipboard of this desktop: they are given a text, never a line of a shell.
+//! Clipboard programs of the desktop. They get the text on their input, never on a command line.
 
 mod content;
 
@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program that takes longer does not answer.
+/// Time after which a program counts as not responding.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A program and what makes it read the clipboard's text.
+/// A program with the arguments that make it read the clipboard text from its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     pub path: PathBuf,
@@ -22,7 +22,7 @@ pub struct Program {
     arguments: &'static [&'static str],
 }
 
-/// Name, arguments, and the variable without which it has nothing to speak to.
+/// Programs: name, arguments, and the variable that must be set for it to work.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("wl-copy", &[], "WAYLAND_DISPLAY"),
     ("xclip", &["-selection", "clipboard"], "DISPLAY"),
@@ -30,14 +30,14 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("pbcopy", &[], ""),
     ("termux-clipboard-set", &[], ""),
 ];
-/// Over the network the desktop is elsewhere; X alone may come along.
+/// Over SSH the desktop is on another machine; only X forwarding may reach it.
 const OVER_NETWORK: [&str; 2] = ["xclip", "xsel"];
 
-/// The first program there is, by the variables of the environment.
+/// Returns the first available program for these environment variables.
 pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Program> {
     let paths = variable("PATH")?;
     let in_path = |name: &str| programs::find(name, &paths);
-    // tmux hands it to the terminal it is shown in, wherever that is.
+    // tmux passes the text to its terminal, wherever that is.
     if variable("TMUX").is_some()
         && let Some(path) = in_path("tmux")
     {
@@ -52,13 +52,13 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Program> {
     })
 }
 
-/// Whether the person sits at another machine.
+/// Returns whether the user is connected over SSH.
 fn is_remote(variable: &impl Fn(&str) -> Option<String>) -> bool {
     ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| variable(name).is_some())
 }
 
 impl Program {
-    /// Gives it the text; what goes wrong in words.
+    /// Passes the text to the program; returns errors as a sentence.
     pub fn take(&self, text: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.name);
         let mut child = Command::new(&self.path)
@@ -70,7 +70,7 @@ impl Program {
             .map_err(failed)?;
         let Some(mut input) = child.stdin.take() else { return Err(format!("cannot write to {}", self.name)) };
         let text = text.to_owned();
-        // One that does not read must not hold anyone up.
+        // A program that does not read must not block aye.
         let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
         let begun = Instant::now();
         loop {
@@ -96,7 +96,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    /// A directory with programs of these names, which write what they get into a file.
+    /// Returns a directory with programs of these names, which write their input to a file.
     fn programs(names: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for name in names {

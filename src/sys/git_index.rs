@@ -1,39 +1,39 @@
-//! Entries of git's index, versions 2 to 4: the files that a repository tracks, and what git noted about each.
+//! Entries of git's index, versions 2 to 4: the tracked files, and what git recorded about each.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Bytes of a hash. Indexes with longer ones are not read.
+/// Length of a hash in bytes. Indexes with longer hashes are not supported.
 const HASH: usize = 20;
-/// Before its hash an entry has ten numbers.
+/// Length in bytes of the ten numbers of an entry before its hash.
 const STATUS: usize = 40;
-/// Bytes of an entry before its name.
+/// Length of an entry before its name, in bytes.
 pub const FIXED: usize = STATUS + HASH + 2;
-/// Bits of the flags with the length of the name; all of them are set where it is longer.
+/// Bits of the flags with the length of the name; all are set if the name is longer.
 const NAME_LENGTH: u16 = 0xfff;
 const IS_EXTENDED: u16 = 0x4000;
 
-/// One entry, in the order of the index.
+/// One entry, in index order.
 pub struct IndexEntry<'a> {
-    /// Relative to the repository, as the index has it: it may be of another kind than a file, and may lead out.
+    /// Path relative to the repository, as in the index: it need not be a file, and may lead out of the repository.
     pub path: &'a Path,
     pub hash: [u8; HASH],
     pub flags: u16,
-    /// Zero where the entry has none.
+    /// Extended flags; 0 if the entry has none.
     pub extended: u16,
     status: &'a [u8],
 }
 
 impl IndexEntry<'_> {
-    /// The number at this place of its status: 2 and 3 are the time of the change, 6 the mode, 9 the size.
+    /// Returns a number of the status: 2 and 3 are the modification time, 6 the mode, 9 the size.
     pub fn status(&self, at: usize) -> u32 {
         self.status.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
     }
 }
 
-/// Hands each entry of an index to `each` and returns what follows the entries. `None`, perhaps after some entries, for an index
-/// that has its entries elsewhere, has longer hashes, or is none.
+/// Passes each entry of an index to `each` and returns the data after the entries. `None`, perhaps after some entries, for a
+/// split index, an index with longer hashes, or invalid data.
 pub fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option<&[u8]> {
     let mut rest = index.strip_prefix(b"DIRC")?;
     let version = number(&mut rest)?;
@@ -51,7 +51,7 @@ pub fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option
         let own = if is_extended { 2 } else { 0 };
         let mut name = after.get(own..)?;
         if version == 4 {
-            // Only what is different from the name before it.
+            // Only the part that differs from the previous name.
             let drop = offset(&mut name)?;
             before.truncate(before.len().checked_sub(drop)?);
         } else {
@@ -59,7 +59,7 @@ pub fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option
         }
         let end = name.iter().position(|byte| *byte == 0)?;
         before.extend_from_slice(&name[..end]);
-        // Of an index with other hashes everything is somewhere else.
+        // In an index with longer hashes, everything is at another offset.
         if usize::from(flags & NAME_LENGTH) != before.len().min(NAME_LENGTH.into()) {
             return None;
         }
@@ -82,7 +82,7 @@ fn number(bytes: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*first))
 }
 
-/// Seven bits in a byte, each further one counting from where the one before ends.
+/// Decodes a variable-length offset: seven bits per byte, each further byte counting from the end of the previous range.
 fn offset(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0_usize;
     loop {

@@ -1,4 +1,4 @@
-//! HTTP as a model provider needs it: a POST whose answer streams, or a GET, bounded in time.
+//! HTTP client for model providers: a POST with a streamed response, or a GET, limited in time.
 
 mod decompress;
 pub mod fetch;
@@ -15,14 +15,14 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// For the body of a refusal, however slowly it drips.
+/// Maximum time for the body of an error response, however slowly it arrives.
 const HEAD_TIME: Duration = Duration::from_secs(20);
 
-/// How long a server may stay silent.
+/// Time limits for a silent server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     pub connect: Duration,
-    /// Without a byte, before the answer or inside it.
+    /// Maximum time without a byte, before or during the response.
     pub idle: Duration,
 }
 
@@ -36,7 +36,7 @@ impl Default for Timeouts {
 pub enum HttpError {
     #[error("invalid address `{address}`: {reason}")]
     Address { address: String, reason: String },
-    /// The system's certificates, or a proxy variable.
+    /// The system's certificates or a proxy variable are invalid.
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
     #[error("`{0}` contains characters that are not allowed in a header")]
@@ -55,16 +55,16 @@ pub enum HttpError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// Plain http, on this machine only, so neither certificates nor a proxy have a say.
+    /// Plain http on this machine only, so neither certificates nor a proxy apply.
     Loopback,
     Tls,
 }
 
-/// A server; the client behind it is made by the first request.
+/// A server; its client is created by the first request.
 #[derive(Debug)]
 pub struct Server {
     base: String,
-    /// Host, and port where it is not the usual one.
+    /// Host, with the port if it is not the default.
     name: String,
     transport: Transport,
     timeouts: Timeouts,
@@ -72,7 +72,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// `base` is what stands before the paths of [`Server::post`].
+    /// Creates a server; `base` is the part of the URL before the paths of [`Server::post`].
     pub fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
@@ -97,12 +97,12 @@ impl Server {
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
     }
 
-    /// As it was given, without a slash at the end.
+    /// Returns the address as given, without a final slash.
     pub fn address(&self) -> &str {
         &self.base
     }
 
-    /// Sends `body` as JSON and waits for the head of the answer. Redirects are not followed.
+    /// Sends `body` as JSON and waits for the head of the response. Redirects are not followed.
     pub async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
         let request = self
             .client()?
@@ -112,7 +112,7 @@ impl Server {
         self.send(request.body(body), headers).await
     }
 
-    /// Asks for what is at `path` and waits for the head of the answer. Redirects are not followed.
+    /// Requests `path` and waits for the head of the response. Redirects are not followed.
     pub async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await
@@ -166,10 +166,10 @@ impl Server {
             .connect_timeout(self.timeouts.connect)
             .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
         let builder = match self.transport {
-            // An empty set of roots costs nothing; reading the system's costs more than all else at the start.
+            // An empty set of root certificates costs nothing; loading the system's is the slowest part of the start.
             Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
             Transport::Tls => {
-                // An error says that a provider is there already, which is as good.
+                // An error means that a provider is already installed, which is as good.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 builder
             }
@@ -186,14 +186,14 @@ fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Whether a host, as it stands in a URL, is this machine by itself, whatever a resolver says.
+/// Returns whether a host in a URL is this machine, whatever a resolver says.
 pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The innermost error is the one that says something: `Connection refused`, `certificate has expired`; and in what it went wrong,
-/// where its words do not tell.
+/// Returns the innermost error, which is the informative one (`Connection refused`, `certificate has expired`), with its layer
+/// (DNS, TLS) if the text does not show it.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut cause, mut place) = (error, "");
     while let Some(deeper) = cause.source() {
@@ -202,7 +202,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
         }
         cause = deeper;
     }
-    // An error of the system may hold another one that is no source of it.
+    // A system error may contain another error that is not its source.
     let mut inside = Some(cause);
     while let Some(held) = inside {
         if held.is::<rustls::Error>() {
@@ -213,14 +213,14 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     }
     let words = cause.to_string();
     let words = words.strip_prefix("failed to lookup address information: ").unwrap_or(&words);
-    // What answers there speaks something else, most likely plain http.
+    // The server speaks another protocol, most likely plain http.
     let words = if words.ends_with("of type InvalidContentType") { "the server does not speak TLS" } else { words };
-    // The number is the system's; its name stands before it.
+    // The number is the system's; the text before it is enough.
     let words = words.split_once(" (os error ").map_or(words, |(name, _)| name);
     format!("{place}{words}")
 }
 
-/// The head of an answer, its body still to come.
+/// Head of a response whose body is still to come.
 #[derive(Debug)]
 pub struct Reply {
     response: reqwest::Response,
@@ -234,7 +234,7 @@ impl Reply {
         self.response.status().as_u16()
     }
 
-    /// `404 Not Found`.
+    /// Returns the status line, such as `404 Not Found`.
     pub fn status_line(&self) -> String {
         self.response.status().to_string()
     }
@@ -243,7 +243,7 @@ impl Reply {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// Chunks as they come; ends with an error when the connection breaks or falls silent.
+    /// Returns the chunks as they arrive; ends with an error if the connection breaks or times out.
     pub fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
         stream::unfold(Some(self), |state| async move {
             let mut reply = state?;
@@ -256,8 +256,7 @@ impl Reply {
         .boxed()
     }
 
-    /// The body's beginning, at most `limit` bytes of it and no longer than it takes a server that means it; what came before an
-    /// error counts.
+    /// Returns the beginning of the body, limited in bytes and time; data before an error counts.
     pub async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();
         let read = async {

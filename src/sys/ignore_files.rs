@@ -1,38 +1,39 @@
-//! Ignore files of a walk. A repository supplies them: a link to a device could be read without end, and a pipe would block, so
-//! aye checks them before it opens them.
+//! Ignore files of a walk. A repository supplies them: a symlink to a device could be read without end, and a pipe would block,
+//! so aye checks them before it opens them.
 
 use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// A larger one says nothing that a person wrote.
+/// Maximum size in bytes; nobody writes a larger ignore file by hand.
 const MAX_BYTES: u64 = 1 << 20;
-/// What only aye leaves out.
+/// Ignore file that only aye applies.
 const OWN_LIST: &str = ".ayeignore";
-/// What git writes in one line about where its data is.
+/// Maximum length in bytes of the line in which git stores the location of its data.
 const POINTER_BYTES: u64 = 4096;
 
-/// What is opened on the way into a directory and must not be, by its name in there.
+/// Returns the name of a file in a directory that a walk would open but must not.
 pub fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     let named =
         [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MAX_BYTES, may_read));
     named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
-/// The same for where a search starts and all directories above it.
+/// Checks the start of a search and all directories above it in the same way.
 pub fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
 
-/// Which lists a walk obeys.
+/// Ignore files that a walk applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lists {
     Gits,
-    /// `.ayeignore` as well.
+    /// Those of git, and `.ayeignore`.
     GitsAndOwn,
 }
 
-/// Keeps a walk from opening what is no plain file of a usual size. `enters` says which entries it visits otherwise.
+/// Keeps a walk from opening ignore files that are not plain files of a usual size. `enters` selects the entries that it visits
+/// otherwise.
 pub fn guard(walk: &mut WalkBuilder, start: &Path, lists: Lists, enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) {
     let rules = trap_above(start, &|_| true).is_none();
     if rules && lists == Lists::GitsAndOwn {
@@ -50,7 +51,7 @@ pub fn guard(walk: &mut WalkBuilder, start: &Path, lists: Lists, enters: impl Fn
     });
 }
 
-/// Whether the user's own list of what to ignore, and the files of git that say where it is, are plain files of a usual size.
+/// Returns whether the user's global ignore file, and the git configuration that names it, are plain files of a usual size.
 pub fn is_global_plain() -> bool {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = variable("HOME");
@@ -66,13 +67,13 @@ pub fn is_global_plain() -> bool {
         && ignore::gitignore::gitconfig_excludes_path().is_none_or(|list| is_plain(&list))
 }
 
-/// Whether the list of what is left out that belongs to a `.git` leads astray. Of a work tree it is kept elsewhere.
+/// Returns whether the exclude file of a `.git` must not be opened. For a work tree it is stored elsewhere.
 fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let Ok(metadata) = git.metadata() else { return false };
     if !metadata.is_file() {
         return !is_plain(&git.join("info/exclude"), MAX_BYTES, may_read);
     }
-    // As the walk reads it: what is relative starts from where aye was started.
+    // Resolved as the walk does: relative to the directory where aye was started.
     let Some(line) = line(git, may_read) else { return true };
     let Some(data) = line.strip_prefix("gitdir: ").map(PathBuf::from) else { return false };
     let pointer = data.join("commondir");
@@ -84,7 +85,7 @@ fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     !is_plain(&common.join("info/exclude"), MAX_BYTES, may_read)
 }
 
-/// The first line of a small file.
+/// Returns the first line of a small file.
 fn line(path: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     if !is_plain(path, POINTER_BYTES, may_read) {
         return None;
@@ -93,7 +94,7 @@ fn line(path: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     String::from_utf8_lossy(&bytes).lines().next().map(str::to_owned)
 }
 
-/// Whether it is not there, or a small file that is no way to read what may not be read.
+/// Returns whether a path is missing, or a small file that the policy allows to be read.
 fn is_plain(path: &Path, most_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let small = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most_bytes;
     match path.symlink_metadata() {
@@ -101,7 +102,7 @@ fn is_plain(path: &Path, most_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> b
             Ok(real) => may_read(&real) && real.metadata().is_ok_and(|metadata| small(&metadata)),
             Err(_) => true,
         },
-        // A directory is opened and gives an error.
+        // A directory can be opened and gives an error.
         Ok(metadata) => metadata.is_dir() || small(&metadata),
         Err(_) => true,
     }
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
     use nix::sys::stat::Mode;
 
-    /// What a walk finds, within a time that no walk of so few entries takes.
+    /// Returns the entries that a walk finds, within a generous time limit.
     fn found(root: &Path) -> Vec<String> {
         let (send, receive) = std::sync::mpsc::channel();
         let start = root.to_owned();

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One run of one process. A process id alone is not enough: it is used again, after a reboot at the latest.
+/// One run of one process. A process ID alone is not enough, because it is reused, after a reboot at the latest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     pub pid: u32,
-    /// In the kernel's own unit, since the start of the machine; 0 where the system does not say.
+    /// Start time in the kernel's unit since boot; 0 if the system does not provide it.
     pub start_time: u64,
-    /// Changes with each start of the machine; empty where the system does not say.
+    /// ID of the boot; empty if the system does not provide it.
     pub boot_id: String,
 }
 
@@ -18,7 +18,7 @@ impl Instance {
         Self { pid, start_time: running_since(pid).unwrap_or_default(), boot_id: boot_id() }
     }
 
-    /// The process that has this id now.
+    /// Returns the process that has this ID now.
     #[cfg(test)]
     pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, start_time: running_since(pid)?, boot_id: boot_id() })
@@ -28,7 +28,8 @@ impl Instance {
         self.boot_id == boot_id() && running_since(self.pid) == Some(self.start_time)
     }
 
-    /// Asks this very run to end; `false` where it did already. Another process that has got its id is never asked.
+    /// Sends SIGTERM to exactly this process; `false` if it has already ended. Another process with the same ID never gets the
+    /// signal.
     #[cfg(target_os = "linux")]
     pub fn terminate(&self) -> std::io::Result<bool> {
         use rustix::io::Errno;
@@ -39,7 +40,7 @@ impl Instance {
             Err(Errno::SRCH) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         };
-        // The descriptor names one process for good; looked at after it was opened, that is the one that is meant.
+        // The descriptor refers to one process; the check after opening ensures that it is the right one.
         if !self.is_alive() {
             return Ok(false);
         }
@@ -72,11 +73,11 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// When the process started; `None` when there is none, or only what its parent has not yet collected.
+/// Returns when the process started; `None` if it does not exist or is a zombie.
 #[cfg(target_os = "linux")]
 fn running_since(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold spaces and parentheses itself, so fields are counted from the last one.
+    // The name in parentheses may contain spaces and parentheses, so fields are counted from the last parenthesis.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
@@ -147,7 +148,7 @@ mod tests {
         let instance = Instance { pid, start_time: running_since(pid).unwrap(), boot_id: boot_id() };
         assert!(instance.is_alive());
         drop(child.stdin.take());
-        // Waits until it has ended, without collecting it.
+        // Waits until the process has ended, without reaping it.
         while running_since(pid).is_some() {
             std::thread::yield_now();
         }

@@ -1,12 +1,12 @@
-//! The keyring of the operating system: asked in a thread of its own, so that one that hangs holds up nobody for long.
+//! Keyring of the operating system, accessed in a separate thread, so that a hanging keyring blocks nobody for long.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The name under which aye keeps what it keeps there.
+/// Service name of aye's entries in the keyring.
 const SERVICE: &str = "aye";
 
-/// Why the keyring did not do what it was asked.
+/// Reason why a keyring operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     #[error("no keyring is available on this system")]
@@ -17,7 +17,7 @@ pub enum KeyringError {
     Refused(String),
 }
 
-/// What is kept for a user of the service, if anything is.
+/// Returns the secret of a user of the service, if there is one.
 pub fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
     ask(user, patience, |entry| match entry.get_password() {
         Err(keyring::Error::NoEntry) => Ok(None),
@@ -25,13 +25,13 @@ pub fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringErro
     })
 }
 
-/// Keeps it, in place of what was there.
+/// Stores a secret, replacing the previous one.
 pub fn set(user: &str, secret: &str, patience: Duration) -> Result<(), KeyringError> {
     let secret = secret.to_owned();
     ask(user, patience, move |entry| entry.set_password(&secret))
 }
 
-/// Forgets it; whether there was anything.
+/// Deletes a secret; returns whether there was one.
 pub fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
     ask(user, patience, |entry| match entry.delete_credential() {
         Err(keyring::Error::NoEntry) => Ok(false),
@@ -48,7 +48,7 @@ fn ask<T: Send + 'static>(
     let user = user.to_owned();
     let asked = move || {
         let answer = keyring::Entry::new(SERVICE, &user).and_then(|entry| what(&entry));
-        // Nobody listens any more where it took too long.
+        // After a timeout, nobody is listening any more.
         let _ = tell.send(answer);
     };
     let started = std::thread::Builder::new().name("keyring".to_owned()).spawn(asked);
@@ -60,7 +60,7 @@ fn ask<T: Send + 'static>(
     }
 }
 
-/// In words that hold nothing of what is kept: some of these errors carry the bytes.
+/// Returns an error without any stored secret: some errors of the library contain it.
 fn told_of(error: &keyring::Error) -> KeyringError {
     match error {
         keyring::Error::NoDefaultStore => KeyringError::Absent,

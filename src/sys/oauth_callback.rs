@@ -1,5 +1,5 @@
-//! OAuth callback server: a port of 127.0.0.1, open until it has received one response. It accepts nothing else and tells nobody
-//! anything.
+//! OAuth callback server on a port of 127.0.0.1, open until it has received one response. It accepts nothing else and sends no
+//! information.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,11 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const PATH: &str = "/callback";
-/// Who signs in finds a password, a phone and a code in less.
+/// Maximum time to sign in, enough for a password, a phone and a code.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// At once; a browser opens a few ahead of time.
+/// Maximum number of simultaneous connections; a browser opens some in advance.
 const MAX_CONNECTIONS: usize = 16;
 
 pub struct Landing {
@@ -22,19 +22,19 @@ pub struct Landing {
 }
 
 impl Landing {
-    /// At this port, or at any that is free.
+    /// Listens on this port, or on any free port.
     pub async fn open(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
     }
 
-    /// What the browser is told to come back to.
+    /// Returns the redirect URI for the browser.
     pub fn uri(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// The address with which the browser came back. Only a request that knows `state` is one.
+    /// Waits for the browser and returns the URL that it requested. Only a request with `state` counts.
     pub async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
         let over = || format!("no response from the browser within {minutes} minutes; not signed in");
@@ -61,7 +61,7 @@ impl Landing {
     }
 }
 
-/// Answers one request; the address, where it is the one that is waited for.
+/// Answers one request; returns its URL if it is the expected one.
 async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -90,7 +90,7 @@ async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String>
     arrival
 }
 
-/// A GET of the one path, for this host by its number, with the state that was sent along.
+/// Returns the URL of a GET request for the expected path, with the host as an IP address and the correct state.
 fn arrival(head: &str, state: &str, uri: &str) -> Option<String> {
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.split(' ');
@@ -98,7 +98,7 @@ fn arrival(head: &str, state: &str, uri: &str) -> Option<String> {
     let host = lines.find_map(|line| line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("host")))?.1.trim();
     let (base, _) = uri.strip_prefix("http://")?.split_once('/')?;
     let query = target.strip_prefix(PATH)?.strip_prefix('?')?;
-    // Another name for this machine is a page that had its own name changed.
+    // Another host name for this machine would come from a page that changed its own DNS entry.
     if method != "GET" || host != base {
         return None;
     }

@@ -1,4 +1,5 @@
-//! The desktop's own way to open a file or to show where it lies: a program with the path as one word, never a shell or a URL.
+//! Desktop integration: opens a file or shows its location with a program that gets the path as one argument, never through a
+//! shell or a URL.
 
 use super::process::{Environment, command_environment};
 use nix::unistd::setsid;
@@ -11,27 +12,27 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// Who opens in the foreground goes on after it; most are done long before.
+/// Time to wait for the program; one that runs in the foreground continues after it.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
 
-/// What is asked of the desktop. The paths are absolute, so that none is taken for an option.
+/// Request to the desktop. Paths are absolute, so that none is read as an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
-    /// With the program for its kind.
+    /// Open with the default application.
     Open(PathBuf),
-    /// Marked in the file manager, or at least its directory there.
+    /// Select in the file manager, or at least show the directory.
     Reveal(PathBuf),
-    /// In the browser.
+    /// Open in the browser.
     Visit(Address),
 }
 
-/// An address of the web, and nothing else that an opener would take for a program or an option.
+/// A web address that no opener can mistake for a program or an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address(String);
 
 impl Address {
-    /// Only `http` and `https`, as a URL is written: no blanks, no quotes.
+    /// Parses an `http` or `https` URL without spaces or quotes.
     pub fn parse(given: &str) -> Option<Self> {
         let url = url::Url::parse(given).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let plain = url.as_str().bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`\\<>".contains(&byte));
@@ -39,12 +40,12 @@ impl Address {
     }
 }
 
-/// What came of it.
+/// Result of a request to the desktop.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opened {
-    /// This program said that it is done, or goes on.
+    /// This program reported success, or is still running.
     By(String),
-    /// The directory is shown, and nothing is marked in it.
+    /// The directory is shown, but the file is not selected.
     OnlyItsDirectory(String),
 }
 
@@ -60,7 +61,7 @@ pub enum OpenError {
     Failed { program: String, code: String, meaning: &'static str },
 }
 
-/// The systems whose desktops differ.
+/// Systems with different desktops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
     Freedesktop,
@@ -88,7 +89,7 @@ impl System {
     }
 }
 
-/// A program and its words, and whether it only shows the directory.
+/// A program with its arguments, and whether it only shows the directory.
 #[derive(Debug, PartialEq, Eq)]
 struct Attempt {
     program: &'static str,
@@ -96,18 +97,18 @@ struct Attempt {
     only_directory: bool,
 }
 
-/// Where programs are looked for, and what they are told.
+/// Search path and environment for desktop programs.
 pub struct Desktop {
     environment: Vec<(OsString, OsString)>,
     path: OsString,
 }
 
 impl Desktop {
-    /// Of aye's own environment without secrets.
+    /// Creates the environment from aye's own, without secrets.
     pub fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
         let mut environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
         let path = outside(&std::env::var_os("PATH").unwrap_or_default(), workspace);
-        // What opens starts others in turn, and finds them there.
+        // The program starts others in turn, which use the same search path.
         environment.retain(|(name, _)| name != "PATH");
         environment.push(("PATH".into(), path.clone()));
         Self { environment, path }
@@ -121,7 +122,7 @@ impl Desktop {
         std::env::split_paths(&self.path).map(|place| place.join(name)).find(|path| is_program(path))
     }
 
-    /// Hands it over. What was started goes on without aye and without its terminal.
+    /// Carries out the request. The program continues without aye and without its terminal.
     pub async fn carry_out(&self, opening: &Opening) -> Result<Opened, OpenError> {
         let system = System::here();
         if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
@@ -150,7 +151,7 @@ impl Desktop {
         let mut child = command.spawn().map_err(not_started)?;
         let Ok(ended) = tokio::time::timeout(TIMEOUT, child.wait()).await else { return Ok(()) };
         let status = ended.map_err(not_started)?;
-        // Explorer ends with 1 also where all went well.
+        // Explorer exits with 1 even on success.
         if status.success() || System::here() == System::Windows {
             return Ok(());
         }
@@ -165,7 +166,7 @@ impl Desktop {
     }
 }
 
-/// The places of a `PATH` that are not in the workspace, by whatever name: a project does not choose what opens.
+/// Returns the directories of a `PATH` outside the workspace, because a project must not choose the opener.
 fn outside(path: &OsStr, workspace: &Path) -> OsString {
     let is_outside = |place: &PathBuf| {
         let real = place.canonicalize();
@@ -174,7 +175,7 @@ fn outside(path: &OsStr, workspace: &Path) -> OsString {
     std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
 }
 
-/// What is tried, the best first.
+/// Returns the programs to try, the best first.
 fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
     let attempt = |program, words: Vec<OsString>| Attempt { program, words, only_directory: false };
     let word = |path: &Path| path.as_os_str().to_owned();
@@ -210,7 +211,7 @@ fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
     }
 }
 
-/// The path as the file manager takes it; whatever a quote or a comma could mean on the way is escaped.
+/// Returns the path as a file URI for the file manager; special characters are escaped.
 fn uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.as_os_str().as_bytes() {
@@ -227,7 +228,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The first program of this name on aye's own `PATH`; places that are not absolute are passed over.
+/// Returns the first program with this name in aye's own `PATH`; relative directories are skipped.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let places = std::env::split_paths(&path).filter(|place| place.is_absolute());

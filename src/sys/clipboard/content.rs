@@ -8,26 +8,26 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A program that takes longer does not answer; a large image is on its way for a while.
+/// Time after which a program counts as not responding; a large image takes a while.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// More is not taken in, whatever it is.
+/// Maximum size of the content in bytes.
 const MAX_BYTES: u64 = 32 << 20;
-/// What models take, the best for screens first.
+/// Image types that models accept, the best for screenshots first.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const FILES: &str = "text/uri-list";
 const TEXTS: [&str; 4] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING"];
-/// How a script of macOS prints an image.
+/// AppleScript expression that prints an image.
 const SCRIPT: &str = "the clipboard as «class PNGf»";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
     Image(Vec<u8>),
-    /// A text, or the addresses of files, one a line.
+    /// A text, or the paths of files, one per line.
     Text(String),
     Nothing,
 }
 
-/// What is in there, and which program told; a sentence where that cannot be known here.
+/// Returns the clipboard content and the program that read it, or why it cannot be read.
 pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static str), String> {
     let paths = variable("PATH").unwrap_or_default();
     let in_path = |name: &str| programs::find(name, &paths);
@@ -60,17 +60,17 @@ pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static
     Err("no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; attach the file with @".to_owned())
 }
 
-/// A program that lists the types of what is there, and prints it as one of them.
+/// A program that lists the available types and prints the content as one of them.
 struct Offered {
     program: PathBuf,
     list: &'static [&'static str],
-    /// Before the type, and behind it.
+    /// Arguments before the type; `after` follows it.
     of: &'static [&'static str],
     after: &'static [&'static str],
 }
 
 fn of_types(offered: &Offered) -> Result<Held, String> {
-    // An empty clipboard is told by an exit code, and not by all programs by the same.
+    // An empty clipboard is reported by an exit code, which differs between programs.
     let Ok(types) = printed(&offered.program, offered.list) else { return Ok(Held::Nothing) };
     let types = String::from_utf8_lossy(&types).into_owned();
     let types: Vec<&str> = types.lines().map(str::trim).collect();
@@ -98,7 +98,7 @@ fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Held, 
     if pngpaste.is_none() && script.is_none() {
         return None;
     }
-    // Both fail where there is no image.
+    // Both fail if there is no image.
     if let Some(bytes) = pngpaste.and_then(|program| printed(&program, &["-"]).ok()).filter(|bytes| !bytes.is_empty()) {
         return Some(Ok((Held::Image(bytes), "pngpaste")));
     }
@@ -110,7 +110,7 @@ fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Held, 
     Some(Ok((held, "pbpaste")))
 }
 
-/// `«data PNGf89504E47…»`
+/// Decodes the output of AppleScript: `«data PNGf89504E47…»`.
 fn of_script(told: &[u8]) -> Option<Vec<u8>> {
     let told = std::str::from_utf8(told).ok()?.trim();
     let digits = told.strip_prefix("«data PNGf")?.strip_suffix('»')?;
@@ -118,7 +118,7 @@ fn of_script(told: &[u8]) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// What it prints, as far as that is bounded in bytes and in time.
+/// Returns the output of a program, limited in bytes and in time.
 fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("{name}: {error}");
@@ -134,7 +134,7 @@ fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-        // Whoever asked may have given up.
+        // The caller may have given up.
         let _ = tell.send(read.map(|_| bytes));
     });
     let read = told.recv_timeout(TIMEOUT);

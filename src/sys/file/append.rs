@@ -1,4 +1,4 @@
-//! More at the end of a file of any size: a copy with it takes the place of the file, so that a crash leaves the one or the other.
+//! Appending to a file of any size: an extended copy replaces the file, so that a crash leaves either the old or the new one.
 
 use super::PreImage;
 use super::attributes::keep_attributes;
@@ -14,17 +14,17 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Even, so that no unit of UTF-16 is cut.
+/// Even number of bytes, so that no UTF-16 unit is cut.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Copied before it is asked again whether to stop.
+/// Number of bytes copied between two checks for cancellation.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads a file from its start to its end, in parts of the same even size but the last; what it is known by afterwards.
+/// Reads a file in parts of equal, even size, except the last; returns the pre-image of its content.
 pub fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {
     read_through(real, visit).map(|content| content.image())
 }
 
-/// A content that was read through and is not held.
+/// Hash state of content that was read but is not kept.
 pub struct Content(blake3::Hasher);
 
 impl Content {
@@ -38,14 +38,14 @@ impl Content {
         PreImage::Content(self.0.finalize())
     }
 
-    /// The same with more at its end.
+    /// Returns the pre-image of the content with `more` at its end.
     pub fn and(mut self, more: &[u8]) -> PreImage {
         self.0.update(more);
         self.image()
     }
 }
 
-/// As `scan`; what it is with more at its end can be told as well.
+/// Like `scan`, but also allows the pre-image with more text at the end.
 pub fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<Content> {
     read_all(&mut open_file(real)?, visit).map(Content)
 }
@@ -68,7 +68,7 @@ fn read_all(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3:
     }
 }
 
-/// Puts `more` at the end of the file, if it still is what `before` says. On error nothing has changed.
+/// Appends `more` to the file if it still matches `before`. On error, nothing has changed.
 pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, stop: Stop<'_>) -> Result<(), WriteError> {
     let PreImage::Content(expected) = before else { return replace(real, more, before, parents) };
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
@@ -76,7 +76,7 @@ pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, sto
     let temporary = Temporary::create(&directory, Some(&old), |copy| {
         copy_all(&open_same(&directory, name, &old)?, copy, stop)?;
         copy.seek(SeekFrom::Start(0))?;
-        // What was copied, not what is read at another moment, is held against what was seen.
+        // The copy itself is verified, and not a later read of the file.
         if hash(copy, &mut |_| {})? != *expected {
             return Err(WriteError::Changed);
         }
@@ -91,7 +91,7 @@ pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, sto
     Ok(())
 }
 
-/// The file of this name, if it still is the one of `old`.
+/// Opens the file of this name if it is still the one in `old`.
 fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = match openat(directory, name, flags, Mode::empty()) {
@@ -103,7 +103,7 @@ fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, 
     if is_same(old, &fstat(&file)?) && is_same(old, &named) { Ok(file) } else { Err(WriteError::Changed) }
 }
 
-/// Shares the blocks where the file system can, and copies them in the kernel where that can.
+/// Shares blocks if the file system can, otherwise copies in the kernel if possible.
 fn copy_all(source: &File, copy: &mut File, stop: Stop<'_>) -> Result<(), WriteError> {
     #[cfg(target_os = "linux")]
     if rustix::fs::ioctl_ficlone(&*copy, source).is_ok() {

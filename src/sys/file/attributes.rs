@@ -1,4 +1,4 @@
-//! Attributes of a file beside its content, owner and mode: extended attributes, an access control list.
+//! Attributes of a file other than content, owner and mode: extended attributes and the access control list.
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-/// Gives the new file the extended attributes of the old one that a person sets, its access control list among them; as far as
-/// both can be had: they are not content. A list that the directory gives to new files goes: it would let in whom the old one kept out.
+/// Copies the user's extended attributes and the access control list of the old file to the new one, if both can be accessed. A
+/// default list of the directory is removed, because it could admit users that the old file excluded.
 pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
     const MAX_BYTES: usize = 64 * 1024;
     const ACCESS_LIST: &[u8] = b"system.posix_acl_access";

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A larger file is told by its size and by samples of it.
+/// Size in bytes above which a file is identified by its size and samples.
 const WHOLE_BYTES: u64 = 64 << 20;
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: u64 = 64 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// The hash of a content; of one too large to be hashed for every look, of its size, its start, its end and places between.
+/// Hash of a file's content; for a very large file, of its size, its start, its end and samples between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(blake3::Hash);
 
@@ -30,12 +30,12 @@ impl Fingerprint {
         Self(hasher.finalize())
     }
 
-    /// Of the file that stands at a resolved path now.
+    /// Returns the fingerprint of the file that is now at a resolved path.
     pub fn of_file(real: &Path) -> io::Result<Self> {
         let mut file = open_file(real)?;
         let bytes = file.metadata()?.len();
         if bytes <= WHOLE_BYTES {
-            // One that grows meanwhile is another one by then.
+            // A file that grew during the read is a different one.
             return Ok(Self(hash(&mut file, blake3::Hasher::new(), WHOLE_BYTES + 1)?));
         }
         let mut hasher = sampling(bytes);
@@ -55,7 +55,7 @@ fn sampling(bytes: u64) -> blake3::Hasher {
     hasher
 }
 
-/// Where the samples begin: the first at the start, the last so that it ends with the file.
+/// Returns the offsets of the samples: the first at the start, the last so that it ends with the file.
 fn samples(bytes: u64) -> impl Iterator<Item = u64> {
     let last = bytes - SAMPLE_BYTES;
     (0..SAMPLES).map(move |index| (u128::from(last) * u128::from(index) / u128::from(SAMPLES - 1)) as u64)

@@ -4,10 +4,11 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Most of what stands in such a file.
+/// Maximum size of the key in bytes.
 const BYTES: usize = 32;
 
-/// The secret in the file; `fresh` is written where there is none. Of two that make it at once one wins, and both have it.
+/// Returns the secret in the file; writes `fresh` if there is none. If two processes create it at once, both get the same
+/// secret.
 pub fn own_secret(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
     if let Some(parent) = path.parent() {
         let mut directory = DirBuilder::new();
@@ -18,7 +19,7 @@ pub fn own_secret(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
     }
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, fresh),
-        // Too short to be one: the disk was full, or somebody wrote to it. All who see that agree on the next one.
+        // Too short: the disk was full, or another program wrote to it. All processes that see this agree on the next secret.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             let _one_after_the_other = super::lock(&path.with_extension("lock"))?;
             match read(path) {
@@ -35,7 +36,7 @@ pub fn own_secret(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
 }
 
 fn make(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
-    // Written beside and linked into place, so that nobody ever reads a part of it.
+    // Written to a temporary file and linked into place, so that nobody reads a partial key.
     let beside = path.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -22,7 +22,7 @@ use super::path::open_file;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The content a file had when it was looked at.
+/// Content of a file when it was last inspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreImage {
     Absent,
@@ -43,7 +43,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// The whole of a file at a resolved path, or an error when it has more than `limit` bytes; never more is held.
+/// Reads the whole file at a resolved path, or fails if it has more than `limit` bytes.
 pub fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_file(real)?;
     let bytes = file.metadata()?.len();

@@ -1,4 +1,4 @@
-//! A file that only the person can read: of their own, no link, open to nobody else.
+//! Private files: owned by the user, not a symlink, and accessible to nobody else.
 
 use super::lock;
 use nix::fcntl::{OFlag, openat, renameat};
@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What others may do with a file, as bits of its mode.
+/// Mode bits of access for group and others.
 const OTHERS: u32 = 0o077;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum PrivateError {
     Io(#[from] io::Error),
 }
 
-/// The content; `None` where there is no such file.
+/// Reads the content; `None` if the file does not exist.
 pub fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
     let Some((directory, name)) = directory(path)? else { return Ok(None) };
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -56,8 +56,8 @@ pub fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
     Ok(Some(content))
 }
 
-/// Changes the content as a whole, one after the other: what it is, or nothing, is given to `change`, which says what it will be.
-/// `None` takes the file away.
+/// Replaces the content as a whole, under a lock: `change` gets the old content and returns the new one. `None` deletes the
+/// file.
 pub fn update<E: From<PrivateError>>(
     path: &Path,
     limit: u64,
@@ -84,7 +84,7 @@ pub fn update<E: From<PrivateError>>(
     Ok(())
 }
 
-/// The directory by its real path, which the person may have linked to where they keep such things; the file itself never is.
+/// Opens the directory by its real path. The directory may be reached through a symlink; the file itself may not.
 fn directory(path: &Path) -> Result<Option<(std::os::fd::OwnedFd, &std::ffi::OsStr)>, PrivateError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(PrivateError::NotAFile) };
     match nix::fcntl::open(parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
@@ -106,7 +106,7 @@ fn replace(directory: &std::os::fd::OwnedFd, name: &std::ffi::OsStr, content: &[
     renamed
 }
 
-/// For a shell, where it needs that.
+/// Quotes a path for a shell if needed.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@,".contains(letter);

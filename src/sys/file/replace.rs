@@ -1,4 +1,4 @@
-//! The atomic replacement: a new file beside the old one, on disk, then its name changed to the old one's.
+//! Atomic replacement: the new file is written next to the old one and then renamed to its name.
 
 use super::PreImage;
 use super::attributes::keep_attributes;
@@ -14,13 +14,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What is done under a lock takes a moment; who holds one longer is stuck.
+/// Time to wait for a lock; its holder needs only a moment, unless it is stuck.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
-/// What stood there is read once more after it was replaced, where that takes but a moment: a clock of files may tick slowly.
+/// Maximum size in bytes of a file that is read again after it was replaced, because timestamps of files may be too coarse.
 const AGAIN_BYTES: i64 = 16 * 1024 * 1024;
 
-/// What happens to directories that are not there yet.
+/// Handling of missing parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parents {
     MustExist,
@@ -29,7 +29,7 @@ pub enum Parents {
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file is not what it was when it was looked at.
+    /// The file has changed since it was inspected.
     #[error("the file changed")]
     Changed,
     #[error("the directory `{}` does not exist", .0.display())]
@@ -43,19 +43,19 @@ pub enum WriteError {
 impl From<Errno> for WriteError {
     fn from(errno: Errno) -> Self {
         match errno {
-            // A link stands where none stood when the path was resolved.
+            // There is a symlink that did not exist when the path was resolved.
             Errno::ELOOP => Self::Changed,
             _ => Self::Io(errno.into()),
         }
     }
 }
 
-/// Replaces the file at a resolved path, if it still is what `before` says. On error nothing has changed.
+/// Replaces the file at a resolved path if it still matches `before`. On error, nothing has changed.
 pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
     replace_with(real, |file| Ok(file.write_all(content)?), before, parents)
 }
 
-/// The same where the new content is not held, but written by `fill` to the file that will be it.
+/// Like `replace`, with content that `fill` writes to the new file.
 pub fn replace_with(
     real: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -91,8 +91,8 @@ pub fn replace_with(
     Ok(())
 }
 
-/// A file of this name, held by this process until it is dropped. A link in its place is an error, and so is another process
-/// that does not let go of it: it may have been stopped in the middle.
+/// Opens and locks a file of this name until it is dropped. A symlink in its place is an error, and so is another process that
+/// does not release the lock, because it may have been suspended.
 pub fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
@@ -104,7 +104,7 @@ pub fn lock(path: &Path) -> io::Result<File> {
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, "locked by another aye process"));
             }
-            // A file system without locks: what was changed meanwhile is still seen before it is replaced.
+            // A file system without locks: changes by others are still detected before the replacement.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
         }
@@ -119,7 +119,7 @@ pub(super) fn parent_error(real: &Path, error: io::Error) -> WriteError {
     }
 }
 
-/// Makes the missing directories above `real`, none of them through a link.
+/// Creates the missing directories above `real`, none of them through a symlink.
 pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     let Some(parent) = real.parent() else { return Ok(()) };
     let mut missing: Vec<&Path> = parent.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
@@ -133,7 +133,7 @@ pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Makes a directory and those missing above it; whether it was not there yet. Nothing is made through a link.
+/// Creates a directory and its missing parents; returns whether it is new. Nothing is created through a symlink.
 pub fn create_directory(real: &Path) -> Result<bool, WriteError> {
     create_parents(real)?;
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
@@ -150,7 +150,7 @@ pub fn create_directory(real: &Path) -> Result<bool, WriteError> {
     }
 }
 
-/// The file that is to be replaced; it must be a regular one that may be written.
+/// Returns the file to be replaced; it must be regular and writable.
 pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
     let stat = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -167,7 +167,7 @@ pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, Wri
     }
 }
 
-/// The file, if it still has the content of `hash`, looked at as late as possible.
+/// Returns the file if it still has the content of `hash`, checked as late as possible.
 pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<FileStat, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = match openat(directory, name, flags, Mode::empty()) {
@@ -198,7 +198,7 @@ pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) 
     Err(WriteError::Changed)
 }
 
-/// What stands there, if anything does.
+/// Returns the entry of this name, if there is one.
 pub(super) fn look(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<FileStat>> {
     match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -207,13 +207,14 @@ pub(super) fn look(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<File
     }
 }
 
-/// The same file with the same content, as far as the file system tells. A change of its name changes only its `ctime`.
+/// Returns whether it is the same file with the same content, as far as the file system shows. A rename changes only its
+/// `ctime`.
 pub(super) fn is_same(old: &FileStat, now: &FileStat) -> bool {
     let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     known(old) == known(now)
 }
 
-/// Best effort: some file systems cannot, and the rename has happened already.
+/// Best effort: some file systems cannot do it, and the rename has already happened.
 pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     if let Ok(readable) = openat(directory, ".", flags, Mode::empty()) {
@@ -221,13 +222,13 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     }
 }
 
-/// The new content, without a name where the system can do that, so that a process killed here leaves nothing behind;
-/// else under a name of its own, removed when it is dropped before it got the real one.
+/// The new content, as an unnamed file if the system supports that, so that a killed process leaves nothing behind; otherwise
+/// under a temporary name, which is removed on drop unless the file was renamed.
 pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
     standing: Standing,
-    /// What was made.
+    /// State of the new file.
     new: FileStat,
 }
 
@@ -239,14 +240,14 @@ enum Standing {
 }
 
 impl<'a> Temporary<'a> {
-    /// With what `fill` writes, and the mode and owner of `old`.
+    /// Creates the file with the content from `fill`, and the mode and owner of `old`.
     pub(super) fn create(
         directory: &'a OwnedFd,
         old: Option<&FileStat>,
         fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
         let name = super::tree::temporary_name();
-        // A new file gets what the umask leaves; what replaces another is private until it has that one's mode.
+        // A new file gets the mode that the umask leaves; a replacement is private until it has the mode of the old file.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mode = Mode::from_bits_truncate(mode);
         #[cfg(target_os = "linux")]
@@ -263,8 +264,8 @@ impl<'a> Temporary<'a> {
         Ok(temporary)
     }
 
-    /// Takes the place of the file that was `seen`. What another one put there since, by its name or into it, gets its place
-    /// back: `same` looks at the content again where that takes but a moment.
+    /// Replaces the file that was `seen`. If another program has changed it in the meantime, by name or content, its version is
+    /// restored: `same` checks the content again if that is fast.
     pub(super) fn publish_over(
         mut self,
         name: &OsStr,
@@ -275,7 +276,7 @@ impl<'a> Temporary<'a> {
         match exchange(self.directory, &self.name, name) {
             Ok(true) => {}
             Ok(false) => {
-                // Without such a call the moment between the look and this stays open.
+                // Without such a call, a change between the check and the rename goes unnoticed.
                 renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
                 self.standing = Standing::Published;
                 return Ok(());
@@ -297,12 +298,12 @@ impl<'a> Temporary<'a> {
         Err(WriteError::Io(io::Error::other(message)))
     }
 
-    /// Takes the name only if nobody has it.
+    /// Takes the name only if it does not exist.
     fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
         self.take_name(name)
     }
 
-    /// No call puts a nameless file in the place of another, so for a moment it has a name of its own.
+    /// Gives the unnamed file a temporary name, because no call renames an unnamed file over another.
     fn be_named(&mut self) -> Result<(), WriteError> {
         #[cfg(target_os = "linux")]
         if let Standing::Nameless(file) = &self.standing {
@@ -312,7 +313,7 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// Its own name, under which the old file stands after a swap.
+    /// Temporary name, under which the old file remains after a swap.
     pub(super) fn name(&self) -> &OsStr {
         &self.name
     }
@@ -333,9 +334,9 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    /// The name that was taken is nobody's again.
+    /// Releases the name that was taken.
     pub(super) fn give_back(&mut self, name: &OsStr) -> nix::Result<()> {
-        // Only what was put there is taken away again.
+        // Only the file that was put there is removed.
         if !self.is_at(name) {
             return Err(Errno::EBUSY);
         }
@@ -348,24 +349,24 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// Whether what was made stands there, as it was made.
+    /// Returns whether the new file is at this name, unchanged.
     fn is_at(&self, name: &OsStr) -> bool {
         look(self.directory, name).is_ok_and(|now| now.is_some_and(|now| is_same(&self.new, &now)))
     }
 
-    /// What stands under the own name stays there.
+    /// Leaves the file under the temporary name.
     pub(super) fn leave(mut self) {
         self.standing = Standing::Published;
     }
 
-    /// The new file gets the name and the old one its; that goes when this is dropped.
+    /// Swaps the new and the old file; the old one is removed on drop.
     pub(super) fn swap(&mut self, name: &OsStr) -> Result<(), WriteError> {
         self.be_named()?;
         Ok(swap(self.directory, &self.name, name)?)
     }
 
-    /// What stands under the own name after a failure may be the only one of its content, and stays; so does what others put
-    /// in the place of the new file.
+    /// Swaps back after a failure. The file under the temporary name may be the only copy of its content, so it stays; so does
+    /// a file that others put in place of the new one.
     pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
         let standing = std::mem::replace(&mut self.standing, Standing::Published);
         if !self.is_at(name) {
@@ -381,13 +382,13 @@ impl<'a> Temporary<'a> {
     }
 }
 
-/// Two files change their names in one step; `false` where the system has no such call.
+/// Exchanges two names in one step; `false` if the system has no such call.
 fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool> {
     #[cfg(target_os = "linux")]
     {
         use nix::fcntl::{RenameFlags, renameat2};
         match renameat2(directory, one, directory, other, RenameFlags::RENAME_EXCHANGE) {
-            // The call, or this flag of it, is not known here.
+            // The call, or this flag, is not supported here.
             Err(Errno::ENOSYS | Errno::EINVAL) => Ok(false),
             renamed => renamed.map(|()| true),
         }
@@ -399,20 +400,20 @@ fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool
     }
 }
 
-/// Two files change their names in one step, or in three where the system has no such call.
+/// Exchanges two names in one step, or in three if the system has no such call.
 fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
     if exchange(directory, one, other)? {
         return Ok(());
     }
     let aside = super::tree::temporary_name();
     match nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty()) {
-        // A file system where a file has one name: for a moment nothing stands there.
+        // A file system without hard links: for a moment, the name does not exist.
         Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => renameat(directory, other, directory, aside.as_os_str())?,
         linked => linked?,
     }
     let renamed = renameat(directory, one, directory, other);
     if renamed.is_err() {
-        // Both are the same file where it has two names, and then this only takes one of them away.
+        // If both names are hard links to the same file, a rename only removes one of them.
         match look(directory, other) {
             Ok(Some(_)) => unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir)?,
             _ => rename_new(directory, &aside, other)?,
@@ -430,7 +431,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// With the mode and owner it is to have, on disk.
+/// Sets the final mode and owner, and writes the file to disk.
 fn settle(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
@@ -439,7 +440,7 @@ fn settle(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
     Ok(fstat(file)?)
 }
 
-/// A file without a name, which goes with the process; `None` where the file system has none or none could be named later.
+/// Creates an unnamed file that disappears with the process; `None` if the file system cannot create or name one.
 #[cfg(target_os = "linux")]
 fn nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
     let file = File::from(openat(directory, ".", OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
@@ -452,7 +453,7 @@ fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Fails where the name is taken.
+/// Names an unnamed file; fails if the name exists.
 #[cfg(target_os = "linux")]
 fn give_name(file: &File, directory: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(nix::fcntl::AT_FDCWD, &path_of(file), directory, name, AtFlags::AT_SYMLINK_FOLLOW)
@@ -472,19 +473,19 @@ fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> 
     link_new(directory, from, to)
 }
 
-/// A second name fails where one exists, as a rename does not.
+/// Creates a hard link; unlike a rename, it fails if the name exists.
 fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(directory, from, directory, to, AtFlags::empty())?;
     unlinkat(directory, from, UnlinkatFlags::NoRemoveDir)
 }
 
-/// Gives the new file the owner and mode of the old one. Set-id bits go, as with any write.
+/// Gives the new file the owner and mode of the old one. Set-ID bits are dropped, as with any write.
 fn dress(file: &File, old: &FileStat) -> Result<(), WriteError> {
     let new = fstat(file)?;
     let group_kept = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
         || fchown(file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid))).is_ok()
         || fchown(file, None, Some(Gid::from_raw(old.st_gid))).is_ok();
-    // Rights of a group that could not be kept would go to another group.
+    // If the group could not be set, its permissions would apply to another group.
     let rights = if group_kept { 0o1777 } else { 0o1707 };
     fchmod(file, Mode::from_bits_truncate(old.st_mode & rights))?;
     Ok(())

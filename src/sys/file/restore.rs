@@ -1,4 +1,4 @@
-//! Restoration of one path to an earlier state (a file, a link or nothing), if it has not changed since it was inspected.
+//! Restoration of one path to an earlier state (a file, a symlink or nothing), if it has not changed since it was inspected.
 
 use super::replace::{Parents, WriteError, create_parents, look, parent_error, replace_with, sync_directory, unchanged};
 use super::tree::{rename_to_new, temporary_name};
@@ -14,10 +14,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bits that a file gets back: no right of another person or group comes with a content.
+/// Mode bits that are restored: set-ID bits are not.
 const MODE: u32 = 0o1777;
 
-/// What a path was found to be.
+/// Current state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     Nothing,
@@ -25,7 +25,7 @@ pub enum Found {
     Link { to: PathBuf },
 }
 
-/// What it is to be.
+/// State to restore.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
     Nothing,
@@ -33,7 +33,7 @@ pub enum Wanted<'a> {
     Link { to: &'a Path },
 }
 
-/// Puts it back. On error it is what it was; where it is not what it was found to be, that is the error.
+/// Restores the path. On error it is unchanged; if it differs from `found`, that is the error.
 pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), WriteError> {
     match (found, wanted) {
         (Found::Nothing, Wanted::Nothing) => Ok(()),
@@ -41,7 +41,7 @@ pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), Wr
         (Found::File { hash, mode: now }, Wanted::File { content, mode }) => {
             let same = blake3::hash(content) == *hash;
             if !same {
-                // A file may have been made read-only since; its mode is set below.
+                // The file may have become read-only since; its mode is set below.
                 let sealed = now & 0o200 == 0;
                 if sealed {
                     set_mode(real, now | 0o200)?;
@@ -80,7 +80,7 @@ pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), Wr
     }
 }
 
-/// The permission bits of what stands there; a link is an error.
+/// Sets the permission bits of a file; a symlink is an error.
 pub fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
     let permissions = std::fs::Permissions::from_mode(mode & MODE);
     #[cfg(target_os = "linux")]
@@ -95,7 +95,7 @@ pub fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Removes a directory if nothing is in it; whether it did.
+/// Removes a directory if it is empty; returns whether it did.
 pub fn remove_empty_directory(real: &Path) -> io::Result<bool> {
     let (directory, name) = open_parent(real)?;
     match unlinkat(&directory, name, UnlinkatFlags::RemoveDir) {
@@ -121,7 +121,7 @@ fn is(directory: &OwnedFd, name: &OsStr, found: &Found) -> Result<bool, WriteErr
     })
 }
 
-/// Its name goes first, so that it can be seen that it is the one that was meant.
+/// Removes an entry after renaming it, so that it can be verified first.
 fn remove(real: &Path, found: &Found) -> Result<(), WriteError> {
     let (directory, name) = opened(real)?;
     if !is(&directory, name, found)? {
@@ -141,7 +141,7 @@ fn remove(real: &Path, found: &Found) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Makes something beside it and gives it the name; what stood there goes only if it was what was found.
+/// Creates the new state under a temporary name and renames it; the old entry is removed only if it matches `found`.
 fn take_the_place(
     real: &Path,
     found: &Found,

@@ -10,7 +10,7 @@ fn place() -> (TempDir, PathBuf) {
     (directory, root)
 }
 
-/// Nothing of an attempt may be left.
+/// Checks that no temporary file is left.
 #[track_caller]
 fn only(root: &Path, names: &[&str]) {
     let mut there: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -124,7 +124,7 @@ fn no_more_than_the_limit_is_read() {
     fs::write(&file, "12345").unwrap();
     assert_eq!(read(&file, 5).unwrap(), b"12345");
     assert!(matches!(read(&file, 4), Err(ReadError::TooLarge { bytes: 5, limit: 4 })));
-    // It says it has no bytes, and has some.
+    // The file reports a size of 0 but has content.
     assert!(
         matches!(read(&PathBuf::from(format!("/proc/{}/status", std::process::id())), 10), Err(ReadError::TooLarge { .. }))
             || !cfg!(target_os = "linux")
@@ -182,7 +182,7 @@ fn nothing_is_appended_to_a_file_that_changed_or_when_stopped() {
     fs::remove_file(&file).unwrap();
     fs::write(&file, "theirs").unwrap();
     let stopped = append::append(&file, b"more", &PreImage::of(b"theirs"), Parents::Create, &|| true);
-    // Where blocks are shared there is nothing to stop.
+    // If blocks are shared, there is nothing to stop.
     if stopped.is_err() {
         assert_eq!(fs::read(&file).unwrap(), b"theirs");
     }
@@ -219,7 +219,7 @@ fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
     is(&moved, b"elsewhere");
 }
 
-/// What is ready to take the place of a file, and the file as it was looked at.
+/// Returns a file ready to replace another, and the state of the old one.
 fn ready<'a>(directory: &'a std::os::fd::OwnedFd, old: &[u8]) -> (replace::Temporary<'a>, nix::sys::stat::FileStat) {
     let seen = replace::unchanged(directory, "f".as_ref(), &blake3::hash(old)).unwrap();
     let write = |file: &mut std::fs::File| Ok(io::Write::write_all(file, b"new")?);
@@ -238,7 +238,7 @@ fn what_others_save_between_the_last_look_and_the_change_of_names_stays() {
             },
             b"by its name",
         ),
-        // As long, and with the time of the old one.
+        // Same length and same time as the old one.
         (
             |file| {
                 let time = fs::metadata(file).unwrap().modified().unwrap();
@@ -291,7 +291,7 @@ fn an_editor_that_saves_all_the_time_loses_nothing_to_edits_of_the_same_file() {
             let lost = (1..100).map(|round| format!("{round};")).find(|save| {
                 fs::write(root.join("swp"), save).unwrap();
                 fs::rename(root.join("swp"), &file).unwrap();
-                // For a moment the new file of an edit that is refused may stand there.
+                // For a moment, the new file of a rejected edit may be in place.
                 !(0..100_000).any(|_| {
                     std::thread::yield_now();
                     begins(save)
@@ -309,7 +309,7 @@ fn an_editor_that_saves_all_the_time_loses_nothing_to_edits_of_the_same_file() {
     assert_eq!(lost, None, "{:?}", fs::read_to_string(&file));
 }
 
-/// The owner, a user, the group, the mask and others.
+/// Returns an access list: the owner, a user, the group, the mask and others.
 fn access_list(user: u16) -> Vec<u8> {
     let entry = |tag: u16, rights: u16, id: u32| [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat();
     let nobody = u32::MAX;

@@ -1,8 +1,8 @@
-//! Several files changed as one: all of them are looked at and made ready before the first gets its name, and a failure in
-//! between takes back what was done.
+//! Changes of several files as one: all are checked and prepared before the first rename, and a failure in between is rolled
+//! back.
 //!
-//! A process that is killed while names change hands leaves some files new and some old, and what was replaced or removed
-//! beside them under a name that begins with `.aye-`.
+//! A process that is killed during the renames leaves some files new and some old, with the replaced or removed ones next to
+//! them under names that begin with `.aye-`.
 
 #[cfg(test)]
 mod tests;
@@ -21,14 +21,14 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// What becomes of one path; every path stands in one step only.
+/// Change of one path; every path is in only one step.
 pub struct Step {
     pub real: PathBuf,
     pub what: What,
 }
 
 pub enum What {
-    /// The file gets this content, with the owner, mode and attributes of the file at `like`, else of the one it replaces.
+    /// Writes this content, with the owner, mode and attributes of the file at `like`, or of the one it replaces.
     Write {
         content: Vec<u8>,
         before: PreImage,
@@ -39,26 +39,26 @@ pub enum What {
     },
 }
 
-/// How a file is known that is to go.
+/// Expected state of an entry that is removed.
 pub enum Was {
     Content(PreImage),
     Entry(Box<Survey>),
 }
 
-/// Why nothing was done, and which step was to blame.
+/// Reason why nothing was done, and the step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct Failure {
     pub step: usize,
     pub why: WriteError,
-    /// What could not be taken back: these paths are new, and what they were stands beside them.
+    /// Paths that could not be rolled back: they are new, with their originals next to them.
     pub left: Vec<PathBuf>,
 }
 
-/// Called before each change of a name; tests fail there.
+/// Called before each rename; tests inject failures there.
 type Pace<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
 
-/// Takes all steps or none. Missing directories are made.
+/// Performs all steps or none. Missing directories are created.
 pub fn commit(steps: &[Step]) -> Result<(), Failure> {
     at_pace(steps, &mut |_| Ok(()))
 }
@@ -89,12 +89,12 @@ pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
 
 type Place<'a> = (OwnedFd, &'a OsStr);
 
-/// The directory of a step; those that have to be made for it are noted in `made`.
+/// Opens the directory of a step; directories created for it are added to `made`.
 fn place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
     if matches!(&step.what, What::Write { before: PreImage::Absent, .. }) {
         let above = step.real.ancestors().skip(1);
         let missing: Vec<PathBuf> = above.take_while(|path| path.symlink_metadata().is_err()).map(Path::to_owned).collect();
-        // Also where it fails in the middle.
+        // Also if it fails halfway.
         made.extend(missing.into_iter().rev());
         create_parents(&step.real)?;
     }
@@ -105,7 +105,7 @@ fn opened(real: &Path) -> Result<Place<'_>, WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
-/// Only what is empty goes, so that nothing of anybody else does.
+/// Removes only empty directories, so that nothing of others is lost.
 fn remove_directories(made: &[PathBuf]) {
     for path in made.iter().rev() {
         if let Ok((directory, name)) = open_parent(path) {
@@ -120,7 +120,7 @@ fn carry_out(steps: &[Step], places: &[Place<'_>], pace: Pace<'_>) -> Result<(),
     for (index, (step, place)) in steps.iter().zip(places).enumerate() {
         ready.push(Ready::make(step, place).map_err(failed(index))?);
     }
-    // Writing took its time.
+    // Writing the files took time, so they are checked again.
     for (index, ready) in ready.iter().enumerate() {
         ready.verify().map_err(failed(index))?;
     }
@@ -135,14 +135,14 @@ fn carry_out(steps: &[Step], places: &[Place<'_>], pace: Pace<'_>) -> Result<(),
     Ok(())
 }
 
-/// One step, all made ready but the change of its name.
+/// One step, prepared except for its rename.
 struct Ready<'a> {
     step: &'a Step,
     place: &'a Place<'a>,
-    /// What stood there when it was made ready.
+    /// State of the old entry when the step was prepared.
     old: Option<FileStat>,
     state: State<'a>,
-    /// The names have changed.
+    /// Whether the renames are done.
     taken: bool,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Ready<'a> {
         Ok(Self { step, place, old, state, taken: false })
     }
 
-    /// Whether what stands there is what was looked at.
+    /// Checks that the entry has not changed since it was inspected.
     fn verify(&self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let same = match &self.step.what {
@@ -191,7 +191,7 @@ impl<'a> Ready<'a> {
         if same { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// The change of the name; what stood there stands aside until all is done.
+    /// Renames; the old entry stays under a temporary name until everything is done.
     fn take(&mut self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let aside = match &mut self.state {
@@ -213,17 +213,17 @@ impl<'a> Ready<'a> {
             State::Aside(_) => return Ok(()),
         };
         self.taken = true;
-        // Between the look and now another file may have got the name, or other content.
+        // Another program may have replaced or changed the file after the check.
         if self.is_old(&aside)? { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// Whether what stands there is what stood under the name.
+    /// Returns whether the entry under the temporary name is the original one.
     fn is_old(&self, aside: &OsStr) -> nix::Result<bool> {
         let now = look(&self.place.0, aside)?;
         Ok(now.is_some_and(|now| self.old.is_some_and(|old| is_same(&old, &now))))
     }
 
-    /// As it was, where anything was done; the path where that fails.
+    /// Rolls the step back; returns the path if that fails.
     fn take_back(&mut self) -> Option<PathBuf> {
         if !self.taken {
             return None;
@@ -238,7 +238,7 @@ impl<'a> Ready<'a> {
         back.err().map(|_| self.step.real.clone())
     }
 
-    /// What it was is not needed any more; unless somebody who had it open wrote into it meanwhile.
+    /// Removes the old entry, unless another program wrote to it through an open descriptor.
     fn finish(self) {
         let (directory, _) = self.place;
         match &self.state {
@@ -259,7 +259,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// The content, with the owner, the mode and the attributes of the file at `like`, else of the one it replaces.
+/// Creates the content with the owner, mode and attributes of the file at `like`, or of the one it replaces.
 fn dressed<'a>(
     directory: &'a OwnedFd,
     content: &[u8],

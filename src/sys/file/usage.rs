@@ -1,4 +1,4 @@
-//! Disk usage of a tree, counted by directory descriptors: no link is followed, no other file system entered.
+//! Disk usage of a tree, counted through directory descriptors: no symlink is followed, no other file system is entered.
 
 use super::tree::{names, open_directory_at};
 use crate::sys::path::open_directory;
@@ -10,27 +10,27 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Deeper trees would need more open files than a process has.
+/// Maximum depth; deeper trees would need more open files than a process may have.
 const MAX_DEPTH: usize = 256;
-/// More are counted up to here, and that is said.
+/// Maximum number of counted entries; a larger tree is reported as cut.
 const MAX_ENTRIES: u64 = 5_000_000;
 
-/// What a person without special rights can still put on the disk that holds `place`.
+/// Returns the number of bytes that a user without special rights can still write to the disk of `place`.
 pub fn free_bytes(place: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
     Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
 }
 
-/// What is below one place, itself among it.
+/// Totals of a path and everything below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// In files, by their length.
+    /// Total length of the files in bytes.
     pub bytes: u64,
-    /// On the disk.
+    /// Allocated space on disk in bytes.
     pub allocated: u64,
     pub files: u64,
     pub directories: u64,
-    /// Links, devices, FIFOs and sockets.
+    /// Number of symlinks, devices, FIFOs and sockets.
     pub others: u64,
 }
 
@@ -48,7 +48,7 @@ impl Sum {
     }
 }
 
-/// An entry that was counted, with all below it.
+/// An entry with the totals of everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     pub path: PathBuf,
@@ -59,26 +59,26 @@ pub struct Part {
 #[derive(Debug, Default)]
 pub struct Usage {
     pub sum: Sum,
-    /// Further names of files that were counted under another one.
+    /// Number of additional hard links to files that were already counted.
     pub further_names: u64,
-    /// Directories of other file systems, not counted.
+    /// Directories on other file systems, which are not counted.
     pub other_file_systems: Vec<PathBuf>,
-    /// Directories that could not be read, and why.
+    /// Directories that could not be read, with the reason.
     pub unread: Vec<(PathBuf, String)>,
-    /// There is more than is counted.
+    /// Whether there is more than was counted.
     pub is_cut: bool,
 }
 
-/// What the caller has to say while it is counted.
+/// Callbacks and limits of a count.
 pub struct Watch<'a> {
-    /// How far below the start parts are told.
+    /// Depth below the start down to which parts are reported.
     pub depth: usize,
     pub may_see: &'a dyn Fn(&Path) -> bool,
     pub stopped: &'a dyn Fn() -> bool,
     pub told: &'a mut dyn FnMut(Part),
 }
 
-/// Counts all below the directory at `real`; `None` where it was stopped.
+/// Counts everything below the directory at `real`; `None` if stopped.
 pub fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;
@@ -90,7 +90,7 @@ pub fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
 
 struct Count<'a, 'b> {
     usage: Usage,
-    /// Files with several names that were counted.
+    /// Files with several hard links that were already counted.
     seen: HashSet<(libc::dev_t, libc::ino_t)>,
     entries: u64,
     device: libc::dev_t,
@@ -98,7 +98,7 @@ struct Count<'a, 'b> {
 }
 
 impl Count<'_, '_> {
-    /// False where it was stopped.
+    /// Counts a directory; `false` if stopped.
     fn directory(&mut self, directory: &OwnedFd, real: &Path, depth: usize, sum: &mut Sum) -> io::Result<bool> {
         for name in names(directory)? {
             if (self.watch.stopped)() {
@@ -112,7 +112,7 @@ impl Count<'_, '_> {
                 self.usage.is_cut = true;
                 return Ok(true);
             }
-            // What is gone meanwhile takes no place.
+            // An entry that was removed in the meantime takes no space.
             let Ok(stat) = fstatat(directory, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
             self.entries += 1;
             let is_directory = stat.st_mode & libc::S_IFMT == libc::S_IFDIR;

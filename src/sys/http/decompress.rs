@@ -5,13 +5,13 @@ use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
-/// The largest output of one chunk of a stream, in bytes: more is not a response of a model.
+/// Maximum output of one chunk of a stream, in bytes: no response of a model has more.
 const MAX_CHUNK_BYTES: usize = 32 << 20;
-/// The most encodings of a whole body, one around the other.
+/// Maximum number of nested encodings of a whole body.
 const MAX_ENCODINGS: usize = 3;
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Output that was not yet taken.
+/// Output that has not been taken yet.
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ enum Decoder {
     Zlib(Box<ZlibDecoder<Output>>),
     /// `deflate` without the zlib header, as some servers send it.
     Deflate(Box<DeflateDecoder<Output>>),
-    /// `deflate` of which too little came to tell the two apart.
+    /// `deflate` with too little data to tell the two variants apart.
     Undecided {
         head: Vec<u8>,
         max_bytes: usize,
@@ -61,15 +61,15 @@ impl fmt::Debug for Unpacker {
     }
 }
 
-/// Why a whole body was not unpacked.
+/// Reason why a whole body was not decompressed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum UnpackError {
     TooLarge,
-    /// The reason, as a clause about the body.
+    /// The reason, as a phrase about the body.
     Packed(String),
 }
 
-/// Unpacks a whole body. `encoding` is the value of `Content-Encoding`: the innermost encoding is named first.
+/// Decompresses a whole body. `encoding` is the value of `Content-Encoding`: the innermost encoding is named first.
 pub fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
     let count = encoding.split(',').count();
     if count > MAX_ENCODINGS {
@@ -85,11 +85,11 @@ pub fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Ve
 }
 
 impl Unpacker {
-    /// Returns the unpacker of a stream with this `Content-Encoding`, `None` where nothing is packed.
+    /// Returns the decompressor of a stream with this `Content-Encoding`; `None` if nothing is compressed.
     ///
     /// # Errors
     ///
-    /// The name of an encoding that is not supported.
+    /// The name of an unsupported encoding.
     pub fn of(encoding: &str) -> Result<Option<Self>, String> {
         Self::with_limit(encoding, MAX_CHUNK_BYTES)
     }
@@ -108,7 +108,7 @@ impl Unpacker {
         Ok((!decoders.is_empty()).then_some(Self(decoders)))
     }
 
-    /// Returns what these bytes unpack to; often nothing yet.
+    /// Returns the decompressed bytes, which may be none yet.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = bytes.to_vec();
         for decoder in &mut self.0 {
@@ -119,7 +119,7 @@ impl Unpacker {
         Ok(bytes)
     }
 
-    /// Unpacks a body that is there to its end. A gzip or brotli body that was cut off is an error.
+    /// Decompresses a complete body. A truncated gzip or brotli body is an error.
     fn whole(mut self, body: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut bytes = body;
         for decoder in &mut self.0 {

@@ -1,5 +1,5 @@
-//! One request to a server that a model named: every hop is judged, every address is checked, and the connection goes to what
-//! was checked and nowhere else.
+//! One request to a server that a model named: every redirect is judged, every address is checked, and the connection uses only
+//! checked addresses.
 
 use super::{no_certificates, root_cause};
 use futures_util::FutureExt;
@@ -12,15 +12,15 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-/// Hops after the first.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of a name, that are tried one after the other.
+/// Maximum number of addresses of a name that are tried in turn.
 const MAX_ADDRESSES: usize = 4;
 
-/// What may go along to another server than the one it was written for.
+/// Headers that may be sent to another server after a redirect.
 const IMPERSONAL: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
-/// What the connection itself decides; one of these from outside would make two readings of one request.
+/// Headers that belong to the connection; setting them could make two programs interpret a request differently.
 const OWN: &[&str] = &[
     "accept-encoding",
     "connection",
@@ -40,7 +40,7 @@ const OWN: &[&str] = &[
 pub enum FetchError {
     #[error("{0}")]
     Invalid(String),
-    /// A rule was in the way, in its own words.
+    /// A policy rule denied the request, in its own words.
     #[error("{0}")]
     Refused(String),
     #[error("cannot prepare a connection: {0}")]
@@ -61,19 +61,19 @@ pub enum FetchError {
     Cancelled,
 }
 
-/// Names to addresses.
+/// Resolves names to addresses.
 pub trait Resolver: Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
-/// What the system answers.
+/// The resolver of the system.
 struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
         let name = name.to_owned();
         let (send, receive) = tokio::sync::oneshot::channel();
-        // On a thread that nobody waits for: the system's resolver cannot be stopped, and may not hold up the end of aye.
+        // On a detached thread: the system's resolver cannot be stopped, and must not delay the exit of aye.
         let started = std::thread::Builder::new().name("resolve".to_owned()).spawn(move || {
             let found = (name.as_str(), 0).to_socket_addrs();
             let _ = send.send(found.map(|found| found.map(|address| address.ip()).collect()));
@@ -86,20 +86,20 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// What becomes of a redirect.
+/// Handling of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// To this URL.
+    /// Follow it to this URL.
     Follow(String),
-    /// The answer that redirects is the answer.
+    /// Return the redirect itself as the response.
     Stay,
     Refuse(String),
 }
 
-/// The rules of one request, asked before each connection.
+/// Rules of one request, checked before each connection.
 pub trait Guard: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
-    /// `method` is the one that the next hop would have.
+    /// Decides about a redirect; `method` is the one that the next request would have.
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
 }
 
@@ -109,18 +109,18 @@ pub struct Request {
     pub method: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
-    /// For all of it, from the first name looked up to the last byte.
+    /// Maximum time for everything, from the first name lookup to the last byte.
     pub timeout: Duration,
     pub most_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Of the last hop.
+    /// URL of the last request.
     pub url: String,
-    /// `404 Not Found`.
+    /// Status line, such as `404 Not Found`.
     pub status_line: String,
-    /// In lower case, as far as they are text.
+    /// Headers with lower-case names, as far as they are text.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub redirects: usize,
@@ -132,11 +132,11 @@ impl Answer {
     }
 }
 
-/// Where a connection to a checked address really goes; tests stand in for servers they cannot reach.
+/// Maps a checked address to the one that is connected to; tests replace servers that they cannot reach.
 type Route = Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>;
 
-/// Sends requests without any memory: no cookies, no kept connections, no proxy, since a proxy would do the looking up and the
-/// check of the address would be void.
+/// Sends requests without state: no cookies, no reused connections, and no proxy, because a proxy would resolve names itself
+/// and make the address check void.
 #[derive(Clone)]
 pub struct Fetcher {
     resolver: Arc<dyn Resolver>,
@@ -145,12 +145,12 @@ pub struct Fetcher {
 
 impl Default for Fetcher {
     fn default() -> Self {
-        // Port 0 stands for the one in the URL.
+        // Port 0 stands for the port in the URL.
         Self { resolver: Arc::new(SystemResolver), route: Arc::new(|address| SocketAddr::new(address, 0)) }
     }
 }
 
-/// One request on its way.
+/// One request of a chain of redirects.
 struct Hop {
     url: Url,
     method: Method,
@@ -159,7 +159,7 @@ struct Hop {
 }
 
 impl Fetcher {
-    /// For tests: another resolver, and connections that go where the test listens.
+    /// Creates a fetcher for tests, with another resolver and route.
     #[cfg(test)]
     pub(crate) fn for_test(resolver: Arc<dyn Resolver>, route: Route) -> Self {
         Self { resolver, route }
@@ -202,7 +202,7 @@ impl Fetcher {
         }
     }
 
-    /// The head of the answer of one hop.
+    /// Sends one request and returns the head of its response.
     async fn send(&self, hop: &Hop, guard: &dyn Guard) -> Result<reqwest::Response, FetchError> {
         let server = server(&hop.url);
         let mut builder = reqwest::Client::builder()
@@ -224,7 +224,7 @@ impl Fetcher {
             None => return Err(FetchError::Invalid(format!("`{}` has no host", hop.url))),
         }
         builder = if hop.url.scheme() == "https" {
-            // An error says that a provider is there already, which is as good.
+            // An error means that a provider is already installed, which is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
             builder
         } else {
@@ -248,7 +248,7 @@ impl Fetcher {
         })
     }
 
-    /// A connection to one of the addresses of a host, all of which `allowed` has to be content with.
+    /// Connects to one of the addresses of a host, all of which `allowed` must accept.
     pub async fn connect(&self, host: &url::Host<String>, port: u16, allowed: &Asked<'_>) -> Result<TcpStream, FetchError> {
         let allowed = |address| allowed(address).map_err(FetchError::Refused);
         let unreachable = |reason: String| FetchError::Unreachable { server: format!("{host}:{port}"), reason };
@@ -266,7 +266,7 @@ impl Fetcher {
         self.first_of(&to, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()))
     }
 
-    /// Tries them in their order; nothing where none answered in time.
+    /// Tries the addresses in order; `None` if none responded in time.
     async fn first_of(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
         let mut last = None;
         for address in addresses.iter().take(MAX_ADDRESSES) {
@@ -280,7 +280,7 @@ impl Fetcher {
         last
     }
 
-    /// All addresses of a name; one that may not be asked spoils them all, since the others are then as likely a trap.
+    /// Resolves a name. One forbidden address rules out all of them, because the others are then as likely a trap.
     async fn addresses(&self, name: &str, allowed: &Allowed<'_>) -> Result<Vec<SocketAddr>, FetchError> {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
@@ -292,11 +292,11 @@ impl Fetcher {
     }
 }
 
-/// What is asked of each address.
+/// Check of each address.
 type Asked<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
 type Allowed<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
 
-/// Answers no name: what was not checked is not looked up a second time.
+/// Resolver without results: unchecked names are not resolved a second time.
 struct Nobody;
 
 impl reqwest::dns::Resolve for Nobody {
@@ -306,7 +306,7 @@ impl reqwest::dns::Resolve for Nobody {
     }
 }
 
-/// Where an answer leads, and by which method.
+/// Returns the target of a redirect and its method.
 fn redirected(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method)> {
     let location = response.headers().get("location")?;
     let location = std::str::from_utf8(location.as_bytes()).ok()?.to_owned();
@@ -319,7 +319,7 @@ fn redirected(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method
     Some((location, method))
 }
 
-/// The next hop, without what only the first server may see.
+/// Returns the next request, without headers meant only for the first server.
 fn onward(hop: Hop, url: Url, method: Method) -> Hop {
     let Hop { url: from, method: before, mut headers, mut body } = hop;
     if url.origin() != from.origin() {
@@ -353,7 +353,7 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
     Ok(headers)
 }
 
-/// Whether these can be sent at all; what is refused here is refused before anyone is asked.
+/// Checks that headers can be sent; invalid ones are refused before an approval is requested.
 pub fn check_headers(given: &[(String, String)]) -> Result<(), FetchError> {
     headers(given).map(|_| ())
 }

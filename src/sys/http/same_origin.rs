@@ -1,4 +1,4 @@
-//! A client for a server that was named once: it goes nowhere else.
+//! HTTP client for a single server: it sends requests to no other origin.
 
 use super::{HttpError, Server, Timeouts, Transport, no_certificates, root_cause};
 use reqwest::redirect::{Attempt, Policy};
@@ -6,8 +6,9 @@ use std::time::Duration;
 
 const REDIRECTS: usize = 5;
 
-/// Plain http on this machine, https elsewhere. A redirect is followed where it keeps the request as it is and stays on the same
-/// origin; any other is an answer like a refusal, so that no server sends a request, and what signs it, to another one.
+/// Creates the client: plain http on this machine, https elsewhere. A redirect is followed only if it keeps the request
+/// unchanged and stays on the same origin; any other redirect is returned as a response, so that no server forwards a signed
+/// request to another one.
 pub fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
     let before_query = url.split(['?', '#']).next().unwrap_or(url);
     let server = Server::new(before_query, Timeouts::default())?;

@@ -18,23 +18,22 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Called before each change. An error of the system is taken for one of the change; any other stops there and then, as a crash
-/// would.
+/// Called before each change. A system error counts as an error of the change; any other error stops at once, like a crash.
 pub(super) type Pace<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
 const CHANGED: &str = "it changed in the meantime and was left as it is";
 const TAKEN: &str = "something was created there in the meantime and was left as it is";
 const LOST: &str = "its parent directory does not exist";
 
-/// Why a step is not taken.
+/// Reason why a step is not performed.
 enum Not {
-    /// Never: what is there is somebody else's.
+    /// Never: the current entry belongs to somebody else.
     Foreign(&'static str),
     Failed(io::Error),
 }
 
 impl Not {
-    /// What the system refused today it may grant tomorrow; what is somebody else's stays so.
+    /// A system error may be temporary; a foreign entry is final.
     fn left(&self, path: PathBuf) -> Left {
         match self {
             Self::Foreign(why) => Left { path, why: (*why).to_owned(), later: false },
@@ -55,7 +54,7 @@ impl From<io::Error> for Not {
     }
 }
 
-/// Takes all steps. An error is given only where it was stopped; what cannot be done, for good or for now, is in the outcome.
+/// Performs all steps. Returns an error only if it was stopped; steps that failed, temporarily or for good, are in the outcome.
 pub(super) fn apply(journal: &Journal, pace: Pace<'_>) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
     for root in &journal.roots {
@@ -72,7 +71,7 @@ struct Work<'a> {
     directory: OwnedFd,
     upper: OwnedFd,
     stage: OwnedFd,
-    /// The directory of the last step, which is most often that of the next.
+    /// Directory of the last step, which is usually that of the next one.
     parent: Option<(PathBuf, OwnedFd)>,
 }
 
@@ -88,7 +87,7 @@ impl<'a> Work<'a> {
 
     fn all(&mut self, outcome: &mut Outcome, pace: Pace<'_>) -> io::Result<()> {
         self.reopen();
-        // And whether they may still be done later, which what is in them then waits for.
+        // Whether each failed directory can be retried later; the steps below it then wait too.
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         for step in &self.root.steps {
@@ -121,12 +120,12 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Lets the owner into directories that were shut at the end of an earlier attempt; their last step shuts them again.
+    /// Adds permissions to directories that an earlier attempt had closed at the end; their last step closes them again.
     fn reopen(&mut self) {
         if Uid::effective().is_root() {
             return;
         }
-        // From the outermost on: the last steps go the other way.
+        // From the outermost directory on: the last steps go in the opposite order.
         for step in self.root.steps.iter().rev() {
             let What::Dress { before, number, mode, .. } = &step.what else { continue };
             let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
@@ -143,7 +142,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The names on disk, before it is said that they are.
+    /// Writes the names to disk before they are reported as done.
     fn settle(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
         if changed.len() > SYNCED_ALONE {
             return sync_all(&self.directory);
@@ -163,7 +162,7 @@ impl<'a> Work<'a> {
         let Some(name) = step.path.file_name() else { return Ok(()) };
         match self.enter(step.path.parent().unwrap_or(Path::new(""))) {
             Ok(()) => {}
-            // With its directory it is gone, too.
+            // If its directory is gone, the entry is gone too.
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) if matches!(step.what, What::Remove { .. }) => return Ok(()),
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Err(Not::Foreign(LOST).into()),
             Err(errno) => return Err(Not::from(errno).into()),
@@ -194,7 +193,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The directory that all is in, which has no name in it.
+    /// Performs a step on the root directory itself, which has no name inside it.
     fn whole(&self, what: &What) -> Result<(), Not> {
         let mode = match what {
             What::Open { .. } => Node::of(&fstat(&self.directory)?).mode | 0o700,
@@ -220,7 +219,7 @@ impl<'a> Work<'a> {
     fn remove(&self, (parent, name): (&OwnedFd, &OsStr), before: &Node, now: Option<Node>, path: &Path) -> Result<(), Not> {
         let Some(now) = now else { return Ok(()) };
         if !before.is_still(&now) {
-            // A later step may have put it there before a crash.
+            // A later step may have created it before a crash.
             return if self.was_placed(path) { Ok(()) } else { Err(Not::Foreign(CHANGED)) };
         }
         let flag = if now.kind == Kind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
@@ -233,7 +232,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether what the steps put at this path was put there.
+    /// Returns whether the entry at this path is the one that the steps create.
     fn was_placed(&self, path: &Path) -> bool {
         self.root.steps.iter().filter(|step| step.path == path).any(|step| match &step.what {
             What::Directory { number } | What::Place { source: Source::Staged(number), .. } => {
@@ -256,7 +255,7 @@ impl<'a> Work<'a> {
         inode(to).is_some() && inode(to) == inode(path)
     }
 
-    /// A second name of a file, which takes the place of another file as a whole.
+    /// Creates a hard link, which may replace another file.
     fn link(
         &self,
         to: &Path,
@@ -293,7 +292,7 @@ impl<'a> Work<'a> {
 }
 
 fn place(source: (&OwnedFd, &OsStr), target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>) -> Result<(), Not> {
-    // It has no other name: what is not there any more is in its place.
+    // The source has no other link: if it is gone, it was moved to the target.
     if Node::at(source.0, source.1)?.is_none() {
         return Ok(());
     }
@@ -315,7 +314,7 @@ fn at_pace(pace: Pace<'_>) -> Result<(), Stop> {
     }
 }
 
-/// How a step ends that is not taken to its end.
+/// Reason why a step ends early.
 enum Stop {
     Not(Not),
     Now(io::Error),
@@ -333,7 +332,7 @@ fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Res
             let mode = Mode::from_bits_truncate((now.mode | 0o700) as libc::mode_t);
             Ok(fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)?)
         }
-        // Removed by a step before the crash, or by somebody: what is in it is gone either way.
+        // Removed by a step before the crash, or by somebody else: its content is gone either way.
         _ => Ok(()),
     }
 }

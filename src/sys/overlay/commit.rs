@@ -18,22 +18,22 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Nothing was written.
+/// Reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// These are not what they were when the command saw them.
+    /// These paths changed since the command saw them.
     #[error("{} changed in the meantime", listed(.0))]
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
 
-/// What came of a commit that was begun.
+/// Result of a commit that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Steps that were taken.
+    /// Number of completed steps.
     pub done: usize,
-    /// What is not as it should be, because it was changed in the middle or could not be written.
+    /// Paths that are not as planned, because they changed during the commit or could not be written.
     pub left: Vec<Left>,
 }
 
@@ -42,7 +42,7 @@ pub struct Left {
     #[serde(with = "super::name")]
     pub path: PathBuf,
     pub why: String,
-    /// The system failed: it is tried again at the next recovery.
+    /// Whether the system failed, so that the next recovery tries again.
     #[serde(default)]
     pub later: bool,
 }
@@ -52,7 +52,7 @@ impl Outcome {
         self.left.is_empty()
     }
 
-    /// Whether nothing of it is to be tried again.
+    /// Returns whether nothing is left to retry.
     pub fn is_over(&self) -> bool {
         self.left.iter().all(|left| !left.later)
     }
@@ -64,9 +64,9 @@ fn listed(paths: &[PathBuf]) -> String {
     if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
 }
 
-/// Makes the real directories what the command made of its view: all of the changes, if nothing that they touch was changed since.
+/// Applies all changes of the command's view to the real directories, if nothing that they touch has changed since.
 ///
-/// `preview` is the directory of the view, on which what is to be done is written down before it is done: after a crash,
+/// `preview` is the directory of the view. The plan is written there before it is carried out: after a crash,
 /// [`recover`](super::recover) finishes it.
 pub fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitError> {
     commit_at_pace(preview, all, &mut || Ok(()))
@@ -115,7 +115,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
     let mut journal = Journal { version: VERSION, roots };
     let ready = make_ready(&base, &opened, &mut journal, pace);
     if let Err(error) = ready {
-        // Written down and not sure to last is begun all the same: what it needs stays until it is finished.
+        // A plan that may not be durable still counts as started: its data stays until it is finished.
         if !journal::has_begun(preview) {
             journal::clear_stages(&journal);
             journal::forget(&base);
@@ -130,7 +130,7 @@ fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Jour
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
     };
-    // Those in the view go with it.
+    // Stages inside the view are removed with it.
     if journal.roots.iter().any(|root| root.in_directory) {
         journal::note_stages(base, journal).map_err(here(Path::new(journal::STAGES)))?;
     }
@@ -141,7 +141,7 @@ fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Jour
         let upper = open_directory(&planned.upper).map_err(here(&planned.upper))?;
         stage(changes, &upper, &stage_directory, &mut planned.steps, planned.in_directory).map_err(here(&planned.directory))?;
     }
-    // What took long to make ready may have been changed meanwhile.
+    // Paths may have changed during the preparation.
     let mut late = Vec::new();
     for (changes, root) in opened {
         let found = conflicts(changes, root).map_err(here(changes.directory()))?;
@@ -154,7 +154,7 @@ fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Jour
     journal::begin(base, journal).map_err(here(Path::new(journal::BEGUN)))
 }
 
-/// The paths that are not what they were, of those that a commit would touch.
+/// Returns the paths of a commit that have changed.
 fn conflicts(changes: &Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
     let now = Node::of(&fstat(root)?);
     // The path leads to another directory now.
@@ -169,7 +169,7 @@ fn conflicts(changes: &Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
         let directory = change.path.parent().unwrap_or(Path::new(""));
         let parent = match pass_below(root, directory) {
             Ok(parent) => Some(parent),
-            // It is made here, or what is there goes.
+            // The parent is created by this commit, or the entry is removed with its parent.
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => None,
             Err(errno) => return Err(errno.into()),
         };
@@ -208,7 +208,8 @@ fn is_unchanged(change: &Change, now: Option<&Node>, late: &dyn Fn(&Node) -> boo
     match (&change.before, now) {
         (None, None) => true,
         (Some(before), Some(now)) => {
-            // Of a directory that stays only itself counts; of one that goes, also what was put into it.
+            // For a directory that stays, only the directory itself counts; for one that is removed, also entries that were
+            // added to it.
             let goes = before.kind != Kind::Directory || change.clears();
             let same_moment = before.kind != Kind::Directory || !change.clears() || before.changed == now.changed;
             before.is_still(now) && same_moment && !(goes && late(before))
@@ -217,7 +218,7 @@ fn is_unchanged(change: &Change, now: Option<&Node>, late: &dyn Fn(&Node) -> boo
     }
 }
 
-/// Whether the file is there that gets another name, or will be.
+/// Returns whether the target file of a hard link exists, or will exist.
 fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     if changes.entries.binary_search_by(|change| change.path.as_path().cmp(path)).is_ok() {
         return true;
@@ -228,7 +229,7 @@ fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::File))
 }
 
-/// Refuses what would fail in the middle: a directory in which this person may change nothing.
+/// Refuses a commit that would fail halfway: a directory in which the user may change nothing.
 fn closed(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
     let me = nix::unistd::Uid::effective();
     let touched = changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent());

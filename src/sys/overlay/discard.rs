@@ -11,10 +11,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Directories in each other that are held open at once.
+/// Maximum number of nested directories that are open at once.
 const MAX_HELD: usize = 64;
 
-/// Removes the directory of a view with all that is in it. Nothing outside of it can be reached.
+/// Removes the directory of a view with everything in it. Nothing outside it can be reached.
 pub fn discard(preview: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(preview) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -26,7 +26,7 @@ pub fn discard(preview: &Path) -> io::Result<()> {
 pub(super) fn remove_tree(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let mut aside = Vec::new();
     let removed = take_apart(parent, name, (parent, &mut aside), 0);
-    // What was too deep stands beside it now, under names of aye's own.
+    // Directories that were too deep were moved next to it, under temporary names.
     while let Some(name) = aside.pop() {
         take_apart(parent, &name, (parent, &mut aside), 0)?;
     }

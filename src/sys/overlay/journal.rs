@@ -19,13 +19,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 pub(super) const VERSION: u32 = 1;
-/// Where things are made ready, before anything is begun.
+/// Paths where files are prepared before the commit starts.
 pub(super) const STAGES: &str = "commit.stages.json";
-/// The steps. While it is there, the commit has begun and may not be over.
+/// The steps. While this file exists, the commit has started and may not be complete.
 pub(super) const BEGUN: &str = "commit.json";
-/// The steps, all of them taken.
+/// The steps, all completed.
 const OVER: &str = "commit.over.json";
-/// What came of it, where not all of them could be taken.
+/// The outcome, if not all steps could be completed.
 const DONE: &str = "commit.done.json";
 const LOCK: &str = "commit.lock";
 
@@ -44,7 +44,7 @@ pub(super) struct Root {
     pub upper: PathBuf,
     #[serde(with = "super::name")]
     pub stage: PathBuf,
-    /// What is made ready stands in the real directory, because the view is on another file system.
+    /// Whether files are prepared in the real directory, because the view is on another file system.
     pub in_directory: bool,
     pub steps: Vec<Step>,
 }
@@ -52,13 +52,13 @@ pub(super) struct Root {
 #[derive(Serialize, Deserialize)]
 struct Stage(#[serde(with = "super::name")] PathBuf);
 
-/// Whether a commit from this directory was begun: then it is to be recovered, not thrown away.
+/// Returns whether a commit from this directory was started: then it must be recovered and not deleted.
 pub fn has_begun(preview: &Path) -> bool {
     [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
 }
 
-/// Finishes a commit that was begun in this directory, and says what came of it; `None` where none was begun. To be called again
-/// where it is interrupted, and where something is left for later.
+/// Finishes a commit that was started in this directory and returns its outcome; `None` if none was started. To be called again
+/// after an interruption, or if something is left to retry.
 pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
     recover_at_pace(preview, &mut || Ok(()))
 }
@@ -90,7 +90,7 @@ pub(super) fn recover_at_pace(preview: &Path, pace: super::apply::Pace<'_>) -> i
     carry_out(&base, &journal, pace).map(Some)
 }
 
-/// Takes the steps. What the system refuses is tried once more at once, and then at the next recovery.
+/// Performs the steps. Steps that the system refuses are retried once immediately, and then at the next recovery.
 pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: super::apply::Pace<'_>) -> io::Result<Outcome> {
     let mut outcome = apply(journal, pace)?;
     if !outcome.is_over() {
@@ -102,7 +102,7 @@ pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: super::apply::P
     Ok(outcome)
 }
 
-/// One at a time.
+/// Locks the directory: one commit at a time.
 pub(super) fn hold(preview: &Path) -> io::Result<File> {
     lock(&preview.join(LOCK))
 }
@@ -116,8 +116,7 @@ pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
     write(base, BEGUN, journal)
 }
 
-/// What is left is left for good, because something else stands in its way; then it is over, and so it is when all is done, which
-/// can be said on a full disk, too.
+/// Ends the commit if everything is done, or if the remaining steps are blocked for good. Works on a full disk too.
 fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
     if outcome.is_whole() {
         renameat(base, BEGUN, base, OVER)?;
@@ -129,7 +128,7 @@ fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()
     Ok(())
 }
 
-/// Nothing was begun.
+/// Removes the plan of a commit that was not started.
 pub(super) fn forget(base: &OwnedFd) {
     let _ = unlinkat(base, STAGES, UnlinkatFlags::NoRemoveDir);
 }
@@ -138,7 +137,7 @@ pub(super) fn clear_stages(journal: &Journal) {
     journal.roots.iter().for_each(|root| remove_stage(&root.stage));
 }
 
-/// Only by a name that aye gives.
+/// Removes a stage, if its name is one that aye creates.
 fn remove_stage(path: &Path) {
     let Some(name) = path.file_name().filter(|name| {
         let name = name.as_encoded_bytes();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 type Tree = BTreeMap<PathBuf, (u32, u64, Vec<u8>)>;
 
-/// Names, modes, inodes and content of all that is there, directories included.
+/// Returns names, modes, inodes and content of everything, including directories.
 fn tree(root: &Path) -> Tree {
     let mut found = Tree::new();
     let mut open = vec![root.to_owned()];
@@ -30,7 +30,7 @@ fn remove(path: PathBuf) -> Step {
     Step { real: path, what: What::Remove { before: Was::Entry(Box::new(planned)) } }
 }
 
-/// A tree and steps that use all there is: new, replaced, moved over another, removed, a link removed.
+/// Returns a tree and steps of every kind: new, replaced, moved over another, removed, a removed symlink.
 fn work() -> (tempfile::TempDir, PathBuf, Vec<Step>) {
     let (directory, root) = work_place();
     let steps = steps_of(&root);
@@ -188,7 +188,7 @@ fn what_is_written_into_a_file_that_is_replaced_meanwhile_stays_beside_it() {
     assert!(tree(&root).into_values().any(|(_, _, content)| content == b"old a and theirs"));
 }
 
-/// Commits, and stops for good before the change of name of this step: as a process does that is killed there.
+/// Commits and stops before the rename of this step, as if the process were killed there.
 fn killed_before(steps: Vec<Step>, at: usize) {
     let (reached, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Copying: the copy is made whole under a name of its own beside its place, then gets its name.
+//! Copying of trees: the copy is completed under a temporary name next to its target, then renamed.
 
 use super::remove::take_apart;
 use super::survey::{look, survey_at};
@@ -14,16 +14,16 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// Of one file, before it is asked again whether to stop.
+/// Number of bytes of one file copied between two checks for cancellation.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Copies what stands at `from` to `to`, where nothing may stand, if it still is what `planned` says when it is done.
-/// Missing directories above `to` are made. Links are copied as links, modes are kept. Stopped, it leaves nothing.
+/// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Missing directories
+/// above `to` are created. Symlinks are copied as symlinks, modes are kept. If stopped, nothing is left behind.
 pub fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     publish(copy_aside(from, to, planned, stop)?)
 }
 
-/// A finished copy without its name; removed when it is dropped before it got that.
+/// A finished copy under a temporary name; removed on drop unless it was renamed.
 pub(super) struct Copy {
     parent: OwnedFd,
     aside: OsString,
@@ -46,7 +46,7 @@ impl Drop for Copy {
     }
 }
 
-/// A copy has the modes of what was copied, and some keep their own owner from removing it.
+/// Adds permissions to a copied directory, because the original modes can keep even the owner from removing it.
 fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::of(&look(parent, name)?) != Form::Directory {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_
     let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: Standing::Aside };
     copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form, stop)?;
     settle(&copy)?;
-    // What was read in parts may have changed in between.
+    // Parts that were read earlier may have changed since.
     if same()? { Ok(copy) } else { Err(TreeError::Changed) }
 }
 
@@ -136,19 +136,20 @@ fn copy_directory(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileS
     Ok(dress(&copy, stat)?)
 }
 
-/// The mode of the one that was copied. Set-id bits go: they were given to another content's owner.
+/// Sets the mode of the original. Set-ID bits are dropped: they belonged to another owner's content.
 fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
     fchmod(copy, Mode::from_bits_truncate(stat.st_mode & 0o1777))
 }
 
-/// All of the copy on disk before it gets its name.
+/// Writes the whole copy to disk before it gets its name.
 #[cfg(target_os = "linux")]
 fn settle(copy: &Copy) -> Result<(), TreeError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     match openat(&copy.parent, copy.aside.as_os_str(), flags, Mode::empty()) {
         Ok(file) if File::from(file.try_clone()?).metadata()?.is_dir() => Ok(nix::unistd::syncfs(&file)?),
         Ok(file) => Ok(File::from(file).sync_all()?),
-        // A link is all name; a mode may keep even its owner from reading, and then only the disk's own time writes it.
+        // A symlink has no content; the mode may keep even the owner from reading, and then the system writes it at its own
+        // time.
         Err(Errno::ELOOP | Errno::EACCES) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

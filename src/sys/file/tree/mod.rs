@@ -1,4 +1,5 @@
-//! Whole trees: counted, removed, moved and copied by directory descriptors, so that no link is followed on the way.
+//! Operations on whole trees: survey, removal, moving and copying through directory descriptors, so that no symlink is
+//! followed.
 
 mod duplicate;
 mod relocate;
@@ -23,17 +24,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Deeper trees would need more open files than a process has.
+/// Maximum depth; deeper trees would need more open files than a process may have.
 const MAX_DEPTH: usize = 256;
-/// Larger trees are better left to a program that can be watched.
+/// Maximum number of entries; larger trees are better handled by a program that the user can watch.
 const MAX_ENTRIES: u64 = 500_000;
 
-/// Asked now and then while a tree is copied: whether the person wants it to end.
+/// Called from time to time during a copy; returns whether the user wants to stop.
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    /// It is not what it was when it was looked at.
+    /// The tree has changed since it was inspected.
     #[error("the tree changed")]
     Changed,
     #[error("the target already exists")]
@@ -50,13 +51,13 @@ pub enum TreeError {
     TooMany,
     #[error("the tree has more than {MAX_DEPTH} nested directories")]
     TooDeep,
-    /// Before anything of it was done.
+    /// Stopped before anything was done.
     #[error("stopped")]
     Stopped,
-    /// Some of it is gone, the rest stands where it stood.
+    /// Partly removed; the rest is still in place.
     #[error("only partly removed: {0}")]
     Partly(io::Error),
-    /// It stands whole at its new place, and was not removed from its old one.
+    /// Copied completely, but not removed from its old location.
     #[error("copied, but not removed from its old location: {0}")]
     StillThere(Box<TreeError>),
     #[error("{0}")]
@@ -66,7 +67,7 @@ pub enum TreeError {
 impl From<Errno> for TreeError {
     fn from(errno: Errno) -> Self {
         match errno {
-            // A link, or something else, stands where a directory was when the path was resolved.
+            // A symlink, or something else, has replaced a directory since the path was resolved.
             Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT => Self::Changed,
             Errno::EEXIST => Self::Exists,
             _ => Self::Io(errno.into()),
@@ -85,7 +86,7 @@ impl From<WriteError> for TreeError {
     }
 }
 
-/// The directory that holds `real`, and the name in it.
+/// Opens the directory that contains `real`; returns it with the last name.
 fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     open_parent(real).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
         Some(errno @ (Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT)) => errno.into(),
@@ -93,18 +94,18 @@ fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     })
 }
 
-/// A name that nobody else uses, beside what it stands for until that is whole.
+/// Returns a unique name for an entry that is not complete yet.
 pub(in crate::sys) fn temporary_name() -> OsString {
     OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()))
 }
 
-/// Opens a directory for listing; a link in its place is an error.
+/// Opens a directory for listing; a symlink in its place is an error.
 pub(in crate::sys) fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty())
 }
 
-/// The names in a directory, in their order.
+/// Returns the names in a directory, sorted.
 pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     let listing = openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
     let mut names = Vec::new();
@@ -119,19 +120,19 @@ pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Gives an entry another name in its directory, which nobody may have yet. No link is followed.
+/// Renames an entry within its directory; the new name must not exist. No symlink is followed.
 pub fn rename_in_place(real: &Path, name: &OsStr) -> io::Result<()> {
     let (parent, before) = crate::sys::path::open_parent(real)?;
     Ok(rename_to_new((&parent, before), (&parent, name))?)
 }
 
-/// Gives an entry another name, which nobody may have yet.
+/// Renames an entry; the new name must not exist.
 pub(in crate::sys) fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use nix::fcntl::{RenameFlags, renameat2};
         match renameat2(from.0, from.1, to.0, to.1, RenameFlags::RENAME_NOREPLACE) {
-            // The call, or this flag of it, is not known here.
+            // The call, or this flag, is not supported here.
             Err(Errno::ENOSYS | Errno::EINVAL) => {}
             renamed => return renamed,
         }

@@ -1,4 +1,4 @@
-//! Moving: a rename where the system has one, else a whole copy before the old one goes.
+//! Moving of trees: a rename if possible, otherwise a full copy before the removal.
 
 use super::duplicate::{copy_aside, publish};
 use super::survey::{identity, look, survey_at};
@@ -7,8 +7,8 @@ use crate::sys::file::replace::{create_parents, sync_directory};
 use nix::errno::Errno;
 use std::path::Path;
 
-/// Moves what stands at `from` to `to`, where nothing may stand, if it still is what `planned` says. Missing directories
-/// above `to` are made. Stopped, it leaves all where it was.
+/// Moves the entry at `from` to `to`, which must not exist, if it still matches `planned`. Missing directories above `to` are
+/// created. If stopped, everything stays in place.
 pub fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     let (source, old) = parent_of(from)?;
     if !survey_at(&source, old, from, &mut |_, _| {})?.is_same(planned) {
@@ -21,7 +21,7 @@ pub fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Res
         Err(Errno::EXDEV) => return across(from, to, planned, stop),
         Err(errno) => return Err(errno.into()),
     }
-    // Another one may have taken the name since it was looked at.
+    // Another entry may have taken the name since the inspection.
     if look(&destination, new).map(|stat| identity(&stat)) != Ok(planned.identity) {
         let _ = rename_to_new((&destination, new), (&source, old));
         return Err(TreeError::Changed);
@@ -31,7 +31,7 @@ pub fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Res
     Ok(())
 }
 
-/// Between file systems: all of it is there, on disk, before any of it goes here.
+/// Moves between file systems: everything is on disk at the target before anything is removed.
 fn across(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     if let Some(sealed) = &planned.sealed {
         return Err(TreeError::Sealed(sealed.clone()));

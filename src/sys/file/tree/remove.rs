@@ -1,4 +1,4 @@
-//! Removal: what goes is gone from its place in one step, and taken apart after.
+//! Removal of trees: the tree is renamed in one step, and then deleted.
 
 use super::survey::{identity, look, survey_as, survey_at};
 use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Removes what stands at `real`, if it still is what `planned` says.
+/// Removes the entry at `real` if it still matches `planned`.
 pub fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let (parent, name) = parent_of(real)?;
     let now = survey_at(&parent, name, real, &mut |_, _| {})?;
@@ -23,19 +23,19 @@ pub fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// First its name goes, so that it is never half there, and so that it can be seen to be the one that was meant.
+/// Renames the entry first, so that it is never half visible, and so that it can be verified.
 fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let aside = temporary_name();
     rename_to_new((parent, name), (parent, &aside))?;
     let back = || {
         let _ = rename_to_new((parent, &aside), (parent, name));
     };
-    // Another one may have taken the name since it was looked at.
+    // Another entry may have taken the name since the inspection.
     if look(parent, &aside).map(|stat| identity(&stat)) != Ok(planned.identity) {
         back();
         return Err(TreeError::Changed);
     }
-    // What was written into it while it was looked at would go unseen. By its name nobody reaches it any more.
+    // A change during the survey would go unnoticed. Under its new name nobody can reach it.
     if planned.form == Form::Directory
         && !survey_as(name, (parent, &aside), real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
     {
@@ -48,7 +48,7 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
     })
 }
 
-/// Removes a tree entry by entry; nothing outside it can be reached from the descriptors held.
+/// Removes a tree entry by entry; the descriptors cannot reach anything outside it.
 pub(super) fn take_apart(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::of(&look(parent, name)?) != Form::Directory {
         return unlinkat(parent, name, UnlinkatFlags::NoRemoveDir);

@@ -1,4 +1,4 @@
-//! Tree survey: the number of entries and bytes, and a fingerprint of the state.
+//! Survey of a tree: number of entries and bytes, and a fingerprint of its state.
 
 use super::{MAX_DEPTH, MAX_ENTRIES, TreeError, names, open_directory_at, parent_of};
 use nix::errno::Errno;
@@ -29,36 +29,36 @@ impl Form {
     }
 }
 
-/// A file, a link or a directory with all below it, at one moment.
+/// State of a file, a symlink or a directory with everything below it, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     pub form: Form,
     pub files: u64,
     pub directories: u64,
     pub links: u64,
-    /// In its files.
+    /// Total size of its files in bytes.
     pub bytes: u64,
     /// The first device, FIFO or socket.
     pub special: Option<PathBuf>,
-    /// The first directory whose entries this process may not remove.
+    /// The first directory from which this process may not remove entries.
     pub sealed: Option<PathBuf>,
     pub(super) identity: Identity,
     fingerprint: blake3::Hash,
 }
 
 impl Survey {
-    /// Below the entry itself.
+    /// Returns the number of entries below the top.
     pub fn entries(&self) -> u64 {
         (self.files + self.directories + self.links).saturating_sub(1)
     }
 
-    /// Nothing of it was changed, added, taken away or put in another's place.
+    /// Returns whether nothing was changed, added, removed or replaced.
     pub(in crate::sys) fn is_same(&self, other: &Self) -> bool {
         self.identity == other.identity && self.fingerprint == other.fingerprint
     }
 }
 
-/// Looks at the entry at `real`, and below it, without following a link; every path met is told to `visit`.
+/// Surveys the entry at `real` and everything below it, without following symlinks; calls `visit` for every path.
 pub fn survey(real: &Path, visit: &mut dyn FnMut(&Path, Form)) -> Result<Survey, TreeError> {
     let (parent, name) = parent_of(real)?;
     survey_at(&parent, name, real, visit)
@@ -73,7 +73,7 @@ pub(super) fn survey_at(
     survey_as(name, (parent, name), real, visit)
 }
 
-/// The same of what stands aside for a moment and has the name `known_as` otherwise.
+/// Surveys an entry under a temporary name, with the paths of its real name `known_as`.
 pub(super) fn survey_as(
     known_as: &OsStr,
     (parent, name): (&OwnedFd, &OsStr),
@@ -102,7 +102,7 @@ pub(super) fn survey_as(
     Ok(Survey { fingerprint: state.hasher.finalize(), ..state.survey })
 }
 
-/// What tells one entry from any other, whatever its name.
+/// Device and inode, which identify an entry whatever its name.
 pub(super) type Identity = (libc::dev_t, libc::ino_t);
 
 pub(super) fn identity(stat: &FileStat) -> Identity {
@@ -170,7 +170,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// What must stay the same. A directory's times say less than what is in it.
+    /// Adds the properties that must stay the same. The times of a directory say less than its entries.
     fn note(&mut self, name: &OsStr, stat: &FileStat, form: Form) {
         self.hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
         self.hasher.update(&stat.st_ino.to_le_bytes()).update(&stat.st_mode.to_le_bytes());

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 
-/// A tree `ws/t` with everything a tree can hold, beside a directory that must stay as it is.
+/// Returns a tree `ws/t` with every kind of entry, next to a directory that must not change.
 fn place() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
@@ -25,7 +25,7 @@ fn planned(real: &Path) -> Survey {
     survey(real, &mut |_, _| {}).unwrap()
 }
 
-/// What stands in a directory, aye's own names included.
+/// Returns the names in a directory, including aye's temporary names.
 fn listed(real: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(real).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -92,7 +92,7 @@ fn a_copy_has_the_same_content_modes_and_links() {
     assert_eq!(listed(&to), listed(&from));
     assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
     assert_eq!(fs::read_link(to.join("out")).unwrap(), Path::new("../../outside"));
-    // Set-id bits are not carried along.
+    // Set-ID bits are not copied.
     assert_eq!(fs::metadata(to.join("run")).unwrap().permissions().mode() & 0o7777, 0o750);
     assert_eq!(listed(&root.join("ws/deep/er")), ["copy"]);
 }
