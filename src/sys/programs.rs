@@ -1,16 +1,16 @@
-//! Programs on the PATH, found as a shell finds them and without running one.
+//! Programs in PATH, found as a shell finds them, without running one.
 
 use std::path::{Path, PathBuf};
 
-/// Those of `names` that stand in a directory of `path`, a value of `PATH`. A relative directory does not count: what is in
-/// it depends on where one stands.
+/// Returns those of `names` that are in a directory of `path`, a value of `PATH`. Relative directories do not count, because
+/// they depend on the working directory.
 pub fn present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
     names.into_iter().filter(there).collect()
 }
 
-/// Where one of this name stands.
+/// Returns the path of the program with this name.
 pub fn find(name: &str, path: &str) -> Option<PathBuf> {
     let places = std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|directory| directory.join(name));
     places.into_iter().find(|place| is_program(place))

@@ -1,19 +1,20 @@
-//! A line that the person types on the terminal and nobody sees.
+//! Prompt for a secret that is typed on the terminal without echo.
 
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 
-/// What `ctrl+c` sends.
+/// Byte that `ctrl+c` sends.
 const INTERRUPT: u8 = 3;
-/// A longer line is no key.
+/// Maximum length of the line in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Asks on the terminal of this process, whatever its input and output are. `None`: the person left with `ctrl+c` or `ctrl+d`.
+/// Asks on the terminal of this process, whatever its input and output are. Returns `None` if the user cancelled with `ctrl+c`
+/// or `ctrl+d`.
 pub fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let line = {
-        // Before the question: who answers at once is not seen either.
+        // Before the question, so that a fast answer is not shown either.
         let _silent = Silent::new(&terminal)?;
         (&terminal).write_all(question.as_bytes())?;
         line(&terminal)?
@@ -22,7 +23,7 @@ pub fn ask(question: &str) -> io::Result<Option<String>> {
     Ok(line)
 }
 
-/// The same where what is typed may be seen.
+/// Asks for a line that may be shown.
 pub fn ask_openly(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     terminal.write_all(question.as_bytes())?;
@@ -43,7 +44,7 @@ fn line(mut terminal: &File) -> io::Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-/// Without echo, until it is dropped. `ctrl+c` ends the line and not the process, which would leave the terminal so.
+/// Turns echo off until it is dropped. `ctrl+c` ends the line and not the process, which would leave the terminal without echo.
 struct Silent<'a> {
     terminal: &'a File,
     before: Termios,
@@ -56,7 +57,7 @@ impl<'a> Silent<'a> {
         silent.local_flags.remove(LocalFlags::ECHO | LocalFlags::ECHONL | LocalFlags::ISIG);
         silent.local_flags.insert(LocalFlags::ICANON);
         silent.control_chars[SpecialCharacterIndices::VEOL as usize] = INTERRUPT;
-        // What was typed before the question is no answer to it.
+        // Input typed before the question is not an answer to it.
         tcsetattr(terminal, SetArg::TCSAFLUSH, &silent)?;
         Ok(Self { terminal, before })
     }

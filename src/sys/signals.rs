@@ -1,6 +1,6 @@
 //! Signal settings inherited from the parent process.
 
-/// Whether the end of the terminal is not to end it: `nohup`. Ask before it is listened to.
+/// Returns whether the process ignores the end of the terminal, as with `nohup`. Must be called before a handler is installed.
 #[cfg(target_os = "linux")]
 pub fn hang_up_is_ignored() -> bool {
     const SIGHUP: u32 = 1;

@@ -1,4 +1,4 @@
-//! A local socket that serves one user: nobody else can reach it, and who reaches it all the same is looked at.
+//! Local socket for one user: other users cannot reach it, and every client is checked.
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::stat::{Mode, umask};
@@ -10,21 +10,21 @@ use std::os::unix::net::{UnixListener as Blocking, UnixStream};
 use std::path::{Path, PathBuf};
 use tokio::net::UnixListener;
 
-/// A directory of which everybody may delete only what is theirs.
+/// Sticky bit of a directory, in which users may delete only their own files.
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Listens until it is dropped, and then takes the socket away.
+/// Listens until it is dropped, and then removes the socket.
 pub struct Listener {
     inner: UnixListener,
     path: PathBuf,
-    /// Device and inode: what stands there later may be another's.
+    /// Device and inode, because another process may create a new socket at the path.
     identity: (u64, u64),
 }
 
-/// Who came.
+/// A client.
 pub enum Peer {
-    /// The user of this process.
+    /// A client of the same user.
     Own(UnixStream),
     Other {
         stream: UnixStream,
@@ -33,7 +33,7 @@ pub enum Peer {
 }
 
 impl Listener {
-    /// Needs a runtime. Says what is wrong with the place where nothing can listen there.
+    /// Binds the socket. Requires a runtime. Returns why nothing can listen at this path.
     pub fn bind(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let directory = match path.parent() {
@@ -50,7 +50,7 @@ impl Listener {
         if let Some(why) = not_ours(&metadata) {
             return Err(format!("`{}` {why}; choose a directory that only you can write to", directory.display()));
         }
-        // Two starts at once do not both take the place of a dead one. Where there are no locks, the bind itself decides.
+        // Prevents two processes from replacing a stale socket at once. Without locks, the bind itself decides.
         let _alone = Flock::lock(opened, FlockArg::LockExclusive).ok();
         make_way(path)?;
         let inner = private(|| Blocking::bind(path)).map_err(|error| format!("cannot listen on `{shown}`: {error}"))?;
@@ -61,7 +61,7 @@ impl Listener {
         Ok(Self { inner, path: path.to_owned(), identity })
     }
 
-    /// The next client. Safe to be cancelled.
+    /// Waits for the next client. Safe to cancel.
     pub async fn accept(&self) -> io::Result<Peer> {
         let (stream, _) = self.inner.accept().await?;
         let uid = stream.peer_cred().map(|peer| peer.uid()).ok();
@@ -75,13 +75,13 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let ours = self.path.symlink_metadata().is_ok_and(|found| (found.dev(), found.ino()) == self.identity);
         if ours {
-            // What is left there is taken away by who listens there next.
+            // A socket that is left is removed by the next process that listens there.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// With no right for anybody else from the first moment on.
+/// Runs `make` with a umask that grants others nothing.
 fn private<T>(make: impl FnOnce() -> T) -> T {
     let before = umask(Mode::from_bits_truncate(0o177));
     let made = make();
@@ -89,7 +89,7 @@ fn private<T>(make: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Why others could put something else in the place of the socket.
+/// Returns why others could replace the socket.
 fn not_ours(directory: &Metadata) -> Option<&'static str> {
     let (mode, owner) = (directory.mode(), directory.uid());
     if !directory.is_dir() {
@@ -103,7 +103,7 @@ fn not_ours(directory: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Takes away what a process left that is gone. What somebody listens on, or what is no socket of ours, stays.
+/// Removes the socket of a process that has ended. A socket in use, or a file that is not our socket, stays.
 fn make_way(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let found = match path.symlink_metadata() {

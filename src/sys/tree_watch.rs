@@ -1,4 +1,4 @@
-//! Remembers what is touched in the directories of a tree until somebody asks. Nothing wakes: the kernel keeps the list.
+//! Record of changes in the directories of a tree until it is read. Nothing wakes up: the kernel keeps the list.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
@@ -13,7 +13,7 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVED_TO)
     .union(AddWatchFlags::IN_ONLYDIR)
     .union(AddWatchFlags::IN_DONT_FOLLOW);
-/// One read of the kernel's list gives a part of it; its own bound is below this many.
+/// Maximum number of reads; each returns a part of the kernel's list, which has a lower limit of its own.
 const MAX_READS: usize = 10_000;
 
 pub struct TreeWatch {
@@ -21,13 +21,13 @@ pub struct TreeWatch {
     directories: HashMap<WatchDescriptor, PathBuf>,
 }
 
-/// What was touched since the last time.
+/// Changes since the last read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     pub files: BTreeSet<PathBuf>,
-    /// New ones, not watched yet.
+    /// New directories, which are not watched yet.
     pub directories: BTreeSet<PathBuf>,
-    /// Something was lost: only a look at everything tells.
+    /// Whether changes were lost, so that everything must be checked.
     pub incomplete: bool,
 }
 
@@ -37,7 +37,7 @@ impl TreeWatch {
         Ok(Self { queue, directories: HashMap::new() })
     }
 
-    /// Watches one directory, not those in it. One that is gone by now is no error.
+    /// Watches one directory, without its subdirectories. A missing directory is not an error.
     pub fn add(&mut self, directory: &Path) -> io::Result<()> {
         match self.queue.add_watch(directory, CHANGES) {
             Ok(watch) => drop(self.directories.insert(watch, directory.to_owned())),
@@ -51,7 +51,7 @@ impl TreeWatch {
         self.directories.len()
     }
 
-    /// Takes what the kernel has kept; it never waits.
+    /// Returns the recorded changes without blocking.
     pub fn touched(&mut self) -> Touched {
         let mut touched = Touched::default();
         for _ in 0..MAX_READS {
@@ -69,7 +69,7 @@ impl TreeWatch {
                 } else if let (Some(directory), Some(name)) = (self.directories.get(&event.wd), &event.name) {
                     let path = directory.join(name);
                     if event.mask.contains(AddWatchFlags::IN_ISDIR) {
-                        // One that moved away is watched under a name that it has no more.
+                        // A directory that moved away is still watched under its old name.
                         touched.incomplete |= event.mask.contains(AddWatchFlags::IN_MOVED_FROM);
                         if event.mask.intersects(AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO) {
                             touched.directories.insert(path);

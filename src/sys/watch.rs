@@ -1,4 +1,4 @@
-//! Tells when one of a few files may have changed. It wakes for nothing else: that they are read is no event.
+//! Watch for changes of a few files. Reading the files causes no events.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
@@ -10,13 +10,13 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// An editor writes a file in several steps; it is done when this long nothing more came.
+/// Time without events after which a change is complete, because editors write a file in several steps.
 const DEBOUNCE: Duration = Duration::from_millis(60);
-/// Who never stops writing is not waited for.
+/// Maximum number of pauses to wait, in case a program never stops writing.
 const TIMEOUT: usize = 20;
-/// A way with more links is one that leads in a circle.
+/// Number of symlinks after which a path counts as a loop.
 const MAX_LINKS: usize = 40;
-/// What makes a file another one, in the directory that holds it.
+/// Events in a directory that can change a file.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_CLOSE_WRITE)
     .union(AddWatchFlags::IN_DELETE)
@@ -29,9 +29,9 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
 pub struct Watch {
     queue: AsyncFd<Queue>,
     files: Vec<PathBuf>,
-    /// Of these every entry counts.
+    /// Directories in which every entry counts.
     whole: Vec<PathBuf>,
-    /// The files, and where links lead from them.
+    /// The files, and the targets of their symlinks.
     names: BTreeSet<PathBuf>,
     directories: BTreeMap<WatchDescriptor, PathBuf>,
 }
@@ -45,13 +45,13 @@ impl AsRawFd for Queue {
 }
 
 impl Watch {
-    /// The directories of the files are watched, for editors write a new file and rename it.
+    /// Watches files through their directories, because editors write a new file and rename it.
     #[cfg(test)]
     pub fn of(files: Vec<PathBuf>) -> io::Result<Self> {
         Self::with_directories(files, Vec::new())
     }
 
-    /// The same, and all that lies in these directories.
+    /// Watches files, and everything in these directories.
     pub fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         let queue = registered(Queue(queue))?;
@@ -60,7 +60,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Ready when something changed and it has become quiet.
+    /// Waits until something has changed and no more events arrive.
     pub async fn changed(&mut self) -> io::Result<()> {
         self.event().await?;
         for _ in 0..TIMEOUT {
@@ -69,12 +69,12 @@ impl Watch {
                 Err(_quiet) => break,
             }
         }
-        // A directory may be there now that was not, and a link may lead elsewhere.
+        // A missing directory may exist now, and a symlink may have a new target.
         self.arm();
         Ok(())
     }
 
-    /// The next that is about one of the files.
+    /// Waits for the next event about one of the files.
     async fn event(&self) -> io::Result<()> {
         loop {
             let mut ready = self.queue.readable().await?;
@@ -102,7 +102,7 @@ impl Watch {
     }
 
     fn arm(&mut self) {
-        // What comes while the watches are set is looked for once more, until nothing came.
+        // Changes during the set-up of the watches are checked again, until there are none.
         for _ in 0..TIMEOUT {
             let before = std::mem::take(&mut self.names);
             let directories = self.directories.len();
@@ -115,7 +115,7 @@ impl Watch {
 
     fn arm_once(&mut self) {
         self.names = self.files.iter().chain(&self.whole).flat_map(|file| way(file)).collect();
-        // Where a directory is missing its parent tells when it comes.
+        // If a directory is missing, its parent reports when it is created.
         let there = |file: &PathBuf| file.ancestors().skip(1).find(|directory| directory.is_dir()).map(Path::to_owned);
         let mut wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
         wanted.extend(self.whole.iter().filter_map(|whole| whole.canonicalize().ok()).filter(|whole| whole.is_dir()));
@@ -128,7 +128,7 @@ impl Watch {
             }
         }
         for old in self.directories.keys().filter(|old| !directories.contains_key(*old)) {
-            // Of a directory that is gone the kernel has taken it away already.
+            // The kernel has already removed the watch of a deleted directory.
             if let Err(error) = queue.rm_watch(*old)
                 && error != Errno::EINVAL
             {
@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// The file, where it really is, and every link on the way there: another target of any of them makes it another file.
+/// Returns the file, its real path, and every symlink on the way: a change of any of them changes the file.
 fn way(file: &Path) -> BTreeSet<PathBuf> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
     let mut found = BTreeSet::from([file.to_owned()]);
@@ -159,7 +159,7 @@ fn way(file: &Path) -> BTreeSet<PathBuf> {
                 left.extend(parts(&target).into_iter().rev());
                 found.insert(path);
             }
-            // A root takes the place of what stands before it.
+            // An absolute part replaces everything before it.
             Ok(_) | Err(_) => real = path,
         }
     }
@@ -169,7 +169,7 @@ fn way(file: &Path) -> BTreeSet<PathBuf> {
 
 #[expect(unsafe_code, reason = "the safe way to say it takes no type that is a descriptor only by reference")]
 fn registered(queue: Queue) -> io::Result<AsyncFd<Queue>> {
-    // SAFETY: the queue owns its descriptor, gives always the same one, and closes it only when it is dropped.
+    // SAFETY: the queue owns its descriptor, always returns the same one, and closes it only when it is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(queue, Interest::READABLE)? })
 }
 
@@ -179,7 +179,7 @@ mod tests {
     use std::fs;
     use tempfile::TempDir;
 
-    /// Whether a change is told.
+    /// Returns whether a change is reported.
     async fn told(watch: &mut Watch) -> bool {
         tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.is_ok_and(|told| told.is_ok())
     }

@@ -1,4 +1,5 @@
-//! Overlays: reads the upper directories of a command's copy-on-write view, and commits them to the real directories as a whole.
+//! Overlays: reads the upper directories of a command's copy-on-write view, and commits them to the real directories as a
+//! whole.
 
 mod apply;
 mod commit;
@@ -24,47 +25,47 @@ pub use survey::{changes, mark};
 use super::sandbox::Layered;
 use std::path::{Path, PathBuf};
 
-/// More would take too long to look at and to keep.
+/// Maximum number of changes; more would take too long to inspect and too much memory.
 const MAX_ENTRIES: usize = 500_000;
 
-/// All that a command did in one directory, as it would look from the outside.
+/// All changes of a command in one directory, as seen from outside the overlay.
 #[derive(Debug, Clone)]
 pub struct Changes {
     layered: Layered,
-    /// When the view was made, by the clock of file times, and when this was found out.
+    /// Time when the view was created, by the clock of file times; `surveyed` is when the changes were collected.
     began: Time,
     surveyed: Time,
-    /// The directory itself.
+    /// State of the directory itself.
     root: Node,
-    /// In the order of their paths, so that a directory comes before what is in it.
+    /// Changes ordered by path, so that a directory comes before its entries.
     entries: Vec<Change>,
-    /// What is not kept, whatever is answered.
+    /// Changes that are never kept.
     unkept: Vec<Unkept>,
-    /// Directories on the way to changes, which stay.
+    /// Unchanged directories on the way to changes.
     passed: Vec<Passed>,
 }
 
-/// One path that is not what it was.
+/// One changed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Relative to the directory.
+    /// Path relative to the directory.
     pub path: PathBuf,
     pub before: Option<Node>,
-    /// As it will be: without set-id bits.
+    /// New state, without set-ID bits.
     pub after: Option<Node>,
-    /// Only the mode, the owner or the times are others.
+    /// Whether only mode, owner or times differ.
     pub same_content: bool,
-    /// Another path of the same file, which is there or is changed too.
+    /// Another path of the same file, which exists or is changed too.
     pub link_of: Option<PathBuf>,
-    /// The path it was moved from, which is deleted in the same list.
+    /// Path that it was moved from, which is deleted in the same list.
     pub moved_from: Option<PathBuf>,
-    /// It had a set-uid or set-gid bit, which is taken away.
+    /// Whether a set-UID or set-GID bit was removed.
     pub lost_set_id: bool,
-    /// The command gave it an access list or other attributes, which are not kept.
+    /// Whether the command set an access list or other attributes, which are not kept.
     pub lost_attributes: bool,
 }
 
-/// Something the command did that is never kept.
+/// A change of the command that is never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unkept {
     pub path: PathBuf,
@@ -75,17 +76,17 @@ pub struct Unkept {
 pub enum Why {
     /// A socket, FIFO or device.
     Special,
-    /// Only a set-id bit was new.
+    /// The only change was a set-ID bit.
     SetId,
-    /// Only an access list or other attributes were new.
+    /// The only change was an access list or other attributes.
     Attributes,
-    /// The directory cannot be listed, so that nobody can say what would go with it.
+    /// The directory cannot be listed, so that the effect of its removal is unknown.
     Closed,
-    /// Names are too long together to be reached.
+    /// The path is too long to be reached.
     TooDeep,
-    /// It is not to be changed by a command.
+    /// Commands may not change the path.
     Refused,
-    /// Nothing is done there because of another path.
+    /// The change depends on another path that is not kept.
     With(PathBuf),
 }
 
@@ -93,14 +94,14 @@ pub enum Why {
 struct Passed {
     path: PathBuf,
     node: Node,
-    /// The command saw none of what is in it.
+    /// Whether the command saw none of its entries.
     emptied: bool,
-    /// It is not the directory that the command had.
+    /// Whether it is not the directory that the command had.
     replaced: bool,
 }
 
 impl Changes {
-    /// The real directory.
+    /// Returns the real directory.
     pub fn directory(&self) -> &Path {
         &self.layered.directory
     }
@@ -117,19 +118,19 @@ impl Changes {
         self.entries.is_empty()
     }
 
-    /// Where the content from before stands.
+    /// Returns the path of the old content.
     pub fn old(&self, path: &Path) -> PathBuf {
         self.layered.directory.join(path)
     }
 
-    /// Where the new content stands until it is committed.
+    /// Returns the path of the new content until it is committed.
     pub fn new_content(&self, path: &Path) -> PathBuf {
         self.layered.upper.join(path)
     }
 }
 
 impl Change {
-    /// The kind on both sides, where both are there and the same.
+    /// Returns the kind of both states if it is the same.
     pub fn kind(&self) -> Option<Kind> {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => (before.kind == after.kind).then_some(after.kind),
@@ -138,7 +139,7 @@ impl Change {
         }
     }
 
-    /// Nothing but the time of its last change is another.
+    /// Returns whether only the modification time changed.
     pub fn is_only_touched(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => {
@@ -148,7 +149,7 @@ impl Change {
         }
     }
 
-    /// Other names of the file, which keep the old content.
+    /// Returns the number of other hard links of the file, which keep the old content.
     pub fn breaks_links(&self) -> u64 {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) if before.kind == Kind::File && after.kind == Kind::File && !self.same_content => {
@@ -158,7 +159,7 @@ impl Change {
         }
     }
 
-    /// What stood there has to go before anything else can stand there.
+    /// Returns whether the old entry must be removed before a new one can be created.
     fn clears(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(_), None) => true,

@@ -1,4 +1,4 @@
-//! Paths in the journal: as text where they are text, else as bytes.
+//! Serialization of paths in the journal: as text if possible, otherwise as bytes.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsStr;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 
-/// Seconds and nanoseconds, as file times are kept.
+/// A file time in seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Time(pub i64, pub i64);
 
@@ -25,14 +25,14 @@ pub struct Node {
     pub kind: Kind,
     pub inode: u64,
     pub bytes: u64,
-    /// The permission bits.
+    /// Permission bits.
     pub mode: u32,
     pub owner: u32,
     pub group: u32,
-    /// Names it has.
+    /// Number of hard links.
     pub links: u64,
     pub modified: Time,
-    /// When anything of it was changed, its names included.
+    /// Time of the last change of anything about the file, including its names.
     pub changed: Time,
 }
 
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// What `name` is in a directory, itself and not where it leads; `None` where there is no such name.
+    /// Returns the state of `name` in a directory, without following a symlink; `None` if it does not exist.
     pub(super) fn at(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<Self>> {
         match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Self::of(&stat))),
@@ -65,14 +65,14 @@ impl Node {
         }
     }
 
-    /// Whether it is the very same, not changed since. What is put into a directory or taken out of it does not count.
+    /// Returns whether it is the same file, unchanged since. Entries added to or removed from a directory do not count.
     pub(super) fn is_still(&self, now: &Self) -> bool {
         let same = (self.kind, self.inode) == (now.kind, now.inode);
         same && (self.kind == Kind::Directory
             || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
     }
 
-    /// Whether another user or group owns the other.
+    /// Returns whether owner or group differ.
     pub fn owners_differ(&self, other: &Self) -> bool {
         self.owners() != other.owners()
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 impl Changes {
-    /// Leaves out the changes at these paths. Gives those that go with them, and the path because of which.
+    /// Removes the changes at these paths. Returns the changes that are removed with them, each with the path that caused it.
     ///
-    /// What is below a directory that is not made is not made either; a directory stays that keeps something; and of a move both
-    /// ends happen or none, so that nothing is lost.
+    /// Entries of a directory that is not created are not created either; a directory that keeps an entry stays; and of a move,
+    /// both ends happen or none, so that nothing is lost.
     pub fn without(&mut self, refused: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
         if refused.is_empty() {
             return Vec::new();
@@ -25,10 +25,10 @@ impl Changes {
         let mut pending: Vec<PathBuf> = refused.iter().cloned().collect();
         while let Some(path) = pending.pop() {
             let mut more: Vec<&Path> = ends.get(path.as_path()).copied().into_iter().collect();
-            // A directory that is to go, or to become something else, stays with what stays in it.
+            // A directory that would be removed or replaced stays if one of its entries stays.
             let goes = |change: &&Change| change.before.is_some_and(|node| node.kind == Kind::Directory) && change.clears();
             more.extend(path.ancestors().skip(1).filter(|above| by_path.get(above).is_some_and(goes)));
-            // Without a directory there is nothing in it.
+            // Without a directory, it has no entries.
             let made = |change: &&Change| {
                 change.after.is_some_and(|node| node.kind == Kind::Directory)
                     && change.before.is_none_or(|node| node.kind != Kind::Directory)
@@ -49,7 +49,7 @@ impl Changes {
         out.into_iter().filter(|(path, because)| path != because).collect()
     }
 
-    /// The same; and they stand among what is not kept.
+    /// Removes the changes at these paths, and lists them as not kept.
     pub fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
         let more = self.without(refused);
         self.unkept.extend(refused.iter().map(|path| Unkept { path: path.clone(), why: Why::Refused }));
@@ -57,14 +57,14 @@ impl Changes {
         self.unkept.sort_by(|left, right| left.path.cmp(&right.path));
     }
 
-    /// The changes at a path and below it.
+    /// Returns the changes at a path and below it.
     pub(super) fn below(&self, path: &Path) -> &[Change] {
         let start = self.entries.partition_point(|change| change.path.as_path() < path);
         let count = self.entries[start..].iter().take_while(|change| change.path.starts_with(path)).count();
         &self.entries[start..start + count]
     }
 
-    /// A name of a file whose first name is left out is the file itself, and the other names lead to it.
+    /// If the first name of a file is left out, another name becomes the file, and the other names link to it.
     fn keep_links_whole(&mut self, out: &BTreeMap<PathBuf, PathBuf>) {
         let mut instead: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
         for change in &mut self.entries {

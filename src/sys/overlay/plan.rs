@@ -1,4 +1,4 @@
-//! The steps that make a directory what the command made of it. Each can be taken again without harm.
+//! Steps that bring a directory to the state that the command created. Each step can be repeated without harm.
 
 use super::node::{Kind, Node, Time};
 use super::{Change, Changes};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where something new stands until it has its place.
+/// Location of a new entry before it is in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Source {
     /// At the same path in the upper directory.
     Upper,
-    /// Under this number where things are got ready.
+    /// Under this number in the stage.
     Staged(usize),
 }
 
@@ -25,26 +25,26 @@ pub(super) struct Step {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum What {
-    /// Lets the owner change what is in the directory, until it gets its mode.
+    /// Lets the owner change entries of the directory, until it gets its final mode.
     Open { inode: u64 },
-    /// Takes away what was there; of a directory all is gone already.
+    /// Removes the old entry; a directory is empty by then.
     Remove { before: Node },
-    /// Puts an empty directory where nothing is.
+    /// Creates an empty directory where nothing is.
     Directory { number: usize },
-    /// Puts a file or link where nothing is, or in the place of what was there.
+    /// Creates a file or symlink, or replaces the old entry.
     Place { source: Source, before: Option<Node> },
-    /// Gives another file this name too.
+    /// Creates a hard link.
     Link {
         #[serde(with = "super::name")]
         to: PathBuf,
         number: usize,
         before: Option<Node>,
     },
-    /// Mode, owner and time. Of a directory that was made here, the inode is known once it is made.
+    /// Sets mode, owner and time. The inode of a new directory is known once it is created.
     Dress { before: Option<Node>, number: Option<usize>, mode: u32, owner: u32, group: u32, modified: Option<Time> },
 }
 
-/// All steps for the changes of one directory, in their order.
+/// Returns all steps for the changes of one directory, in order.
 pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec<Step> {
     let opened = opened(changes, may_write);
     let mut steps: Vec<Step> =
@@ -82,7 +82,7 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
             continue;
         }
         let before = change.before.filter(|_| number.is_none());
-        // What others put into a directory meanwhile keeps its time.
+        // If others add entries to a directory in the meantime, its time stays.
         let modified = (after.kind == Kind::File || number.is_some()).then_some(after.modified);
         let (mode, owner, group) = (after.mode, after.owner, after.group);
         dressed.insert(change.path.clone(), What::Dress { before, number, mode, owner, group, modified });
@@ -111,7 +111,7 @@ fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMa
     })
 }
 
-/// Directories that have to be opened up: the owner may not write in them now.
+/// Returns the directories that must be opened, because the owner may not write to them now.
 fn opened(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, Node> {
     if Uid::effective().is_root() {
         return BTreeMap::new();

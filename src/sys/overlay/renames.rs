@@ -1,4 +1,4 @@
-//! Rename detection: new files that are old ones under another name.
+//! Rename detection: new files that are old files under another name.
 
 use super::{Change, Changes, Kind, survey};
 use crate::sys::path::{open_below, pass_below};
@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Read to find out; what would be more is a new file and a deleted one.
+/// Maximum number of bytes read for the comparison; beyond it, a move is shown as a new and a deleted file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// Deleted files that one new file is compared with.
+/// Maximum number of deleted files that one new file is compared with.
 const MAX_TRIES: usize = 8;
 
-/// A new file with the content of a deleted one was moved: of several, one of the same name before others.
+/// Marks a new file with the content of a deleted one as moved; of several candidates, one with the same name is preferred.
 pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
     let mut deleted: HashMap<(Kind, u64), Vec<usize>> = HashMap::new();
     for (index, change) in changes.entries.iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> i
     Ok(())
 }
 
-/// Empty files are all the same.
+/// Returns whether a file can be recognized as moved; all empty files are equal.
 fn is_moved_kind(kind: Kind, bytes: u64) -> bool {
     match kind {
         Kind::File => bytes > 0,
@@ -86,8 +86,8 @@ fn is_same(kind: Kind, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Re
 }
 
 impl Changes {
-    /// Directories that have another name and are otherwise what they were, from and to: all that was in the old one is at the same
-    /// place in the new one, and nothing else.
+    /// Returns renamed directories, from and to: all entries of the old directory are at the same place in the new one, and
+    /// there are no others.
     pub fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
         let by_path: BTreeMap<&Path, &Change> = self.entries.iter().map(|change| (change.path.as_path(), change)).collect();
         let inside = |path: &Path| match self.below(path) {
@@ -127,7 +127,7 @@ impl Changes {
 }
 
 impl Change {
-    /// A directory or an empty file, made or deleted.
+    /// Returns whether the change creates or deletes a directory or an empty file.
     fn is_plain_end(&self) -> bool {
         self.before
             .or(self.after)

@@ -1,4 +1,4 @@
-//! Staging: content is prepared on its target file system, synced, without the marks of overlayfs.
+//! Staging: content is prepared on its target file system, synced, and without the marks of overlayfs.
 
 use super::node::Node;
 use super::plan::{Source, Step, What};
@@ -15,13 +15,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// More files or directories than this are written to disk with all else on their file system, which others may have filled.
+/// Number of files or directories above which the whole file system is synced, which may also write data of others.
 pub(super) const SYNCED_ALONE: usize = 64;
-/// Files that are written to disk at the same time: the file system then puts them down together.
+/// Number of files that are synced at the same time, so that the file system writes them together.
 const SYNCED_AT_ONCE: usize = 8;
 const CHUNK: usize = 1024 * 1024;
 
-/// Whether a rename leads from one directory to the other: the mount is compared before a name is looked up.
+/// Returns whether a rename between the directories can work: the kernel compares the mounts before it looks up a name.
 pub(super) fn is_one_mount(from: &OwnedFd, to: &OwnedFd) -> bool {
     let nothing = format!(".aye-{}", uuid::Uuid::new_v4().simple());
     let same_device = fstat(from).ok().map(|stat| stat.st_dev) == fstat(to).ok().map(|stat| stat.st_dev);
@@ -32,7 +32,7 @@ pub(super) fn name_of(number: usize) -> OsString {
     OsString::from(number.to_string())
 }
 
-/// Makes ready what the steps put somewhere. `copies` says that it has to be on another file system.
+/// Prepares the files that the steps put in place. With `copies`, they must be copied to another file system.
 pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: &mut [Step], copies: bool) -> io::Result<()> {
     let after: BTreeMap<&Path, (&Change, Node)> =
         changes.entries.iter().filter_map(|change| Some((change.path.as_path(), (change, change.after?)))).collect();
@@ -73,7 +73,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     if alone { sync_each(&unsynced) } else { sync_all(if copies { stage } else { upper }) }
 }
 
-/// These on disk, all at once and none of the others.
+/// Syncs these files at the same time, and no others.
 fn sync_each(files: &[File]) -> io::Result<()> {
     let each = files.len().div_ceil(SYNCED_AT_ONCE).max(1);
     std::thread::scope(|scope| {
@@ -90,11 +90,11 @@ fn sync_each(files: &[File]) -> io::Result<()> {
     })
 }
 
-/// The names in a directory on disk, where the file system can do that.
+/// Syncs the names in a directory, if the file system can do that.
 pub(super) fn sync_names(directory: &OwnedFd) -> io::Result<()> {
     let readable = match openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
         Ok(readable) => File::from(readable),
-        // It may be shut again by now. What was done in it goes to disk with what is done around it, or a little later.
+        // It may be closed again by now. Its changes are written with those around it, or a little later.
         Err(Errno::EACCES) => return Ok(()),
         Err(errno) => return Err(errno.into()),
     };
@@ -104,7 +104,7 @@ pub(super) fn sync_names(directory: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// What is to leave a directory of the upper one has to be let out of it.
+/// Opens the directories of the upper directory from which entries are moved.
 fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
     if Uid::effective().is_root() {
         return Ok(());
@@ -123,7 +123,7 @@ fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
     Ok(())
 }
 
-/// All of a file system on disk.
+/// Syncs a whole file system.
 pub(super) fn sync_all(directory: &OwnedFd) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -150,14 +150,14 @@ fn at<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
     Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// The file whose attributes a changed or moved one keeps.
+/// Returns the file whose attributes a changed or moved file keeps.
 fn was_at<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
     let was_file = change.before.is_some_and(|before| before.kind == Kind::File);
     let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;
     at(lower, path).ok()
 }
 
-/// Nothing of overlayfs on it, the attributes of what was there before, and the mode it is to have.
+/// Removes the marks of overlayfs, and sets the attributes of the old file and the final mode.
 fn clean(file: &File, before: Option<(&OwnedFd, &OsStr)>, after: &Node) -> io::Result<()> {
     fchmod(file, Mode::S_IRUSR | Mode::S_IWUSR)?;
     xattr::strip(file)?;
@@ -165,8 +165,7 @@ fn clean(file: &File, before: Option<(&OwnedFd, &OsStr)>, after: &Node) -> io::R
     Ok(fchmod(file, Mode::from_bits_truncate(after.mode as libc::mode_t))?)
 }
 
-/// A copy of a file or link, with its times and holes, and the attributes of what was there before. What is to be written to disk is
-/// given.
+/// Copies a file or symlink with its times, its holes, and the attributes of the old one. Returns the files to sync.
 fn copy(
     upper: &OwnedFd,
     (path, before): (&Path, Option<(&OwnedFd, &OsStr)>),
@@ -210,7 +209,7 @@ fn set_modified(file: &File, after: &Node) -> io::Result<()> {
     Ok(nix::sys::stat::futimens(file, &TimeSpec::UTIME_OMIT, &modified)?)
 }
 
-/// Only what is not a hole is read and written.
+/// Copies only the parts of a file that are not holes.
 fn copy_content(from: &mut File, to: &mut File, bytes: u64) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut at = 0;
@@ -232,7 +231,7 @@ fn copy_content(from: &mut File, to: &mut File, bytes: u64) -> io::Result<()> {
     to.set_len(bytes)
 }
 
-/// The next stretch of a file from `at` that is not a hole.
+/// Returns the next range of a file from `at` that is not a hole.
 fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     if at >= bytes {
         return Ok(None);
@@ -253,7 +252,7 @@ fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     Ok(Some((at, bytes)))
 }
 
-/// A directory of its own in `parent`, opened.
+/// Creates and opens a directory in `parent`.
 pub(super) fn make(parent: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     mkdirat(parent, name, Mode::S_IRWXU)?;
     Ok(open_below(parent, Path::new(name), OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)

@@ -1,6 +1,6 @@
-//! The walk over an upper directory, beside the real one.
+//! Walk over an upper directory, compared with the real one.
 //!
-//! Its time grows with what was changed: of the real directory only what was deleted is listed.
+//! Its time depends on the number of changes: in the real directory, only deleted entries are listed.
 
 use super::node::{Kind, Node, Time};
 use super::{Change, Changes, MAX_ENTRIES, Passed, Unkept, Why, renames, xattr};
@@ -23,10 +23,11 @@ const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
 const CHUNK: usize = 128 * 1024;
 const SET_ID: u32 = 0o6000;
-/// Clocks of different file systems need not agree to the tick.
+/// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The time now, as files made in `directory` have it: what is changed later has a later one. To be called before the view is made.
+/// Returns the current time as files created in `directory` have it: later changes have a later time. Must be called before the
+/// view is created.
 pub fn mark(directory: &Path) -> io::Result<Time> {
     let parent = open_directory(directory)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -34,8 +35,8 @@ pub fn mark(directory: &Path) -> io::Result<Time> {
     Ok(Node::of(&fstat(&file)?).changed)
 }
 
-/// What the command did in one directory since `began`. Nothing is changed by looking, but that what is kept from being read in
-/// the upper directory is opened up there.
+/// Returns the changes of the command in one directory since `began`. Changes nothing, except that unreadable directories of
+/// the upper directory become readable.
 pub fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
@@ -73,21 +74,21 @@ pub fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     Ok(changes)
 }
 
-/// What of the real directory is seen through a directory of the upper one.
+/// Part of the real directory that is visible through a directory of the upper one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Below {
-    /// All that is not covered.
+    /// Everything that is not covered.
     Seen,
-    /// Nothing; it is there, all the same.
+    /// Nothing, although the directory exists.
     Hidden,
-    /// It is not there.
+    /// The directory does not exist.
     Nothing,
 }
 
 struct Walk {
     upper: OwnedFd,
     lower: OwnedFd,
-    /// Paths by the file in the upper directory, where it has several names; and whether the path has the content that it had.
+    /// Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
     groups: HashMap<u64, Vec<(PathBuf, bool)>>,
     pending: Vec<(PathBuf, Below)>,
     changes: Changes,
@@ -134,7 +135,7 @@ impl Walk {
         Ok(())
     }
 
-    /// What stands below and is not seen any more.
+    /// Records entries of the real directory that are not visible any more.
     fn hidden(&mut self, path: &Path, covered: &BTreeSet<OsString>) -> io::Result<()> {
         let Some(lower) = self.open_lower(path)? else { return Ok(()) };
         for name in names(&lower)?.iter().filter(|name| !covered.contains(*name)) {
@@ -222,19 +223,20 @@ impl Walk {
         Ok(())
     }
 
-    /// Whether the directory was made or given its name since the command began: then something changed its times, but not what it
-    /// holds.
+    /// Returns whether the directory was created or renamed after the command began: then its times changed, but not its
+    /// entries.
     fn is_late(&self, node: &Node) -> bool {
         node.changed > self.changes.began
     }
 
-    /// Whether names were put into the directory above since, so that one of them may be of another directory than the command had.
+    /// Returns whether entries were added to the parent directory since, so that one may belong to another directory than the
+    /// command had.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
         above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::of(&stat).modified > self.changes.began)
     }
 
-    /// Deleted, with all that is in it.
+    /// Records a deletion of a path with everything below it.
     fn gone(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         let mut pending = vec![(path, before)];
         while let Some((path, before)) = pending.pop() {
@@ -265,7 +267,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A directory of the real one. What is in it has to be seen, also where only its entries are looked up.
+    /// Opens a directory of the real tree. Its entries must be accessible, even if they are only looked up.
     fn open_lower(&mut self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let why = match open_below(&self.lower, path, LISTING) {
             Ok(directory) if may_pass(&directory) => return Ok(Some(directory)),
@@ -277,7 +279,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// A directory of the upper one, which is the person's whatever its mode says.
+    /// Opens a directory of the upper tree, which belongs to the user whatever its mode.
     fn open_upper(&self, path: &Path) -> nix::Result<OwnedFd> {
         match open_below(&self.upper, path, LISTING) {
             Ok(directory) if !may_pass(&directory) => {}
@@ -303,7 +305,7 @@ impl Walk {
     }
 }
 
-/// A file that was moved has the attributes that it had under its old name.
+/// Gives a moved file the attributes of its old path.
 fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) {
     for change in entries.iter_mut().filter(|change| change.lost_attributes) {
         let Some(from) = &change.moved_from else { continue };
@@ -315,7 +317,8 @@ fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &Own
     }
 }
 
-/// Whether what is in the directory can be looked at, not only listed. Asked of the mode: without this right not even `.` is found.
+/// Returns whether entries of the directory can be accessed, not only listed. Determined by looking up `.`, which fails without
+/// this right.
 fn may_pass(directory: &OwnedFd) -> bool {
     nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
 }
@@ -324,12 +327,12 @@ fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content
     Change { path, before, after, same_content, link_of: None, moved_from: None, lost_set_id: false, lost_attributes: false }
 }
 
-/// The device 0:0 is what overlayfs puts where something was deleted.
+/// Returns whether an entry is a whiteout: overlayfs marks deletions with device 0:0.
 fn is_whiteout(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == 0
 }
 
-/// Set-id bits of a file go, but for those it had with the same content. Whether there were others.
+/// Removes set-ID bits, except those that the file already had with the same content. Returns whether there were others.
 fn take_set_id(after: &mut Node, same: Option<&Node>) -> bool {
     let had = same.map_or(0, |before| before.mode & SET_ID);
     let lost = after.mode & SET_ID & !had != 0;
@@ -342,10 +345,10 @@ fn is_as_it_was(before: &Node, after: &Node) -> bool {
     same && (after.kind == Kind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
-/// Whether two files of one size have the same bytes. One that may not be read is never the same as another.
+/// Returns whether two files of the same size have the same bytes. An unreadable file is never equal to another.
 fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
     let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
-        // It is the person's, whatever its mode says.
+        // The file belongs to the user, whatever its mode.
         Err(Errno::EACCES) => {
             let chmod = |mode| fchmodat(upper.0, upper.1, mode, FchmodatFlags::NoFollowSymlink);
             chmod(Mode::S_IRUSR | Mode::S_IWUSR)?;
@@ -389,7 +392,7 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Of the names of one file, the first is the file, the others lead to it: one that has its old content before all others.
+/// Chooses the first name of each file, to which the others become hard links: preferably one with its old content.
 fn name_links(entries: &mut [Change], groups: HashMap<u64, Vec<(PathBuf, bool)>>) {
     let mut leaders: HashMap<PathBuf, PathBuf> = HashMap::new();
     for mut names in groups.into_values().filter(|names| names.len() > 1) {

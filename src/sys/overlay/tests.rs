@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A real directory with some files, and the place of a view of it.
+/// A real directory with some files, and the location of a view of it.
 struct Place {
     _directory: TempDir,
     lower: PathBuf,
@@ -40,12 +40,12 @@ impl Place {
         Layered { directory: self.lower.clone(), upper: self.preview.join("upper"), work: self.preview.join("work") }
     }
 
-    /// Runs a line in a view of the directory, and gives the tree as it is seen at the end; `None` where no view can be made.
+    /// Runs a line in a view of the directory and returns the visible tree at the end; `None` if no view can be created.
     fn view(&self, line: &str) -> Option<Tree> {
         self.view_and(line, LIST)
     }
 
-    /// The same, without a look at the whole tree.
+    /// Runs a line without reading the whole tree.
     fn view_only(&self, line: &str) -> Option<Tree> {
         self.view_and(line, "true")
     }
@@ -66,7 +66,7 @@ impl Place {
         Some(Tree::read(&ran.stdout))
     }
 
-    /// The same of the real directory.
+    /// Returns the tree of the real directory.
     fn tree(&self) -> Tree {
         tree(&self.lower)
     }
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-/// By one who can look into every directory of theirs.
+/// Returns the tree, as seen by a user who can access all of its directories.
 fn tree(directory: &Path) -> Tree {
     Tree::read(&Command::new("unshare").args(["-Ur", "bash", "-c", LIST]).current_dir(directory).output().unwrap().stdout)
 }
@@ -94,7 +94,7 @@ impl Tree {
     }
 }
 
-/// Sizes and times of directories are those of the file system, and links have no mode.
+/// Removes sizes and times of directories, which depend on the file system, and modes of symlinks.
 fn tree_line(line: &str) -> String {
     let fields: Vec<&str> = line.split('\t').collect();
     match fields.as_slice() {
@@ -108,7 +108,7 @@ fn paths(changes: &Changes) -> Vec<String> {
     changes.entries().iter().map(|change| change.path.display().to_string()).collect()
 }
 
-/// What aye left beside the files.
+/// Returns files that aye left behind.
 fn own_names(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with(".aye")).collect()
@@ -123,7 +123,7 @@ fn fill(lower: &Path) {
     fs::set_permissions(lower.join("ro"), fs::Permissions::from_mode(0o444)).unwrap();
 }
 
-/// Lines that do about everything that can be done to files.
+/// Lines that cover nearly every operation on files.
 const LINES: &[&str] = &[
     "echo new > n; echo more >> a; rm b",
     "rm -r d; mkdir d; echo x > d/x",
@@ -187,7 +187,7 @@ fn a_commit_stopped_at_any_step_is_finished_after() {
     }
 }
 
-/// The attributes of a path that a command can set.
+/// Returns the attributes of a path that a command can set.
 fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
     let mut list = vec![0; 1024];
     let length = rustix::fs::listxattr(path, &mut list[..]).unwrap();

@@ -1,4 +1,4 @@
-//! Facts about a directory entry beside its content.
+//! Facts about a directory entry other than its content.
 
 use super::{open_parent, read_link};
 use nix::fcntl::AtFlags;
@@ -20,28 +20,28 @@ pub enum Sort {
     BlockDevice,
 }
 
-/// Of the entry itself, never of what a link leads to.
+/// Facts about the entry itself, never about the target of a symlink.
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub sort: Sort,
     pub bytes: u64,
-    /// What it takes on the disk.
+    /// Allocated space on disk in bytes.
     pub allocated: u64,
-    /// The twelve bits of `chmod`.
+    /// The twelve mode bits of `chmod`.
     pub mode: u32,
     pub owner: (u32, Option<String>),
     pub group: (u32, Option<String>),
-    /// Names of the same file.
+    /// Number of hard links.
     pub names: u64,
     pub modified: Option<SystemTime>,
     pub accessed: Option<SystemTime>,
-    /// When its mode, owner or names changed last.
+    /// Time of the last change of mode, owner or names.
     pub changed: Option<SystemTime>,
-    /// What a link says.
+    /// Target of a symlink.
     pub says: Option<OsString>,
 }
 
-/// Of what is at `real`, whose way is free of links.
+/// Returns the facts about `real`; the path to it must be free of symlinks.
 #[cfg_attr(target_os = "linux", expect(clippy::useless_conversion, reason = "these numbers are narrower on other systems"))]
 pub fn facts(real: &Path) -> io::Result<Facts> {
     let stat = match open_parent(real) {
@@ -63,7 +63,7 @@ pub fn facts(real: &Path) -> io::Result<Facts> {
     Ok(Facts {
         sort,
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
-        // In units of 512 bytes on every system, whatever the size of its blocks.
+        // The unit is 512 bytes on every system, whatever the block size.
         allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
         mode: u32::from(stat.st_mode & 0o7777),
         owner: (stat.st_uid, user),

@@ -1,4 +1,4 @@
-//! Path resolution: links followed as the kernel follows them, nothing opened.
+//! Path resolution: symlinks are followed as the kernel follows them, and nothing is opened.
 
 mod facts;
 mod open;
@@ -19,14 +19,14 @@ use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Longest path the kernel takes, its closing NUL included.
+/// Maximum length of a path in the kernel, including the final NUL.
 const MAX_PATH_BYTES: usize = 4096;
-/// Longest name of one entry.
+/// Maximum length of one name.
 const MAX_NAME_BYTES: usize = 255;
-/// Links followed before a path counts as a loop, as in the kernel.
+/// Number of symlinks after which a path counts as a loop, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// What stands at the end of a path.
+/// Kind of the entry at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     File {
@@ -35,21 +35,21 @@ pub enum Kind {
     Directory,
     Missing,
     Special,
-    /// Only where the path's own name was asked for, not where it leads.
+    /// Only if the path itself was requested and not its target.
     Link {
         bytes: u64,
     },
 }
 
-/// A path after all its links.
+/// A path with all symlinks resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// Absolute; no `.`, no `..`; no links as far as it exists.
+    /// Absolute path without `.` and `..`, and without symlinks as far as it exists.
     pub real: PathBuf,
     pub kind: Kind,
-    /// The path ended in a slash or a dot: whoever wrote it meant a directory.
+    /// Whether the path ended in a slash or a dot, so that it means a directory.
     pub names_directory: bool,
-    /// A link was followed on the way.
+    /// Whether a symlink was followed.
     pub through_links: bool,
 }
 
@@ -77,7 +77,7 @@ pub enum PathError {
     Unreadable { path: PathBuf, message: String },
 }
 
-/// The absolute path that was meant, by its text alone: `~` and `workspace` put in, nothing looked up.
+/// Returns the absolute path, by its text alone: `~` and `workspace` are filled in, nothing is looked up.
 fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     if given.is_empty() {
         return Err(PathError::Empty);
@@ -104,7 +104,7 @@ fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBu
     Ok(path)
 }
 
-/// The path without `.` and `..`, by its text alone: what it would be if there were no links.
+/// Returns the path without `.` and `..`, by its text alone, as if there were no symlinks.
 pub fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     let mut real = PathBuf::from("/");
     for component in absolute(given, workspace, home)?.components() {
@@ -119,17 +119,17 @@ pub fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Pat
     Ok(real)
 }
 
-/// Follows every link of `given`, `..` taken from the place a link led to. What does not exist yet is kept as written.
+/// Follows every symlink of `given`; `..` is resolved after the symlink before it. Parts that do not exist are kept as written.
 pub fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
     walk(given, workspace, home, Last::Followed)
 }
 
-/// The same, but for the last name: a link there is what is meant, unless a slash after it says otherwise.
+/// Like `resolve`, but keeps a symlink at the end, unless a slash follows it.
 pub fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
     walk(given, workspace, home, Last::Kept)
 }
 
-/// What is done with a link at the end of a path.
+/// Handling of a symlink at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Followed,
@@ -151,11 +151,11 @@ fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Resul
     Ok(Resolved { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
 }
 
-/// The state of following one path.
+/// State of the resolution of one path.
 struct Walk {
     real: PathBuf,
     kind: Kind,
-    /// Names still to take, the next one last.
+    /// Names still to be resolved, the next one last.
     pending: Vec<OsString>,
     links: usize,
     last: Last,
@@ -187,7 +187,7 @@ impl Walk {
         }
         match look(&next)? {
             Some(metadata) if metadata.file_type().is_symlink() => {
-                // The last name of the path comes last, after all that links before it put in.
+                // The last name of the path is reached after everything that symlinks before it added.
                 if self.last == Last::Kept && self.pending.is_empty() {
                     self.kind = Kind::Link { bytes: metadata.len() };
                     self.real = next;
@@ -225,12 +225,12 @@ impl Walk {
     }
 }
 
-/// `/proc/PID/cwd`, `root`, `exe`, `fd/N`: such a link leads to an object, whatever its text says.
+/// Returns whether a link leads to an object, whatever its text says: `/proc/PID/cwd`, `root`, `exe`, `fd/N`.
 fn is_magic(link: &Path) -> bool {
     link.strip_prefix("/proc").is_ok_and(|below| below.components().count() > 1)
 }
 
-/// What stands at `path` itself, not where it leads.
+/// Returns the entry at `path` itself, without following it.
 fn look(path: &Path) -> Result<Option<Metadata>, PathError> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),

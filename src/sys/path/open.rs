@@ -1,4 +1,4 @@
-//! Safe opening of a judged path: a link that was placed there since cannot lead elsewhere.
+//! Safe opening of a judged path: a symlink that was created since cannot redirect it.
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
@@ -10,13 +10,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Enough to name entries below it; needs no right to read it.
+/// Flags to look up entries below a directory, without the right to read it.
 #[cfg(target_os = "linux")]
 const PASS_THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const PASS_THROUGH: OFlag = OFlag::O_DIRECTORY;
 
-/// Opens a regular file for reading. `real` must be free of links; a link met on the way is an error. Never waits.
+/// Opens a regular file for reading. `real` must be free of symlinks; a symlink on the way is an error. Never blocks.
 pub fn open_file(real: &Path) -> io::Result<File> {
     let file = File::from(open_without_links(real, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?);
     if file.metadata()?.is_file() {
@@ -30,7 +30,7 @@ pub fn open_directory(real: &Path) -> io::Result<OwnedFd> {
     Ok(open_without_links(real, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
 }
 
-/// Takes hold of whatever is at `real`, without opening it: it can be looked at, and mounted on.
+/// Gets a handle to the entry at `real` without opening it, for inspection and mounts.
 #[cfg(target_os = "linux")]
 pub fn hold_place(real: &Path) -> io::Result<File> {
     let place = hold_name(real)?;
@@ -40,14 +40,14 @@ pub fn hold_place(real: &Path) -> io::Result<File> {
     Ok(place)
 }
 
-/// The same; a link at the very end is held itself.
+/// Like `hold_place`, but holds a symlink at the end itself.
 #[cfg(target_os = "linux")]
 pub fn hold_name(real: &Path) -> io::Result<File> {
     Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
 }
 
-/// Opens what is below an open directory, without following a link and without leaving the directory; an empty path is the
-/// directory itself.
+/// Opens a path below an open directory, without following symlinks or leaving the directory; an empty path is the directory
+/// itself.
 pub fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     #[cfg(target_os = "linux")]
@@ -75,30 +75,30 @@ pub fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<Own
     Ok(directory)
 }
 
-/// The same for a directory in which entries are named.
+/// Opens a directory below another one, to look up entries in it.
 pub fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
     open_below(root, below, PASS_THROUGH)
 }
 
-/// What tells one directory from any other, whatever its name.
+/// Device and inode, which identify a directory whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
     inode: u64,
 }
 
-/// Of the directory at `real`, which must be free of links.
+/// Returns the identity of the directory at `real`, which must be free of symlinks.
 pub fn identity(real: &Path) -> io::Result<Identity> {
     let metadata = File::from(open_directory(real)?).metadata()?;
     Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
 }
 
-/// Whether an open failed because a link stands where none stood when the path was resolved.
+/// Returns whether an open failed because of a symlink that did not exist when the path was resolved.
 pub fn met_a_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ELOOP as i32)
 }
 
-/// Opens the directory that holds `real`, to create or replace an entry in it, and gives the entry's name.
+/// Opens the parent directory of `real`, to create or replace an entry in it, and returns the entry's name.
 pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of the file system has no parent"));
@@ -106,13 +106,13 @@ pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((open_without_links(parent, PASS_THROUGH)?, name))
 }
 
-/// Whether the path, every name of it, is still there and none of it is a link but perhaps the last.
+/// Returns whether every part of the path still exists and none is a symlink, except perhaps the last.
 pub fn is_without_links(real: &Path) -> bool {
     let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
     open_parent(real).is_ok_and(looked)
 }
 
-/// The same of one path after the other: of those in one directory the way to it is gone only once.
+/// Checks many paths for symlinks; the directory of consecutive paths is resolved only once.
 #[derive(Debug, Default)]
 pub struct WithoutLinks {
     parent: Option<(PathBuf, Option<OwnedFd>)>,
@@ -130,17 +130,17 @@ impl WithoutLinks {
     }
 }
 
-/// Whether this process could write there, as far as the system tells without trying.
+/// Returns whether this process could write there, as far as the system tells without trying.
 pub fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
-/// Whether this process could read it.
+/// Returns whether this process could read it.
 pub fn may_read(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::R_OK).is_ok()
 }
 
-/// What the link at `real` says; the way to it is free of links.
+/// Returns the target of the symlink at `real`; the path to it is free of symlinks.
 pub fn read_link(real: &Path) -> io::Result<OsString> {
     let (directory, name) = open_parent(real)?;
     Ok(readlinkat(&directory, name)?)
@@ -153,7 +153,7 @@ fn open_without_links(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
         .flags(flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
         .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
     match openat2(nix::fcntl::AT_FDCWD, real, how) {
-        // Old kernels have no such call, and some containers answer it with EPERM.
+        // Old kernels have no such call, and some containers refuse it with EPERM.
         Err(Errno::ENOSYS | Errno::EPERM) => open_step_by_step(real, flags),
         opened => opened,
     }
@@ -164,7 +164,7 @@ fn open_without_links(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     open_step_by_step(real, flags)
 }
 
-/// The same with one call for each name.
+/// Opens a path with one call per name.
 pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let passing = PASS_THROUGH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
     let mut names = real.components().peekable();
@@ -182,7 +182,7 @@ pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedF
     Ok(directory)
 }
 
-/// The entries of a directory, of the one that was opened and no other.
+/// Returns the entries of exactly the directory that was opened.
 pub fn entries(real: &Path) -> io::Result<std::fs::ReadDir> {
     let directory = open_directory(real)?;
     if cfg!(target_os = "linux") {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
-/// A workspace beside a directory it must not reach.
+/// Returns a workspace next to a directory that it must not reach.
 fn tree() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Share of the limit that the head gets; the rest is the tail's.
+/// Share of the limit for the head in percent; the rest is for the tail.
 const HEAD_PERCENT: usize = 80;
 
-/// The head and the tail of a stream. Memory stays below its limit however much is pushed.
+/// Head and tail of a stream. Memory stays below the limit however long the stream is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
     head: Vec<u8>,
@@ -21,7 +21,7 @@ impl Captured {
 
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        // Up to the limit all is head: what fits is not cut.
+        // Up to the limit everything is head, so that short output is not cut.
         let fits = (self.limit - self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..fits]);
         let rest = &bytes[fits..];
@@ -34,17 +34,17 @@ impl Captured {
         self.tail.drain(..excess);
     }
 
-    /// Bytes there were.
+    /// Returns the number of bytes of the whole stream.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// At most `budget` bytes of it as text, the middle replaced by a note when it was longer.
+    /// Returns at most `budget` bytes as text; the middle of a longer text is replaced by a note.
     pub fn text(&self, budget: usize) -> String {
         self.text_with_gap(budget).0
     }
 
-    /// The same, and how many bytes the note stands for, where there is one.
+    /// Returns the text, and the number of bytes that the note stands for, if any.
     pub fn text_with_gap(&self, budget: usize) -> (String, Option<u64>) {
         let budget = budget.min(self.limit);
         if self.total <= budget as u64 {
@@ -68,14 +68,15 @@ impl Captured {
     }
 }
 
-/// How far a cut is moved to a gap between words: who looks for secrets in the text must not be given half of one.
+/// Maximum distance in bytes by which a cut is moved to a gap between words, so that a search for secrets does not see half of
+/// one.
 const GAP_BYTES: usize = 4 * 1024;
 
 fn is_gap(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',' | b';')
 }
 
-/// Up to the last line end, or else the last gap, that stands near.
+/// Returns the bytes up to the last line end, or else the last gap, near the end.
 fn to_gap(bytes: &[u8]) -> &[u8] {
     let near = bytes.len().saturating_sub(GAP_BYTES.min(bytes.len() / 4));
     let last = |wanted: fn(u8) -> bool| bytes[near..].iter().rposition(|byte| wanted(*byte));
@@ -94,7 +95,7 @@ fn head_share(limit: usize) -> usize {
     limit / 100 * HEAD_PERCENT + limit % 100 * HEAD_PERCENT / 100
 }
 
-/// Without a character that was cut at the end.
+/// Removes a character that is cut at the end.
 pub fn whole_start(bytes: &[u8]) -> &[u8] {
     let longest = bytes.len().min(3);
     for back in 1..=longest {
@@ -111,7 +112,7 @@ pub fn whole_start(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Without a character that was cut at the start.
+/// Removes a character that is cut at the start.
 fn whole_end(bytes: &[u8]) -> &[u8] {
     let cut = bytes.iter().take(3).take_while(|byte| (0x80..=0xBF).contains(*byte)).count();
     &bytes[cut..]

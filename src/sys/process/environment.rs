@@ -2,23 +2,23 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// What commands get of aye's own environment.
+/// Selection of variables that commands get from aye's own environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Environment {
-    /// All but secrets and what changes what a shell line means.
+    /// All variables except secrets and those that change the meaning of a shell line.
     Inherit,
-    /// What programs need to find themselves, their language and their tools.
+    /// Variables for paths, language and tools, which most programs need.
     #[default]
     Core,
     /// These names only.
     Listed(Vec<String>),
-    /// These names, as far as `Inherit` gives them.
+    /// These names, of the variables that `Inherit` passes.
     InheritOf(Vec<String>),
-    /// These names, as far as `Core` gives them.
+    /// These names, of the variables that `Core` passes.
     CoreOf(Vec<String>),
 }
 
-/// Names in `core`; one that ends in `_` stands for all that start so.
+/// Names in `Core`; one that ends in `_` is a prefix.
 const CORE: &[&str] = &[
     "PATH",
     "HOME",
@@ -71,7 +71,7 @@ const CORE: &[&str] = &[
     "LDFLAGS",
 ];
 
-/// Variables that make a line do something else than what it says, or load code into every program.
+/// Variables that change the meaning of a line, or load code into every program.
 const CHANGES_MEANING: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -90,8 +90,7 @@ const CHANGES_MEANING: &[&str] = &[
     "HOSTALIASES",
 ];
 
-/// Variables by which other programs run or load something nobody asked for; one that ends in `_` stands for all that
-/// start so. Who needs one lists it.
+/// Variables by which programs run or load unexpected code; one that ends in `_` is a prefix. They must be listed explicitly.
 const LOADS_CODE: &[&str] = &[
     "GIT_",
     "DYLD_",
@@ -117,10 +116,10 @@ const LOADS_CODE: &[&str] = &[
     "RUSTC_WORKSPACE_WRAPPER",
 ];
 
-/// Families of variables that are about an account.
+/// Prefixes of variables about an account.
 const ACCOUNTS: &[&str] = &["ANTHROPIC_", "AWS_", "AZURE_", "OPENAI_"];
 
-/// Words of a name that say its value is a secret.
+/// Words in a name that mark its value as a secret.
 const SECRET_WORDS: &[&str] = &[
     "KEY",
     "APIKEY",
@@ -141,8 +140,8 @@ const SECRET_WORDS: &[&str] = &[
     "PRIVATE",
 ];
 
-/// The environment of a command, from aye's own. `secret_names` (provider keys) are only in it where they are listed;
-/// `is_secret` looks at values.
+/// Returns the environment of a command, from aye's own. Names in `secret_names` (provider keys) are passed only if listed;
+/// `is_secret` checks values.
 pub fn command_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
@@ -154,7 +153,7 @@ pub fn command_environment(
     kept
 }
 
-/// What a question says of it: `core, 14 secrets held back`.
+/// Returns a summary for an approval: `core, 14 secrets withheld`.
 pub fn environment_words(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
@@ -189,14 +188,14 @@ fn is_kept_secret(name: &str, value: &OsStr, secret_names: &[String], is_secret:
 }
 
 fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> bool {
-    // What has no plain name cannot be judged by it.
+    // A name that is not UTF-8 cannot be judged.
     let Some(name) = name.to_str() else { return false };
     if name.starts_with("AYE") || name.starts_with("BASH_FUNC_") || CHANGES_MEANING.contains(&name) {
         return false;
     }
     let listed = |names: &[String]| names.iter().any(|listed| listed == name);
     let wanted = match choice {
-        // Who wrote the name meant it.
+        // A name that was listed explicitly is intended.
         Environment::Listed(names) => return listed(names),
         Environment::InheritOf(names) => listed(names),
         Environment::CoreOf(names) => listed(names) && in_core(name),

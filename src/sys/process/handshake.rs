@@ -1,5 +1,5 @@
-//! Handshake with the helper: the file descriptors that it makes in the command's namespaces and passes to aye before the command
-//! starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command has none of them.
+//! Handshake with the helper: the file descriptors that it creates in the command's namespaces and passes to aye before the
+//! command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command has none of them.
 
 use super::messages::{self, Job, Report, TerminalSize};
 use crate::sys::sandbox::{NetworkAccess, Strength};
@@ -15,12 +15,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use tokio::io::Interest;
 
-/// The socket, the terminal and the pipe.
+/// Maximum number of descriptors: the socket, the terminal and the pipe.
 const MAX_DESCRIPTORS: usize = 3;
-/// What the kernel passes at most in one go. There is room for all of them: what did not fit would stay open, unknown to anyone.
+/// Maximum number of descriptors that the kernel passes at once. There is space for all of them, because descriptors that do
+/// not fit would stay open unnoticed.
 const KERNEL_DESCRIPTORS: usize = 253;
 
-/// The helper's copies.
+/// The descriptors as the helper has them.
 pub(super) struct Made {
     listener: Option<TcpListener>,
     terminal: Option<Pair>,
@@ -37,7 +38,7 @@ struct Pair {
     slave: OwnedFd,
 }
 
-/// What is left for the command once aye has its part.
+/// The descriptors that remain for the command after aye has its own.
 pub(super) struct Left {
     proxy: Option<u16>,
     slave: Option<OwnedFd>,
@@ -45,7 +46,7 @@ pub(super) struct Left {
 }
 
 impl Made {
-    /// To be called where the command will be: in its network, with its devices.
+    /// Creates the descriptors. Must be called in the namespaces of the command.
     pub(super) fn make(job: &Job) -> Result<Self, String> {
         let listener = is_proxied(job)
             .then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
@@ -57,7 +58,7 @@ impl Made {
         Ok(Self { listener, terminal, input })
     }
 
-    /// Gives aye its part.
+    /// Sends aye its descriptors.
     pub(super) fn hand_over(self, control: &mut UnixStream) -> io::Result<Left> {
         let Self { listener, terminal, input } = self;
         let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
@@ -76,7 +77,7 @@ impl Made {
 }
 
 impl Left {
-    /// Tells the command where the proxy is, and gives it its terminal or its input.
+    /// Tells the command the address of the proxy, and gives it its terminal or its input.
     pub(super) fn give(self, command: &mut Command) -> io::Result<()> {
         if let Some(port) = self.proxy {
             let proxy = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
@@ -96,10 +97,10 @@ impl Left {
     }
 }
 
-/// What the command reaches by itself: what it serves in its own network.
+/// Hosts that the command reaches directly: servers in its own network.
 const OWN_HOSTS: &str = "localhost,127.0.0.1,::1";
 
-/// Only in a network of its own is aye's proxy the way out.
+/// Returns whether the command uses aye's proxy, which it does only in a separate network.
 fn is_proxied(job: &Job) -> bool {
     let held = job.confinement.as_ref();
     held.is_some_and(|held| held.strength == Strength::Namespaces && held.network == NetworkAccess::Proxied)
@@ -113,7 +114,7 @@ fn open_terminal(size: TerminalSize) -> io::Result<Pair> {
     Ok(Pair { master: pair.master, slave: pair.slave })
 }
 
-/// Neither end is anybody's who is started meanwhile.
+/// Opens a pipe whose ends are not inherited by processes that are started in the meantime.
 fn open_pipe() -> io::Result<Pipe> {
     let (reads, writes) = nix::unistd::pipe()?;
     for end in [&reads, &writes] {
@@ -126,10 +127,10 @@ pub(super) fn winsize(size: TerminalSize) -> Winsize {
     Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// Makes its standard input the terminal that controls its session, which must be its own by then.
+/// Makes its standard input the controlling terminal of its session, which must be a new one.
 #[expect(unsafe_code, reason = "only code between fork and exec can do this")]
 fn take_terminal(command: &mut Command) {
-    // SAFETY: one system call on a descriptor that is open; nothing is allocated.
+    // SAFETY: one system call on an open descriptor; nothing is allocated.
     unsafe {
         command.pre_exec(|| match libc::ioctl(libc::STDIN_FILENO, libc::c_ulong::from(libc::TIOCSCTTY) as _, 0) {
             0 => Ok(()),
@@ -138,18 +139,18 @@ fn take_terminal(command: &mut Command) {
     }
 }
 
-/// Aye's part.
+/// The descriptors as aye has them.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// Listens in the network of the command.
+    /// Listener in the network of the command.
     pub listener: Option<tokio::net::TcpListener>,
-    /// The master of the command's terminal, which does not block.
+    /// Master of the command's terminal, in non-blocking mode.
     pub terminal: Option<OwnedFd>,
-    /// Takes what the command reads.
+    /// Input of the command.
     pub input: Option<tokio::net::unix::pipe::Sender>,
 }
 
-/// The first word of the helper: what it made, or that nothing starts. Whatever comes with it that is not what it says is
+/// Receives the first message of the helper: the descriptors, or a report that nothing starts. Unexpected descriptors are
 /// refused.
 pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<Pieces, Report>> {
     let mut descriptors = Vec::new();
@@ -176,13 +177,13 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
     }
     if input {
         let writes = descriptors.next().ok_or_else(|| garbage("no pipe"))?;
-        // Refuses what is no pipe, or one that is read from.
+        // Fails if it is not a pipe, or not its write end.
         pieces.input = Some(tokio::net::unix::pipe::Sender::from_owned_fd(writes)?);
     }
     Ok(Ok(pieces))
 }
 
-/// A later word; nothing comes with it.
+/// Receives a later message, which has no descriptors.
 pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<Report> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
@@ -226,7 +227,7 @@ async fn receive_with(control: &tokio::net::UnixStream, descriptors: &mut Vec<Ow
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// No report has more to say.
+/// Maximum size of a report in bytes.
 const MAX_REPORT_BYTES: usize = 64 * 1024;
 
 async fn read_exact(control: &tokio::net::UnixStream, into: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
@@ -258,7 +259,7 @@ fn read_once(control: &tokio::net::UnixStream, into: &mut [u8]) -> io::Result<(u
     let mut descriptors = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(numbers) = control {
-            // SAFETY: the kernel has just made these for this process; nobody else knows them.
+            // SAFETY: the kernel has just created these for this process; nobody else knows them.
             descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
         }
     }

@@ -1,16 +1,16 @@
-//! Commands confined by Landlock alone, where nothing can be mounted: the helper stays unconfined, out of their reach.
+//! Commands confined by Landlock alone, if nothing can be mounted: the helper stays unconfined, out of their reach.
 
 use super::messages::Job;
 use std::io;
 use std::process::Command;
 
-/// What lasts as long as the command: its temporary directory, removed after it.
+/// Resources that last as long as the command: its temporary directory, which is removed afterwards.
 #[derive(Debug)]
 pub(super) struct Fence {
     _temporary: tempfile::TempDir,
 }
 
-/// The shell that runs the job's line, free or in namespaces already, or behind a fence of its own.
+/// Returns the shell for the job's line: unconfined, already in namespaces, or confined by Landlock.
 #[cfg(not(target_os = "macos"))]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
     use crate::sys::sandbox::Strength;
@@ -23,7 +23,7 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
     Ok((command, fence))
 }
 
-/// The same where the system holds a program by a text.
+/// Returns the shell for the job's line, confined by a sandbox profile of the system if required.
 #[cfg(target_os = "macos")]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
     let Some(confinement) = &job.confinement else {
@@ -39,7 +39,7 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
 }
 
 impl Fence {
-    /// `/tmp` is everybody's and cannot be written, so that what asks for the temporary directory finds one of the command's own.
+    /// Gives the command a temporary directory of its own, because it cannot write to the shared `/tmp`.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn with_temporary(
         command: &mut Command,
@@ -54,7 +54,7 @@ impl Fence {
     }
 }
 
-/// Has the command hold itself by Landlock and seccomp before it becomes the shell.
+/// Makes the command confine itself with Landlock and seccomp before it becomes the shell.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only code between fork and exec can hold the command without the helper")]
 fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
@@ -62,7 +62,7 @@ fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement)
     use std::os::unix::process::CommandExt;
     let (fence, confinement) = Fence::with_temporary(command, confinement)?;
     let mut prepared = Some(prepare(&confinement)?);
-    // SAFETY: the helper has one thread, so that no lock is held by another; what needs the file system was done above.
+    // SAFETY: the helper has one thread, so no other thread holds a lock; file system access was done above.
     unsafe {
         command.pre_exec(move || prepared.take().map_or(Ok(()), Prepared::enforce));
     }

@@ -1,41 +1,41 @@
-//! Messages between aye and its helper over one socket: the job once, then orders; the start, and the end.
+//! Messages between aye and its helper over one socket: first the job, then orders; in return, the start and the end.
 
 use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
-/// Longest message either side takes.
+/// Maximum length of a message in either direction, in bytes.
 const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
 
-/// What the helper is to run. The environment is the helper's own.
+/// Command for the helper. The environment is the helper's own.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
-    /// The shell's program, absolute.
+    /// Absolute path of the shell.
     pub shell: String,
-    /// What it is given, the line at the end.
+    /// Arguments of the shell, with the line at the end.
     pub words: Vec<String>,
-    /// The resolved directory, as bytes: it need not be UTF-8.
+    /// The resolved directory as bytes, because it need not be UTF-8.
     pub directory: Vec<u8>,
     pub stdin: Option<String>,
-    /// Aye writes its input as it goes on.
+    /// Whether aye writes input while the command runs.
     pub is_fed: bool,
     pub terminal: Option<TerminalSize>,
     pub confinement: Option<Confinement>,
 }
 
-/// In cells.
+/// Size in character cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalSize {
     pub rows: u16,
     pub columns: u16,
 }
 
-/// What the helper says: first that all is ready, or that nothing starts; then how the command ended.
+/// Messages of the helper: first that everything is ready, or that nothing starts; then how the command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// What comes with it, as descriptors in this order: the socket that aye's proxy listens on, the master of the terminal, the
-    /// end of a pipe that its input is written to.
+    /// Ready. The flags say which descriptors come with the message, in this order: the socket of aye's proxy, the master of
+    /// the terminal, the write end of the input pipe.
     Ready {
         proxy: bool,
         terminal: bool,
@@ -44,18 +44,18 @@ pub(super) enum Report {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
-    /// Ended because the disk under its layers was nearly full.
+    /// The command was ended because the disk under its layers was nearly full.
     DiskFull,
-    /// Ended because its shared memory was over the memory limit.
+    /// The command was ended because its shared memory exceeded the memory limit.
     MemoryFull,
 }
 
-/// `SIGTERM` to everything.
+/// Sends `SIGTERM` to every process.
 pub(super) const TERMINATE: u8 = b'T';
-/// `SIGKILL` to everything.
+/// Sends `SIGKILL` to every process.
 pub(super) const KILL: u8 = b'K';
 
-/// The message with its length before it.
+/// Encodes a message with its length before it.
 pub(super) fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     let text = serde_json::to_vec(message)?;
     let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);

@@ -1,4 +1,4 @@
-//! Processes of a shell line: none outlives the line, or aye.
+//! Processes of a shell line: none of them outlives the line or aye.
 
 mod capture;
 mod environment;
@@ -29,7 +29,7 @@ pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
 
-/// Whether this process was started as the helper of an aye.
+/// Returns whether this process was started as the helper of another aye process.
 pub fn is_helper() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == SUPERVISE)
 }

@@ -1,4 +1,4 @@
-//! A command that is spoken with: its input and both outputs as streams, for as long as it runs.
+//! A command with its input and both outputs as streams while it runs.
 
 use super::run::{End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
 use futures_util::FutureExt;
@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 
 /// A running command and its three streams.
 pub struct Piped {
-    /// Closing it is the end of its input.
+    /// Input of the command; dropping it closes the input.
     pub input: Sender,
     pub output: ChildStdout,
     pub errors: ChildStderr,
-    /// Has to be polled to the end of the command; dropping it kills everything.
+    /// Must be polled until the command ends; dropping it kills everything.
     pub ending: BoxFuture<'static, Result<End, ProcessError>>,
 }
 
-/// Starts the line. Its end comes by itself or by `kill`: no time is up for it, whatever `spec` says.
+/// Starts the line. It ends on its own or by `kill`; a time limit in `spec` is ignored.
 pub async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
     let Some(running) = start(&spec, Ends::Both, &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));

@@ -1,4 +1,4 @@
-//! Aye's side of a command: starts the helper, keeps what it prints, gives orders when time is up.
+//! Execution of a command by aye: starts the helper, captures the output, and ends the command after its time limit.
 
 use super::capture::{Captured, whole_start};
 use super::handshake::{self, Pieces};
@@ -22,21 +22,21 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Between `SIGTERM` and `SIGKILL` when the time is up.
+/// Time between `SIGTERM` and `SIGKILL` after a timeout.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
-/// The same when the person wants it gone.
+/// Time between `SIGTERM` and `SIGKILL` after a cancellation by the user.
 const KILL_GRACE: Duration = Duration::from_millis(500);
-/// How long the last output may take once nothing runs; only a descriptor handed to a stranger makes it that long.
+/// Time to wait for output after the last process has ended; only a descriptor passed to an unrelated process takes that long.
 pub(super) const DRAIN_LIMIT: Duration = Duration::from_millis(200);
-/// What is taken of it after that; no pipe holds more.
+/// Maximum number of bytes read after that; no pipe holds more.
 const DRAIN_BYTES: usize = 1024 * 1024;
-/// How long the helper may take to end a tree that was killed.
+/// Time the helper may take to end a killed process tree.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
-/// How long the helper may take until the command can start.
+/// Time the helper may take until the command can start.
 const READY_LIMIT: Duration = Duration::from_secs(10);
-/// Longest single argument the kernel passes on, its closing NUL included.
+/// Maximum length of one argument in the kernel, including the final NUL.
 const MAX_LINE_BYTES: usize = 128 * 1024;
-/// How long the helper itself may take to end after its report.
+/// Time the helper itself may take to end after its report.
 pub(super) const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -55,7 +55,7 @@ pub enum Namespaces {
 }
 
 impl Default for Helper {
-    /// This very program, even if another one has taken its place on disk.
+    /// Returns this program itself, even if another one has replaced it on disk.
     fn default() -> Self {
         let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
         Self { program: program.unwrap_or_else(|_| PathBuf::from("aye")), namespaces: Namespaces::default() }
@@ -66,35 +66,35 @@ impl Default for Helper {
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub line: String,
-    /// What reads the line.
+    /// Shell that runs the line.
     pub shell: Shell,
-    /// Absolute, links resolved.
+    /// Absolute path with symlinks resolved.
     pub directory: PathBuf,
-    /// All of it; nothing else is passed on.
+    /// The complete environment; nothing else is passed.
     pub environment: Vec<(OsString, OsString)>,
     pub stdin: Option<String>,
-    /// A terminal of this size takes the place of its input and output.
+    /// Size of a terminal that replaces input and output.
     pub terminal: Option<TerminalSize>,
-    /// What holds it; nothing where the policy says `off`.
+    /// Sandbox of the command; `None` if the policy says `off`.
     pub confinement: Option<Confinement>,
-    /// What aye's proxy does for it, where it has a network of its own; without one nothing answers there.
+    /// Proxy for the command in a separate network; without one, nothing can be reached there.
     pub proxy: Option<Proxy>,
     pub timeout: Duration,
-    /// Kept of stdout, and as much of stderr.
+    /// Maximum number of stored bytes of stdout, and of stderr.
     pub max_output_bytes: usize,
     pub helper: Helper,
 }
 
-/// What ended the command.
+/// How the command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Exited(i32),
     Signalled(i32),
     TimedOut,
     Killed,
-    /// By its helper, before what it wrote to its layers filled the disk.
+    /// Ended by its helper before its layers filled the disk.
     DiskFull,
-    /// By its helper, because its shared memory was over the memory limit.
+    /// Ended by its helper because its shared memory exceeded the memory limit.
     MemoryFull,
 }
 
@@ -103,11 +103,11 @@ pub struct Finished {
     pub end: End,
     pub stdout: Captured,
     pub stderr: Captured,
-    /// What aye's proxy kept it from.
+    /// Hosts that aye's proxy refused.
     pub denied_hosts: Vec<DeniedHost>,
 }
 
-/// A command that the helper is about to start, or has.
+/// A command that the helper is about to start, or has started.
 pub(super) struct Running {
     pub child: Child,
     pub control: UnixStream,
@@ -115,14 +115,14 @@ pub(super) struct Running {
     pub way_out: WayOut,
 }
 
-/// Its proxy.
+/// The command's proxy and its refused hosts.
 pub(super) struct WayOut {
     served: Option<(Proxy, TcpListener)>,
     pub denied: DeniedHosts,
 }
 
 impl WayOut {
-    /// Lets through what may pass until it is dropped.
+    /// Runs the proxy until it is dropped.
     pub(super) async fn serve(&mut self) -> Infallible {
         match self.served.take() {
             Some((proxy, listener)) => proxy.serve(listener, self.denied.clone()).await,
@@ -145,47 +145,47 @@ pub enum ProcessError {
     Helper(#[from] io::Error),
 }
 
-/// Takes what a command prints.
+/// Receives the output of a command.
 type Tap = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Where a command printed something.
+/// Output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Printed {
     Stdout,
     Stderr,
 }
 
-/// What it printed there, as it came.
+/// A piece of output, unchanged.
 #[derive(Debug)]
 pub struct Piece {
     pub on: Printed,
     pub bytes: Vec<u8>,
 }
 
-/// Who goes on with a command when nobody waits for it any more.
+/// Receivers that stay with a command when nobody waits for it any more.
 pub struct Beside {
-    /// Is given all of the output, piece by piece; characters are whole in it.
+    /// Gets all of the output in pieces of whole characters.
     pub tap: Tap,
-    /// Is given all of it as well, and waited for: the command does not print faster than this takes it.
+    /// Also gets all of the output; the command waits if this receiver is slow.
     pub whole: Option<mpsc::Sender<Piece>>,
-    /// Fires when its time no longer matters.
+    /// Fires when the time limit no longer applies.
     pub unhurried: CancellationToken,
 }
 
 impl Default for Beside {
-    /// Nobody does.
+    /// Returns no receivers.
     fn default() -> Self {
         Self { tap: Box::new(|_| ()), whole: None, unhurried: CancellationToken::new() }
     }
 }
 
-/// Runs the line to its end. Live output goes to `live` as far as there is room; dropping this future kills everything.
+/// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills everything.
 #[cfg(test)]
 pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
     run_beside(spec, live, kill, Beside::default()).await
 }
 
-/// The same, with somebody who goes on with it.
+/// Runs the line to its end, with receivers that stay with it.
 pub async fn run_beside(
     spec: Spec,
     live: mpsc::Sender<String>,
@@ -227,22 +227,22 @@ pub async fn run_beside(
         never = way_out.serve() => match never {},
     };
     drop(control);
-    // The runtime takes in later what takes longer.
+    // If it takes longer, the runtime reaps it later.
     let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
     Ok(Finished { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
-/// What aye has of a command's input and output.
+/// Streams of a command that aye has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// What it prints.
+    /// Its output.
     Read,
-    /// That, and what it reads.
+    /// Its output and its input.
     Both,
     Terminal(TerminalSize),
 }
 
-/// Nothing where `kill` came first.
+/// Starts the helper with the command; `None` if `kill` came first.
 pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> Result<Option<Running>, ProcessError> {
     if spec.line.len() >= MAX_LINE_BYTES {
         return Err(ProcessError::LineTooLong);
@@ -293,7 +293,7 @@ pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> 
     Ok(Some(Running { child, control, pieces, way_out: WayOut { served, denied: DeniedHosts::default() } }))
 }
 
-/// Absolute; a relative entry of `PATH` could be the workspace's.
+/// Returns the absolute path of the shell; relative directories in `PATH` could be in the workspace.
 fn find_shell(shell: Shell, environment: &[(OsString, OsString)]) -> Option<String> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     let fixed = ["/bin", "/usr/bin", "/usr/local/bin"].into_iter().map(PathBuf::from);
@@ -321,12 +321,12 @@ pub(super) async fn wait_for_end(
         () = kill.cancelled() => (End::Killed, KILL_GRACE),
         () = late => (End::TimedOut, TIMEOUT_GRACE),
     };
-    // A helper that is gone cannot be told; its report says so.
+    // A helper that has ended cannot get the order; its report says so.
     let _ = to_helper.write_all(&[TERMINATE]).await;
     tokio::select! {
         report = &mut report => return ended(report).map(|_| end),
         () = tokio::time::sleep(grace) => {}
-        // The person does not want to wait for the rest of a timeout's grace.
+        // The user does not want to wait for the rest of the grace period.
         () = kill.cancelled(), if end == End::TimedOut => {}
     }
     let _ = to_helper.write_all(&[KILL]).await;
@@ -336,7 +336,7 @@ pub(super) async fn wait_for_end(
     }
 }
 
-/// `SIGKILL` and the like.
+/// Returns the name of a signal, such as `SIGKILL`.
 pub fn signal_name(number: i32) -> Option<&'static str> {
     Signal::try_from(number).ok().map(Signal::as_str)
 }
@@ -352,7 +352,7 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
     }
 }
 
-/// Who takes one of the outputs.
+/// Receivers of one output.
 struct Taker<'a> {
     on: Printed,
     limit: usize,
@@ -361,7 +361,7 @@ struct Taker<'a> {
     whole: Option<mpsc::Sender<Piece>>,
 }
 
-/// Reads to the end, or until `stop` when someone else still holds the other side.
+/// Reads to the end, or until `stop` if another process still holds the other side.
 async fn keep(from: Option<impl AsyncRead + Unpin>, taker: Taker<'_>, stop: CancellationToken) -> Captured {
     let Taker { on, limit, live, tap, whole } = taker;
     let mut captured = Captured::new(limit);
@@ -386,7 +386,7 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, taker: Taker<'_>, stop: Canc
         tap(&cut[..at]);
         cut.drain(..at);
         if let Some(to) = &whole {
-            // Who does not take it any more has all it wants.
+            // A receiver that was dropped needs no more.
             let _ = to.send(Piece { on, bytes: buffer[..count].to_vec() }).await;
         }
     }
@@ -399,7 +399,7 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, taker: Taker<'_>, stop: Canc
     captured
 }
 
-/// Sends what is whole; a character cut by the end of the chunk waits for its rest.
+/// Sends whole characters; one that is cut at the end of the chunk waits for its rest.
 fn show(chunk: &[u8], carried: &mut Vec<u8>, live: &mpsc::Sender<String>) {
     if live.capacity() == 0 {
         carried.clear();

@@ -1,5 +1,5 @@
-//! The shared memory of a command that no kernel limit of an unprivileged user covers: files in memory without a name, and
-//! mappings that processes share. The helper adds it up while the command runs.
+//! Shared memory of a command that no kernel limit of an unprivileged user covers: unnamed files in memory, and shared
+//! mappings. The helper adds it up while the command runs.
 
 use super::tree::Tree;
 use nix::unistd::Pid;
@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// What a link in `/proc/PID/fd` begins with for a file in memory without a name.
+/// Prefix of a link in `/proc/PID/fd` to an unnamed file in memory.
 const NAMELESS: &str = "/memfd:";
-/// A look is followed by a rest of at least this many times its length.
+/// A check is followed by a pause of at least this many times its duration.
 const REST: u32 = 50;
 const BLOCK_BYTES: u64 = 512;
 const KILOBYTE: u64 = 1024;
 
-/// How much a command may have, and when that is looked at next.
+/// Memory limit of a command, and the time of the next check.
 pub(super) struct SharedMemory {
     most_bytes: Option<u64>,
     next: Instant,
@@ -29,7 +29,7 @@ impl SharedMemory {
         self.most_bytes.is_some()
     }
 
-    /// Whether the processes of the tree have more than they may. Between two looks nothing is said.
+    /// Returns whether the processes of the tree exceed the limit. Between two checks it returns false.
     pub(super) fn is_over(&mut self, tree: Tree, least_rest: Duration) -> bool {
         let begun = Instant::now();
         let Some(most) = self.most_bytes.filter(|_| begun >= self.next) else { return false };
@@ -41,9 +41,9 @@ impl SharedMemory {
     }
 }
 
-/// Files without a name are found by who has them open, and mappings by who has them; the two overlap, so each is compared alone.
+/// Returns whether unnamed files or mappings exceed the limit. Both overlap, so each is compared separately.
 fn is_over(processes: &[Pid], most: u64) -> bool {
-    // Counted for each process that maps a page: never too little, and read quickly.
+    // Counts a page for each process that maps it: never too little, and fast.
     let at_most: u64 = processes.iter().filter_map(|pid| status_bytes(*pid)).sum();
     (at_most > most && mapped(processes) > most) || nameless(processes) > most
 }
@@ -52,7 +52,8 @@ fn status_bytes(pid: Pid) -> Option<u64> {
     figure(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "RssShmem:")
 }
 
-/// Each page is divided among those who map it. What cannot be read of a process is taken for its own.
+/// Returns the mapped shared memory, with each page divided among its processes. If that is unreadable for a process, its own
+/// total counts.
 fn mapped(processes: &[Pid]) -> u64 {
     let of = |pid: &Pid| {
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
@@ -61,14 +62,14 @@ fn mapped(processes: &[Pid]) -> u64 {
     processes.iter().filter_map(of).sum()
 }
 
-/// A line `NAME   1234 kB`, in bytes.
+/// Returns the value of a line `NAME   1234 kB` in bytes.
 fn figure(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes.saturating_mul(KILOBYTE))
 }
 
-/// Files in memory without a name that the processes have open, each once.
+/// Returns the size of the unnamed files in memory that the processes have open, each counted once.
 fn nameless(processes: &[Pid]) -> u64 {
     let mut files = HashMap::new();
     for pid in processes {

@@ -1,8 +1,8 @@
-//! The shells that a line can be given to, and how each is kept from what a person or a project set up for it.
+//! Shells that can run a line, and the options that keep them from reading configuration of the user or the project.
 
 use std::fmt;
 
-/// A shell by its name. What a rule says of a line is about `bash`.
+/// A shell by name. Policy rules are written for `bash`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shell {
     #[default]
@@ -19,7 +19,7 @@ pub enum Shell {
 impl Shell {
     pub const ALL: [Self; 8] = [Self::Bash, Self::Sh, Self::Dash, Self::Ksh, Self::Zsh, Self::Fish, Self::Pwsh, Self::Cmd];
 
-    /// The name of its program, too.
+    /// Returns the name, which is also the name of its program.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -37,16 +37,17 @@ impl Shell {
         Self::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
-    /// How a question names it: `bash -c`.
+    /// Returns the shell as an approval shows it: `bash -c`.
     pub fn words(self) -> String {
         format!("{} {}", self.name(), self.options().last().copied().unwrap_or_default())
     }
 
-    /// What stands before the line, so that the shell reads no file before it, takes no part of it for an option and asks nobody.
+    /// Returns the options before the line, so that the shell reads no file first, takes no part of the line as an option, and
+    /// asks nothing.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
             Self::Bash => &["--noprofile", "--norc", "-c"],
-            // Without `-i` and `-l` they read what `ENV` names at most, which no command is given.
+            // Without `-i` and `-l` they read at most the file in `ENV`, which no command gets.
             Self::Sh | Self::Dash | Self::Ksh => &["-c"],
             Self::Zsh => &["-f", "-c"],
             Self::Fish => &["--no-config", "-c"],

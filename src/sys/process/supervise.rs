@@ -1,4 +1,4 @@
-//! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
+//! The helper of a command: it sits between aye and the command, and ends the whole process tree when either ends.
 
 use super::handshake::{Left, Made};
 use super::landlock_only::{self, Fence};
@@ -23,17 +23,18 @@ use std::path::Path;
 use std::process::{Stdio, exit};
 use std::time::Duration;
 
-/// The first argument that makes this program a helper.
+/// First argument that makes this program a helper.
 pub const SUPERVISE: &str = "__supervise";
-/// The second one, where namespaces are not to be tried.
+/// Second argument that disables namespaces.
 pub(super) const WITHOUT_NAMESPACES: &str = "without-namespaces";
 
-/// How soon a dying tree is looked at again: what is left may have forked meanwhile.
+/// Initial interval between checks of a dying process tree, because its processes may fork in the meantime.
 const SWEEP: Duration = Duration::from_millis(5);
-/// The longest it gets for what no signal of this user can end.
+/// Maximum interval, for processes that no signal of this user can end.
 const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 
-/// Runs one command for the aye at the other end of stdin, and ends. Must come first in `main`: no thread may run yet.
+/// Runs one command for the aye process at the other end of stdin, and exits. Must be called first in `main`, before any thread
+/// starts.
 pub fn supervise_main() -> ! {
     close_inherited();
     let _ = setsid();
@@ -68,7 +69,7 @@ fn supervise() -> io::Result<()> {
     serve(control, &signals, Tree::Descendants, &job, Room::default())
 }
 
-/// Enters the sandbox. Nothing comes back where the other side of it has done its work, and this one only waited.
+/// Enters the sandbox. Returns `None` in the outer process, which only waited for the inner one.
 fn confine(confinement: &Confinement) -> Result<Option<Room>, String> {
     match sandbox::enter(confinement)? {
         sandbox::Side::Inside(inside) => inside.set_up(confinement).map(Some),
@@ -84,7 +85,7 @@ fn not_held(message: &str) -> String {
     format!("cannot set up the sandbox: {message}")
 }
 
-/// The signals that mean something here, as a descriptor. What would end the helper alone ends the command instead.
+/// Returns the handled signals as a descriptor. Signals that would end only the helper end the command instead.
 fn hold_signals() -> io::Result<SignalFd> {
     let mut held = SigSet::empty();
     for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
@@ -136,7 +137,7 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     let stdin = match &job.stdin {
         None => Stdio::null(),
         Some(text) => {
-            // In a sandbox the directory for such files need not be one that may be written.
+            // In a sandbox, the temporary directory may not be writable.
             let kept = if job.confinement.is_some() { memory_file(text) } else { text_file(text) };
             Stdio::from(kept.map_err(|error| format!("cannot set up its input: {error}"))?)
         }
@@ -147,7 +148,7 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     tree::detach(&mut command);
     left.give(&mut command).map_err(|error| format!("cannot set up its terminal: {error}"))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
-        // The directory of its own for such files.
+        // The command's own temporary directory.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {
             command.env(name, "/tmp");
         }
@@ -157,7 +158,7 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     Ok((Pid::from_raw(child.id().cast_signed()), fence))
 }
 
-/// A file without a name that holds `text`, at its start.
+/// Returns an unnamed file with `text`, positioned at its start.
 fn text_file(text: &str) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -175,14 +176,14 @@ fn memory_file(text: &str) -> io::Result<File> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
-    /// Everything got `SIGTERM` and may use its grace.
+    /// Every process got `SIGTERM` and has its grace period.
     Terminating,
-    /// Everything gets `SIGKILL` until nothing is left.
+    /// Every process gets `SIGKILL` until none is left.
     Killing,
     Done,
 }
 
-/// One command being watched.
+/// A command that is being watched.
 struct Watch<'a> {
     control: UnixStream,
     signals: &'a SignalFd,
@@ -199,7 +200,7 @@ impl Watch<'_> {
     fn step(&mut self) -> io::Result<()> {
         let mut sources =
             [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN), PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
-        // No order matters any more while all is killed, and a closed socket would answer at once each time.
+        // During the kill no order matters, and a closed socket would be reported at once each time.
         let heard = if self.state == State::Killing { 1 } else { 2 };
         let wait = match self.state {
             State::Killing => PollTimeout::try_from(self.sweep).unwrap_or(PollTimeout::MAX),
@@ -233,7 +234,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// The end of the socket is the end of aye: nothing may be left then.
+    /// Handles an order. The end of the socket means the end of aye, after which nothing may be left.
     fn obey(&mut self) {
         let mut order = [0; 1];
         match self.control.read(&mut order) {
@@ -256,7 +257,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Takes in everything that ended; the end of the main process is the end of the rest, unless it has its grace.
+    /// Reaps every process that ended; the end of the main process ends the rest, unless the grace period runs.
     fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -282,7 +283,7 @@ impl Watch<'_> {
     }
 }
 
-/// Closes what another thread of aye happened to have open when the helper was started.
+/// Closes descriptors that other threads of aye had open when the helper started.
 #[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
 fn close_inherited() {
     // SAFETY: this is the first thing the process does; nothing in it owns a descriptor above 2.

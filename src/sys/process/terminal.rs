@@ -1,4 +1,4 @@
-//! A command on a terminal of its own, for who reads its screen and types.
+//! A command on a terminal of its own, for a caller that reads its screen and types.
 
 use super::handshake::winsize;
 use super::messages::TerminalSize;
@@ -15,51 +15,51 @@ use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 use tokio_util::sync::CancellationToken;
 
-/// What a terminal has where nobody says.
+/// Default size of a terminal.
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
-/// A running command and the two sides of its terminal.
+/// A running command with both sides of its terminal.
 pub struct Terminal {
     pub screen: Screen,
     pub keys: Keys,
-    /// Has to be polled to the end of the command; dropping it kills everything.
+    /// Must be polled until the command ends; dropping it kills everything.
     pub ending: BoxFuture<'static, Result<Ended, ProcessError>>,
 }
 
-/// What came of it.
+/// Result of a command on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub end: End,
     pub denied_hosts: Vec<DeniedHost>,
 }
 
-/// What the command prints.
+/// Output of the terminal.
 #[derive(Debug)]
 pub struct Screen {
     master: Arc<AsyncFd<OwnedFd>>,
     stop: CancellationToken,
 }
 
-/// What the command is typed.
+/// Input of the terminal.
 #[derive(Debug, Clone)]
 pub struct Keys {
     master: Arc<AsyncFd<OwnedFd>>,
 }
 
-/// How things stand on a terminal.
+/// Current state of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Front {
-    /// The program that the terminal was opened for has it, and none that it started.
+    /// Whether the program that the terminal was opened for is in the foreground, and not one that it started.
     pub is_leader: bool,
-    /// It gets whole lines, not keys.
+    /// Whether the program reads whole lines and not keys.
     pub takes_lines: bool,
-    /// No letter that can be typed edits or ends the line, or becomes another.
+    /// Whether every character that can be typed reaches the program unchanged.
     pub takes_letters: bool,
-    /// Where that first program works, by the names that it sees; nothing where that cannot be told.
+    /// Working directory of the first program, as it sees it; `None` if unknown.
     pub directory: Option<PathBuf>,
 }
 
-/// Starts the line on a terminal of the size in `spec`. Its end comes as for any command: by itself, by its time, by `kill`.
+/// Starts the line on a terminal of the size in `spec`. It ends like any command: on its own, by its time limit, or by `kill`.
 pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, Ends::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
@@ -87,15 +87,15 @@ pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Termi
 
 #[expect(unsafe_code, reason = "the descriptor must stay what it is for as long as it is watched")]
 fn watched(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` gives the same open descriptor until it is dropped, and nothing takes it out of the `AsyncFd`.
+    // SAFETY: an `OwnedFd` refers to the same open descriptor until it is dropped, and nothing takes it out of the `AsyncFd`.
     unsafe { AsyncFd::register(master) }.map_err(io::Error::from)
 }
 
 impl Screen {
-    /// Waits for the next bytes; 0 once the command has ended and all is read.
+    /// Waits for the next bytes; returns 0 once the command has ended and everything was read.
     pub async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
-            // Nobody has the other side any more.
+            // Nobody has the other side open any more.
             Err(Errno::EIO) => Ok(0),
             read => Ok(read?),
         });
@@ -108,7 +108,7 @@ impl Screen {
 }
 
 impl Keys {
-    /// Types all of it; waits where the command does not read.
+    /// Types all bytes; waits while the command does not read.
     pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut written = 0;
         while written < bytes.len() {
@@ -119,7 +119,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Who would be given what is typed now.
+    /// Returns the program that would get input typed now.
     pub fn front(&self) -> io::Result<Front> {
         let group = nix::unistd::tcgetpgrp(&self.master)?;
         let leader = nix::sys::termios::tcgetsid(&self.master)?;
@@ -132,11 +132,11 @@ impl Keys {
         })
     }
 
-    /// Gives the terminal another size; what runs on it is told.
+    /// Resizes the terminal and notifies the program on it.
     #[expect(unsafe_code, reason = "the system call takes a pointer")]
     pub fn resize(&self, size: TerminalSize) -> io::Result<()> {
         let size = winsize(size);
-        // SAFETY: the pointer is to a whole `winsize` that outlives the call.
+        // SAFETY: the pointer is to a complete `winsize` that outlives the call.
         match unsafe { libc::ioctl(self.master.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -144,7 +144,8 @@ impl Keys {
     }
 }
 
-/// A program can leave a terminal on which `#` takes back all that was typed before it; a shell keeps to that.
+/// Returns whether the terminal passes every letter. A program can leave a terminal on which `#` deletes the line typed so far,
+/// and a shell keeps that setting.
 fn takes_letters(modes: &Termios) -> bool {
     const NUMBERS: [SpecialCharacterIndices; 2] = [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME];
     let is_key = |(at, character): (usize, &u8)| {
@@ -156,7 +157,7 @@ fn takes_letters(modes: &Termios) -> bool {
     modes.control_chars.iter().enumerate().all(is_key) && !modes.input_flags.intersects(changes) && usual && !upper_case
 }
 
-/// `IUCLC`: letters come in as small ones.
+/// `IUCLC`: upper-case letters are converted to lower case.
 #[cfg(target_os = "linux")]
 const UPPER_CASE: libc::tcflag_t = 0o1000;
 #[cfg(not(target_os = "linux"))]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Lets the test program be its own helper: it must take that part before it starts a thread.
+/// Lets the test program be its own helper: it must start in that role before any thread.
 #[expect(unsafe_code, reason = "runs before the test harness")]
 #[used]
 // SAFETY: the loader calls each function of this section once; the standard library is usable by then.
@@ -28,7 +28,7 @@ static ACT_AS_HELPER: extern "C" fn() = {
     act
 };
 
-/// A stand-in for aye: runs the line of its second argument until it is killed.
+/// Stand-in for aye: runs the line in its second argument until it is killed.
 fn parent_main() -> ! {
     let kind: usize = std::env::args().nth(2).unwrap().parse().unwrap();
     let line = std::env::args().nth(3).unwrap();
@@ -53,7 +53,7 @@ fn spec(line: &str) -> Spec {
     }
 }
 
-/// The same where the kernel allows no namespaces.
+/// Returns a spec for a kernel that allows no namespaces.
 fn spec_without_namespaces(line: &str) -> Spec {
     Spec { helper: Helper { namespaces: Namespaces::Never, ..Helper::default() }, ..spec(line) }
 }
@@ -69,14 +69,14 @@ async fn execute_spec(spec: Spec) -> Result<Finished, ProcessError> {
     run(spec, live, CancellationToken::new()).await
 }
 
-/// A file that does not exist yet, for a command to tell something in.
+/// Returns the path of a new file, through which a command can report.
 fn mark() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mark");
     (directory, path)
 }
 
-/// Waits for a condition that must come true, and says what it was when it does not.
+/// Waits for a condition that must become true, and panics with its description otherwise.
 #[track_caller]
 fn until(what: &str, limit: Duration, condition: impl Fn() -> bool) {
     let start = Instant::now();
@@ -86,7 +86,7 @@ fn until(what: &str, limit: Duration, condition: impl Fn() -> bool) {
     }
 }
 
-/// Processes whose command line holds `word`.
+/// Returns the processes whose command line contains `word`.
 fn running(word: &str) -> Vec<i32> {
     let own = std::process::id().cast_signed();
     std::fs::read_dir("/proc")
@@ -101,12 +101,13 @@ fn running(word: &str) -> Vec<i32> {
         .collect()
 }
 
-/// A word no other process has in its command line.
+/// Returns a word that no other process has in its command line.
 fn word() -> String {
     format!("9{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }
 
-/// A sleeper in a session of its own, forked twice, that ignores `SIGTERM` and `SIGHUP` and holds the output.
+/// Returns a line that starts a sleeping process in a new session, forked twice, that ignores `SIGTERM` and `SIGHUP` and keeps
+/// the output open.
 fn stubborn(word: &str) -> String {
     format!(
         "(setsid bash -c 'trap \"\" TERM HUP INT; setsid bash -c \"trap \\\"\\\" TERM HUP INT; sleep {word}; true\" & sleep {word}; true' &); "
@@ -137,7 +138,7 @@ async fn stdin_is_the_given_text_or_empty() {
 #[tokio::test]
 async fn no_descriptor_is_inherited() {
     let finished = execute("ls /proc/self/fd | sort -n | tr '\\n' ' '").await.unwrap();
-    // The fourth is the directory that `ls` itself has open.
+    // The fourth descriptor is the directory that `ls` itself has open.
     assert_eq!(finished.stdout.text(1000), "0 1 2 3 ");
 }
 
@@ -243,7 +244,7 @@ async fn a_command_that_kills_its_helper_is_not_taken_for_done() {
     let line = "kill -9 $PPID; echo alive";
     let word = word();
     let inside = execute(line).await;
-    // Where there are namespaces the helper is out of reach.
+    // With namespaces, the helper is out of reach.
     match inside {
         Ok(finished) => assert_eq!((finished.end, finished.stdout.text(10).as_str()), (End::Exited(0), "alive\n")),
         Err(error) => assert!(matches!(error, ProcessError::HelperLost), "{error}"),
@@ -350,7 +351,7 @@ fn what_is_kept_is_cut_at_character_boundaries() {
     assert!(!smaller.contains('\u{FFFD}') && smaller.starts_with("ääää\n"), "{smaller}");
 }
 
-/// Every shell that is installed here runs a line and reads nothing that a person set up for it.
+/// Every installed shell runs a line and reads no configuration of the user.
 #[tokio::test]
 async fn each_shell_runs_the_line_alone() {
     let home = tempfile::tempdir().unwrap();

@@ -10,28 +10,28 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How the command's processes are known.
+/// How the processes of the command are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// All but this one in the PID namespace whose first process this is.
+    /// All processes except this one in the PID namespace whose first process this is.
     Namespace,
-    /// Whatever descends from this process, which inherits orphans.
+    /// All descendants of this process, which inherits orphans.
     Descendants,
 }
 
-/// Which of the two processes this is after the namespaces were made.
+/// Role of this process after the namespaces were created.
 pub(super) enum Side {
     Outside(Pid),
     Inside,
-    /// The kernel makes no namespaces for this user.
+    /// The kernel does not allow namespaces for this user.
     Refused,
 }
 
-/// Exit code of the inner process when its namespaces could not be set up; the job is still unread then.
+/// Exit code of the inner process if its namespaces could not be set up; the job has not been read then.
 pub(super) const NO_NAMESPACES: i32 = 97;
 
 impl Tree {
-    /// All of its processes at this moment.
+    /// Returns all current processes of the command.
     pub(super) fn processes(self) -> Vec<Pid> {
         match self {
             Self::Namespace if getpid().as_raw() == 1 => {
@@ -45,7 +45,7 @@ impl Tree {
 
     pub(super) fn signal(self, signal: Signal) {
         match self {
-            // Anywhere but in the first process of a namespace this would reach all that the person runs.
+            // Anywhere else than in the first process of a namespace, this would reach all processes of the user.
             Self::Namespace if getpid().as_raw() == 1 => {
                 let _ = kill(Pid::from_raw(-1), signal);
             }
@@ -58,7 +58,7 @@ impl Tree {
     }
 }
 
-/// Everything below this process, parents before their children.
+/// Returns all descendants of this process, parents before their children.
 fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -78,18 +78,18 @@ fn descendants() -> Vec<Pid> {
     found
 }
 
-/// The fourth field of `stat`; the second is a name in brackets and may hold anything.
+/// Returns the fourth field of `stat`; the second is a name in parentheses and may contain anything.
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Makes orphans below this process its children instead of the system's.
+/// Makes orphans below this process its children, and not those of init.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Gives the command a session of its own, its death with the helper's, and signals as a shell expects them.
+/// Gives the command a new session, ends it together with the helper, and resets its signals.
 #[expect(unsafe_code, reason = "only code between fork and exec can do this")]
 pub(super) fn detach(command: &mut Command) {
     // SAFETY: all calls are async-signal-safe, no handler is installed, and nothing is allocated.
@@ -106,9 +106,9 @@ pub(super) fn detach(command: &mut Command) {
     }
 }
 
-/// Forks into a new PID and mount namespace, with a user namespace around them where this process may not do it without.
+/// Forks into a new PID and mount namespace, with a user namespace around them if this process needs one.
 pub(super) fn enter_namespaces() -> Side {
-    // For root a user namespace would take away rights that the person's own shell has.
+    // For root, a user namespace would remove rights that the user's own shell has.
     let user = if geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
     let (uid, gid) = (geteuid(), getegid());
     match fork_into(user | libc::CLONE_NEWPID | libc::CLONE_NEWNS) {
@@ -123,10 +123,10 @@ pub(super) fn enter_namespaces() -> Side {
     }
 }
 
-/// Ties this first process of the namespace to the one outside, and shows the namespace's own processes in `/proc`.
+/// Ties this first process of the namespace to the outer one, and shows the namespace's own processes in `/proc`.
 pub(super) fn settle_namespaces() -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
-    // What is mounted outside stays visible; what is mounted here stays here.
+    // Outside mounts stay visible here; mounts made here stay private.
     mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     Ok(mount(c"proc", c"/proc", c"proc", flags, None)?)

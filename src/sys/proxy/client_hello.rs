@@ -1,26 +1,26 @@
-//! ClientHello check: the first bytes through a tunnel must begin TLS, for the server that was allowed.
+//! ClientHello check: the first bytes through a tunnel must start TLS to the allowed server.
 
 use rustls::server::Acceptor;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// No greeting is longer; RFC 8446 allows a message of 16 MiB, which no program sends.
+/// Maximum length of a ClientHello in bytes; RFC 8446 allows 16 MiB, which no program sends.
 const MAX_BYTES: usize = 64 * 1024;
-/// A program that is let through begins at once.
+/// Time limit for the ClientHello; a program that opens a tunnel starts at once.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Why nothing goes through.
+/// Reason why the tunnel is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoHello {
-    /// It went away, or said nothing.
+    /// The client disconnected or sent nothing.
     Silent,
-    /// It speaks something else.
+    /// The client does not use TLS.
     NotTls,
-    /// It asks for another server.
+    /// The client requests another server.
     Other(String),
 }
 
-/// Reads the greeting whole and gives back every byte that came.
+/// Reads the whole ClientHello and returns every byte received.
 pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, NoHello> {
     tokio::time::timeout(LIMIT, greeting(from, host)).await.unwrap_or(Err(NoHello::Silent))
 }
@@ -59,5 +59,5 @@ async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>)
     }
 }
 
-/// `access_denied`, as a TLS server says it (RFC 8446, 6.2): the program says so to its user.
+/// TLS alert `access_denied` (RFC 8446, 6.2), so that the program tells its user.
 pub(super) const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 49];

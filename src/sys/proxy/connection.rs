@@ -1,4 +1,4 @@
-//! One program that speaks to the proxy: its requests, one after the other, or its tunnel.
+//! One connection of a program to the proxy: its requests, one after the other, or its tunnel.
 
 use super::client_hello::{self, NoHello};
 use super::{DeniedHost, DeniedHosts, Proxy, Refusal, Server, headers};
@@ -24,18 +24,18 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_util::io::{InspectReader, InspectWriter};
 
-/// Of a head, in both directions, and of what waits to be passed on.
+/// Maximum size in bytes of a head in either direction, and of buffered data.
 const HEAD_BYTES: usize = 64 * 1024;
-/// For a whole head, and between two of them.
+/// Time limit for a whole head, and between two requests.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
-/// Without a byte in either direction.
+/// Time after which a connection without any traffic is closed.
 const IDLE: Duration = Duration::from_secs(600);
-/// Of a tunnel, in each direction.
+/// Buffer size of a tunnel in each direction, in bytes.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 type Body = Either<Full<Bytes>, Incoming>;
 
-/// Serves one program until it leaves or falls silent.
+/// Serves one program until it disconnects or times out.
 pub(super) async fn serve(stream: TcpStream, proxy: Proxy, denied: DeniedHosts) {
     let _ = stream.set_nodelay(true);
     let moved = Arc::new(AtomicU64::new(0));
@@ -64,7 +64,7 @@ pub(super) async fn serve(stream: TcpStream, proxy: Proxy, denied: DeniedHosts) 
     }
 }
 
-/// Counts what passes, so that silence can be told.
+/// Counts the transferred bytes, so that an idle connection can be detected.
 fn counted(stream: TcpStream, moved: &Arc<AtomicU64>) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
     let (read, written) = (Arc::clone(moved), Arc::clone(moved));
     let count = |counter: &AtomicU64, bytes: &[u8]| {
@@ -89,16 +89,16 @@ async fn silence(moved: &AtomicU64) {
 struct Client {
     proxy: Proxy,
     denied: DeniedHosts,
-    /// What follows the last answer.
+    /// Tunnel that starts after the response.
     tunnel: Mutex<Option<BoxFuture<'static, ()>>>,
     /// Connections to servers of plain requests; they end with this one.
     drivers: Mutex<JoinSet<()>>,
 }
 
-/// An answer of aye's own.
+/// An error response of the proxy itself.
 struct Refused {
     status: StatusCode,
-    /// Short; many programs show nothing else.
+    /// Short reason phrase; many programs show nothing else.
     phrase: &'static [u8],
     text: String,
 }
@@ -132,7 +132,7 @@ impl Client {
         answered.unwrap_or_else(Refused::response)
     }
 
-    /// `CONNECT host:port`.
+    /// Handles `CONNECT host:port`.
     async fn open(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
         let bare = request.uri().scheme().is_none() && request.uri().path_and_query().is_none();
         let authority = request.uri().authority().filter(|authority| bare && authority.port().is_some());
@@ -148,7 +148,7 @@ impl Client {
         Ok(Response::new(Either::Left(Full::default())))
     }
 
-    /// A plain request that names its server.
+    /// Handles a plain request with an absolute URL.
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
         let uri = request.uri().clone();
         let Some(authority) = uri.authority().filter(|_| uri.scheme().is_some()) else {
@@ -220,12 +220,12 @@ impl Client {
     }
 }
 
-/// A server that was let through, but not for this.
+/// Returns the record of a server that was allowed, but not for this connection.
 fn kept(server: &Server, reason: &str) -> DeniedHost {
     DeniedHost { host: server.host.to_string(), port: server.port, reason: reason.to_owned(), can_open: false }
 }
 
-/// Passes bytes on in both directions, once the first ones were looked at.
+/// Passes bytes in both directions after checking the first ones.
 async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, denied: DeniedHosts) {
     let Ok(client) = upgrade.await else { return };
     let mut client = TokioIo::new(client);

@@ -1,9 +1,9 @@
-//! Headers of a proxied request: those for the other side, and those for the proxy alone.
+//! Headers of a proxied request: those for the server, and those for the proxy alone.
 
 use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
 use hyper::http::uri::Authority;
 
-/// Headers of one connection (RFC 9110, 7.6.1), and those by which programs speak to a proxy.
+/// Headers of one connection (RFC 9110, 7.6.1), and headers for a proxy.
 const OF_THE_CONNECTION: &[&str] = &[
     "connection",
     "expect",
@@ -19,7 +19,7 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// Takes out what goes no further. How long a body is was read already and is said anew.
+/// Removes headers that are not forwarded. The length of the body is already parsed and is sent again.
 pub(super) fn strip(headers: &mut HeaderMap) {
     let listed: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -27,7 +27,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        // A body that lost its length on the way would be another one.
+        // Without its length, the body could be read differently.
         .filter(|name| name != "content-length" && name != "host")
         .collect();
     for name in listed {
@@ -38,12 +38,12 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the `Host` header names the very server of the request.
+/// Returns whether the `Host` header matches the server of the request.
 pub(super) fn names_host(headers: &HeaderMap, authority: &Authority) -> bool {
     let mut given = headers.get_all(HOST).iter();
     let (first, second) = (given.next(), given.next());
     let Some(host) = first.filter(|_| second.is_none()) else {
-        // HTTP/1.0 has none.
+        // HTTP/1.0 has no `Host` header.
         return first.is_none();
     };
     let plain = |text: &str| text.strip_suffix(":80").unwrap_or(text).to_ascii_lowercase();

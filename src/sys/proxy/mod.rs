@@ -1,5 +1,4 @@
-//! The way out of a command that has a network of its own: an HTTP proxy that lets through what it is told to, and remembers
-//! the rest.
+//! Network access of a command in a separate network: an HTTP proxy that forwards allowed requests and records the others.
 
 mod client_hello;
 mod connection;
@@ -17,19 +16,19 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// At one time; more wait until they are taken in.
+/// Maximum number of simultaneous connections; others wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Before it is tried again where no connection can be taken in.
+/// Pause before the next attempt if no connection can be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Of the servers a command was kept from. A program that tries more says nothing by the next one.
+/// Maximum number of recorded refused servers; further ones add no information.
 const MAX_DENIED: usize = 64;
 
-/// Where a request leads, read once.
+/// Parsed target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// As it was judged.
+    /// URL as it was judged.
     pub url: String,
-    /// In its normal form, a name without the dot that may end it.
+    /// Host in normal form, without a final dot.
     pub host: url::Host<String>,
     pub port: u16,
 }
@@ -40,38 +39,38 @@ impl fmt::Display for Server {
     }
 }
 
-/// A server that a command was kept from.
+/// A server that was refused to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedHost {
     pub host: String,
     pub port: u16,
-    /// In words, such as follow its name.
+    /// Reason, as a phrase after the name.
     pub reason: String,
-    /// Whether a yes of the person could open it; a rule is in the way otherwise.
+    /// Whether an approval could allow it; otherwise a rule denies it.
     pub can_open: bool,
 }
 
-/// Why a request is not made, in words for who reads the output of the program that made it.
+/// Reason why a request is refused, for the user of the program that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: String,
-    /// Where it would have led, if it can be read at all.
+    /// Server of the request, if its URL is valid.
     pub denied: Option<DeniedHost>,
 }
 
-/// What may go out.
+/// Decides about outgoing requests.
 pub trait Gate: Send + Sync {
-    /// Reads and judges the URL of a request; of a `CONNECT` it is `https://` with its target.
+    /// Parses and judges the URL of a request; for `CONNECT` it is `https://` with the target.
     fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal>;
-    /// Whether a connection to a server that was let through may be opened to an address that its name has.
+    /// Returns an error if a connection to an allowed server may not use this address of its name.
     fn may_connect(&self, server: &Server, address: IpAddr) -> Result<(), String>;
 }
 
-/// What the proxy of one command needs.
+/// Everything the proxy of one command needs.
 #[derive(Clone)]
 pub struct Proxy {
     pub gate: Arc<dyn Gate>,
-    /// Looks names up, and connects to what was checked.
+    /// Resolves names, and connects to checked addresses.
     pub fetcher: Fetcher,
 }
 
@@ -81,7 +80,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Servers that a command was kept from, each once.
+/// Servers that were refused to a command, each once.
 #[derive(Debug, Clone, Default)]
 pub struct DeniedHosts(Arc<Mutex<BTreeMap<(String, u16), DeniedHost>>>);
 
@@ -99,7 +98,7 @@ impl DeniedHosts {
 }
 
 impl Proxy {
-    /// Serves what connects until it is dropped, and every connection with it.
+    /// Serves all connections until it is dropped, which also ends the connections.
     pub async fn serve(self, listener: TcpListener, denied: DeniedHosts) -> Infallible {
         let mut connections = JoinSet::new();
         loop {

@@ -1,4 +1,4 @@
-//! The proxy on loopback, with names, servers and rules of the test.
+//! Tests of the proxy on loopback, with their own names, servers and rules.
 
 mod requests;
 mod tunnels;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-/// Lets through what it lists.
+/// Allows only the listed servers.
 struct Listed(Vec<(String, u16)>);
 
 impl Gate for Listed {
@@ -36,7 +36,7 @@ impl Gate for Listed {
     }
 }
 
-/// Answers in their order; the last one stays.
+/// Returns these addresses in order; the last one repeats.
 struct Names(Mutex<Vec<IpAddr>>);
 
 impl Resolver for Names {
@@ -59,7 +59,7 @@ struct Net {
 }
 
 impl Net {
-    /// Every connection that goes out ends in `server`.
+    /// Creates a network in which every outgoing connection ends in `server`.
     async fn new<F: Future<Output = ()> + Send + 'static>(server: impl Fn(TcpStream) -> F + Send + 'static) -> Self {
         Self::with(&[PUBLIC], server).await
     }
@@ -95,14 +95,14 @@ impl Net {
         TcpStream::connect(self.proxy).await.unwrap()
     }
 
-    /// All that comes back for these bytes until the proxy closes.
+    /// Returns everything that comes back for these bytes until the proxy closes.
     async fn ask(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
         let _ = stream.write_all(bytes.as_ref()).await;
         all(&mut stream).await
     }
 
-    /// `host:port` of each server that was refused.
+    /// Returns `host:port` of each refused server.
     fn refused(&self) -> Vec<String> {
         self.denied.list().iter().map(|one| format!("{}:{}", one.host, one.port)).collect()
     }
@@ -124,7 +124,7 @@ async fn all(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What was read so far, once it ends as told.
+/// Returns everything read so far once it ends with `end`.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {
@@ -137,7 +137,7 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Remembers what every connection brought, and answers each head with the same.
+/// Records the data of every connection, and sends the same response to each head.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -196,7 +196,7 @@ async fn as_many_connections_as_are_allowed_are_served_and_the_next_waits() {
     }
     let mut next = net.connect().await;
     next.write_all(b"CONNECT c.example:1 HTTP/1.1\r\n\r\n").await.unwrap();
-    // One of those before it is answered and leaves.
+    // One of the earlier connections gets its response and closes.
     first[0].write_all(b" y\r\n\r\n").await.unwrap();
     assert!(all(&mut first[0]).await.starts_with("HTTP/1.1 403"));
     assert!(all(&mut next).await.starts_with("HTTP/1.1 403"));

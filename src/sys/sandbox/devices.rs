@@ -1,4 +1,4 @@
-//! The parts of `/dev` and `/proc` that a command may use.
+//! Parts of `/dev` and `/proc` that a command may use.
 
 use super::mount::{self, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, Reach};
 use crate::sys::path::hold_place;
@@ -8,10 +8,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Those that are nobody's hardware.
+/// Devices that are not hardware.
 pub(super) const NODES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Names below `/dev`, and where they lead.
+/// Links below `/dev` with their targets.
 pub(super) const LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -20,20 +20,20 @@ pub(super) const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Terminals of the command's own.
+/// Mounts a separate set of terminals.
 pub(super) fn terminals() -> io::Result<OwnedFd> {
     let options = [("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")];
     mount::make(c"devpts", &options, NO_SETUID | NO_PROGRAMS)
 }
 
-/// A device of the system; its permissions stay what they are, even for root.
+/// Returns a mount of a device of the system; its permissions stay unchanged, even for root.
 pub(super) fn node(name: &str) -> io::Result<OwnedFd> {
     let node = mount::clone(&hold_place(&Path::new("/dev").join(name))?)?;
     mount::limit(&node, READ_ONLY | NO_SETUID | NO_PROGRAMS, Reach::Below)?;
     Ok(node)
 }
 
-/// Entries of `/proc` that tell of the whole machine what only its administrator may know.
+/// Entries of `/proc` with information that only an administrator may see.
 const SECRET: [&CStr; 11] = [
     c"keys",
     c"key-users",
@@ -57,10 +57,10 @@ pub(super) fn show_processes() -> io::Result<OwnedFd> {
     Ok(processes)
 }
 
-/// What else stands there belongs to the machine: root outside is root there, so that nothing of it may be written. A
-/// process loses little by it: it may write there only what tunes itself.
+/// Makes the other entries of `/proc` read-only: root outside is root there. A process loses little, because it writes there
+/// only to tune itself.
 pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result<()> {
-    // Others than root may read only two of them.
+    // Users other than root could read only two of them.
     let secret = if nix::unistd::geteuid().is_root() { &SECRET[..] } else { &SECRET[..2] };
     for name in secret {
         let cover = mount::clone(nothing)?;
@@ -73,7 +73,7 @@ pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result
     mount::limit(processes, READ_ONLY, Reach::This)
 }
 
-/// What of `/sys` shows more than the machine's parts.
+/// Returns the parts of `/sys` that expose more than hardware.
 pub(super) fn hidden_parts() -> Vec<PathBuf> {
     ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/firmware", "/sys/fs/bpf", "/sys/fs/pstore"]
         .iter()

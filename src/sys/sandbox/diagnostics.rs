@@ -4,7 +4,7 @@ use super::kernel::setting;
 use nix::errno::Errno;
 use std::io;
 
-/// A kernel that refused the namespaces themselves.
+/// Returns why the kernel refused the namespaces.
 pub(super) fn no_namespaces(error: &io::Error) -> String {
     let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
     match errno {
@@ -29,7 +29,7 @@ pub(super) fn no_namespaces(error: &io::Error) -> String {
     }
 }
 
-/// A process that is in its namespaces and may not mount there all the same.
+/// Returns why a process in its namespaces may not mount.
 pub(super) fn no_mounts(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOSYS) => "this kernel is too old: Linux 5.12 or newer is needed".to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn no_mounts(error: &io::Error) -> String {
     }
 }
 
-/// A `/proc` of one's own is refused where parts of the system's are covered.
+/// Returns why `/proc` could not be mounted: the kernel refuses it if parts of the outer one are masked.
 pub(super) fn no_processes(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM) => {

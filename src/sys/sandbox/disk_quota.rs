@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-/// How often it is looked at while a command runs.
+/// Interval between checks while a command runs.
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// What stays free, or a twentieth of the disk where that is less.
+/// Space that must stay free, in bytes, or a twentieth of the disk if that is less.
 const KEPT_FREE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The directories that take what a command writes to its layers.
+/// Directories with the layers of a command.
 #[derive(Default)]
 pub(in crate::sys) struct Room(pub(super) Vec<File>);
 
@@ -19,7 +19,7 @@ impl Room {
         !self.0.is_empty()
     }
 
-    /// Whether a disk has less left than must stay free.
+    /// Returns whether a disk has less free space than required.
     pub(in crate::sys) fn is_short(&self) -> io::Result<bool> {
         for layer in &self.0 {
             let disk = fstatvfs(layer)?;

@@ -1,4 +1,4 @@
-//! Filters of a sandboxed command's first process, inherited by all others. None of them can be removed again.
+//! Filters on the first process of a sandboxed command, inherited by all others. They cannot be removed.
 
 mod capabilities;
 mod landlock;
@@ -15,15 +15,15 @@ use nix::sys::prctl;
 pub use seccomp::available as has_seccomp;
 use std::io;
 
-/// Limits, powers, paths and system calls, for the process that calls this: all that is mounted must be mounted, and
+/// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must be done, and
 /// [`limit_process_ids`] called.
 ///
-/// Whoever calls it has one thread, and needs no more than to start the command, watch it and end it afterwards.
+/// The caller must have one thread, and may only start the command, watch it and end it afterwards.
 pub fn apply(confinement: &Confinement) -> io::Result<()> {
     prepare(confinement)?.enforce()
 }
 
-/// What needs memory and the file system done, so that the rest can happen between fork and exec.
+/// Prepares everything that needs memory or the file system, so that the rest can happen between fork and exec.
 pub fn prepare(confinement: &Confinement) -> io::Result<Prepared> {
     Ok(Prepared {
         strength: confinement.strength,
@@ -33,7 +33,7 @@ pub fn prepare(confinement: &Confinement) -> io::Result<Prepared> {
     })
 }
 
-/// What will hold the process that enforces it.
+/// Prepared restrictions for the process that enforces them.
 #[derive(Debug)]
 pub struct Prepared {
     strength: Strength,
@@ -47,7 +47,7 @@ impl Prepared {
         self.limits.enforce().map_err(|error| named("limits", error))?;
         capabilities::drop_all_but_file_powers(self.strength).map_err(|error| named("capabilities", error))?;
         prctl::set_no_new_privs()?;
-        // The command may look into processes of its own, not into the one that holds it. What it starts is as usual again.
+        // The command may inspect its own processes, but not the one that confines it. Child processes are not affected.
         prctl::set_dumpable(false)?;
         self.rules.enforce().map_err(|error| named("Landlock", error))?;
         self.filters.enforce().map_err(|error| named("seccomp", error))

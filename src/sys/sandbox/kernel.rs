@@ -1,17 +1,17 @@
 //! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which of them work.
 
-/// Each part by itself.
+/// Support for each feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kernel {
-    /// The version of Landlock's interface; 0 where there is none.
+    /// Version of the Landlock interface; 0 if there is none.
     pub landlock: u32,
     pub seccomp: bool,
-    /// Whether the number of processes can be bounded for each PID namespace by itself, for root too.
+    /// Whether the number of processes can be limited per PID namespace, also for root.
     pub process_limit: bool,
     pub user_namespaces: UserNamespaces,
 }
 
-/// Who may make them, by the switches that distributions set.
+/// Users who may create user namespaces, by the settings of distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserNamespaces {
     Allowed,
@@ -49,7 +49,7 @@ impl Kernel {
     }
 }
 
-/// A number below `/proc/sys`.
+/// Returns a number in a file below `/proc/sys`.
 #[cfg(target_os = "linux")]
 pub(super) fn setting(name: &str) -> Option<u64> {
     std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()

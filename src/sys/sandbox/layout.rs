@@ -1,62 +1,62 @@
-//! Layout of a command's file system: the places of its confinement combined, before anything is mounted.
+//! Layout of a command's file system: the paths of its confinement combined, before anything is mounted.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What stands at a path. What stands at a deeper path covers a part of it.
+/// What a command sees at a path. A deeper path covers a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seat {
-    /// An empty directory of the command's own.
+    /// An empty directory that belongs to the command.
     Own,
-    /// An empty directory that nothing can be written in, or a file that nobody may read.
+    /// An empty directory without write access, or an unreadable file.
     Empty,
-    /// What is there, and it can be written.
+    /// The real content, writable.
     Writable,
-    /// What is there, and it cannot.
+    /// The real content, read-only.
     Fixed,
-    /// The same, by a rule of its own; `in_writable` says what the rule is an exception to.
+    /// The real content, read-only by a rule; `in_writable` tells whether the rule is an exception from write access.
     Guarded { in_writable: bool },
-    /// A device that is nobody's hardware.
+    /// A device that is not hardware.
     Device,
-    /// Terminals of the command's own.
+    /// A separate set of terminals.
     Terminals,
-    /// The root of this number under its layer.
+    /// The root with this number, under its layer.
     Root(usize),
-    /// The cache of this number under its layer.
+    /// The cache with this number, under its layer.
     Cache(usize),
-    /// The content of the substitute of this number, which can be written.
+    /// The content of the substitute with this number, writable.
     Substitute(usize),
 }
 
 impl Seat {
-    /// Whether nothing of what is really there shows.
+    /// Returns whether nothing of the real content is visible.
     pub(super) fn is_blank(self) -> bool {
         matches!(self, Self::Own | Self::Empty)
     }
 }
 
-/// In the order of their paths: whatever covers comes after what it covers.
+/// Seats by path: a covering path comes after the covered one.
 pub(super) type Layout = BTreeMap<PathBuf, Seat>;
 
-/// What every command has of its own, as far as it is there.
+/// Paths that every command has of its own, if they exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct BuiltIn {
     pub own: Vec<PathBuf>,
     pub empty: Vec<PathBuf>,
     pub sockets: Vec<PathBuf>,
-    /// What is seen although it lies in an empty place.
+    /// Paths that are visible although they are in an empty directory.
     pub shown: Vec<PathBuf>,
     pub devices: Vec<PathBuf>,
     pub terminals: Vec<PathBuf>,
 }
 
-/// The closest seat above a path.
+/// Returns the closest seat above a path.
 pub(super) fn around<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, Seat)> {
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
-/// Puts it together. Of what is said twice for one path the stricter counts.
+/// Combines everything into a layout. If there are two settings for one path, the stricter one counts.
 pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
     let mut wishes = Wishes::default();
     wishes.add(&built_in.own, |wish| wish.own = true);
@@ -103,7 +103,7 @@ impl Wishes {
     }
 }
 
-/// All that is said of one path.
+/// All settings for one path.
 #[derive(Debug, Default)]
 struct Wish {
     own: bool,
@@ -122,7 +122,7 @@ struct Wish {
 }
 
 impl Wish {
-    /// What it comes to below `around`; nothing where it makes no difference.
+    /// Returns the resulting seat below `around`; `None` if it makes no difference.
     fn seat(&self, around: Option<Seat>, view: &View) -> Option<Seat> {
         let blank = around.is_some_and(Seat::is_blank);
         let layered = matches!(around, Some(Seat::Root(_) | Seat::Cache(_) | Seat::Substitute(_)));
@@ -151,15 +151,15 @@ impl Wish {
         if let Some(number) = self.substitute {
             return Some(Seat::Substitute(number));
         }
-        // A cache in it is written for real, or read.
+        // A cache inside a substitute is written or read directly.
         if matches!(around, Some(Seat::Substitute(_))) && (self.writable || self.shown) {
             return Some(if self.writable { Seat::Writable } else { Seat::Fixed });
         }
-        // A place in a layer that may not be written is the real one.
+        // A read-only path in a layer is the real one.
         if guarded && matches!(around, Some(Seat::Root(_))) {
             return Some(Seat::Guarded { in_writable: false });
         }
-        // What becomes of a layer is looked at before it is kept.
+        // The layer itself is checked before it is kept.
         if layered && !self.socket {
             return (self.own || self.empty).then_some(if self.own { Seat::Own } else { Seat::Empty });
         }
@@ -179,7 +179,7 @@ impl Wish {
         if self.shown {
             return blank.then_some(Seat::Fixed);
         }
-        // A socket in a layer is another file than the one that is served.
+        // A socket in a layer is a different file from the one that is served.
         (self.empty || (self.socket && !blank && !layered)).then_some(Seat::Empty)
     }
 }

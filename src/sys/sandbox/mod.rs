@@ -52,59 +52,59 @@ pub use unsupported::{is_served, left_bases, probe};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What this system can do for commands in some places.
+/// Sandbox support of this system for some directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     pub tier: Tier,
-    /// What lacks for more, why, and how to get it.
+    /// Reasons why there is no more support, with remedies.
     pub missing: Vec<String>,
-    /// An existing private directory for what layers take; there with `Tier::Layers`.
+    /// An existing private directory for the writes of layers; present with `Tier::Layers`.
     pub upper_base: Option<PathBuf>,
 }
 
-/// From nothing to a view in which a command may do as it likes.
+/// Levels of support, from none to a copy-on-write view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tier {
     Bare,
-    /// Rules on paths alone: Landlock, or what macOS has.
+    /// Rules on paths alone: Landlock, or the sandbox of macOS.
     Rules,
     Namespaces,
-    /// And layers over the workspace.
+    /// Namespaces, and layers over the workspace.
     Layers,
 }
 
-/// How one command is held. All paths are absolute and real; nothing here is looked up again.
+/// Confinement of one command. All paths are absolute and real; nothing here is looked up again.
 ///
-/// A command reads the file system but what is `hidden`, and of that what is `shown`. It writes only what is named. It has
-/// its own `/tmp` and `/dev`, and sees only its own processes.
+/// A command reads the whole file system except `hidden`, but including `shown`. It writes only to the listed paths. It has its
+/// own `/tmp` and `/dev`, and sees only its own processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     pub strength: Strength,
-    /// The workspace and what was added to it.
+    /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
     pub view: View,
-    /// More places that may be written. What does not exist is left out.
+    /// Additional writable paths. Those that do not exist are ignored.
     pub writable: Vec<PathBuf>,
-    /// Places in what may be written that may not; a missing one cannot be made.
+    /// Read-only paths in writable ones; those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Places in those that may be written all the same.
+    /// Writable paths in read-only ones.
     pub reopened: Vec<PathBuf>,
-    /// Files and directories that are seen empty.
+    /// Files and directories that appear empty.
     pub hidden: Vec<PathBuf>,
-    /// Files and directories in those, and in a `/tmp` of the command's own, that are seen as they are.
+    /// Visible files and directories in hidden ones, and in the command's own `/tmp`.
     pub shown: Vec<PathBuf>,
-    /// Symlinks in hidden places that are seen all the same, and their targets.
+    /// Visible symlinks in hidden directories, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
-    /// Directories of package managers: read as they are, written to a copy.
+    /// Cache directories of package managers: read in place, written to a copy.
     pub caches: Vec<Layered>,
-    /// Directories in hidden places that show the content of another directory, and write it.
+    /// Directories in hidden ones that show the content of another directory, and write to it.
     pub substitutes: Vec<Substitute>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
 }
 
 impl Confinement {
-    /// Only these places are written, for real, and nothing outside of them is opened, hidden or limited.
+    /// Creates a confinement with these writable paths, and no other path opened, hidden or limited.
     pub fn of(strength: Strength, roots: Vec<PathBuf>) -> Self {
         Self {
             strength,
@@ -124,54 +124,54 @@ impl Confinement {
     }
 }
 
-/// With what it is held.
+/// Mechanism of the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Strength {
-    /// Landlock and seccomp, where the kernel makes no namespaces for this user.
+    /// Landlock and seccomp, if the kernel allows no namespaces for this user.
     Landlock,
-    /// Namespaces, and the others on top where the kernel has them.
+    /// Namespaces, with Landlock and seccomp in addition if the kernel supports them.
     Namespaces,
 }
 
-/// What becomes of what it writes in the workspace.
+/// Effect of writes in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum View {
-    /// Nothing can be written there.
+    /// Writes fail.
     ReadOnly,
-    /// It is real.
+    /// Writes change the real files.
     Real,
-    /// It goes to a copy, one for each root in their order.
+    /// Writes go to a copy, one for each root in order.
     CopyOnWrite(Vec<Layered>),
 }
 
-/// A directory under a layer that takes the writes.
+/// A directory under a layer that receives its writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layered {
-    /// The directory, and where it is seen.
+    /// The directory, which is also where it is visible.
     pub directory: PathBuf,
-    /// Existing and private directories on one file system, outside of every place that the command may see.
+    /// Existing private directories on one file system, outside every path that the command may see.
     pub upper: PathBuf,
     pub work: PathBuf,
 }
 
-/// A private directory that a command sees, and writes, at another path.
+/// A private directory that a command sees, and writes to, at another path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Substitute {
-    /// Where it is seen.
+    /// Path where it is visible.
     pub directory: PathBuf,
-    /// What is seen there. It holds a directory for each cache that is mounted below.
+    /// Directory with the content. It contains a directory for each cache that is mounted below.
     pub content: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NetworkAccess {
-    /// Loopback of its own. What is told to use a proxy finds aye's there, which lets through what it is told to, or nothing.
+    /// A separate loopback interface. Programs that use a proxy find aye's there, if it runs.
     Proxied,
-    /// Whatever the person can reach.
+    /// The network of the user.
     Open,
 }
 
-/// For one process each, but `processes`, which is for all.
+/// Limits for each process, except `processes`, which is for all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ResourceLimits {
     pub processes: Option<u64>,

@@ -1,4 +1,5 @@
-//! Mounts as descriptors: made or cloned first, limited, and attached at the end, so that no path is looked up twice.
+//! Mounts as descriptors: first created or cloned, then restricted, and attached at the end, so that no path is looked up
+//! twice.
 
 use nix::errno::Errno;
 use rustix::mount::{
@@ -9,21 +10,21 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// What a mount may not be used for. The numbers are the kernel's.
+/// Restrictions of a mount, with the numbers of the kernel.
 pub(super) const READ_ONLY: u64 = 1;
 pub(super) const NO_SETUID: u64 = 2;
 pub(super) const NO_DEVICES: u64 = 4;
 pub(super) const NO_PROGRAMS: u64 = 8;
 
-/// How far a limit goes.
+/// Reach of a restriction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     This,
-    /// And what is mounted below it.
+    /// Also everything mounted below.
     Below,
 }
 
-/// `struct mount_attr` of the kernel.
+/// The kernel's `struct mount_attr`.
 #[repr(C)]
 struct Attributes {
     set: u64,
@@ -32,12 +33,12 @@ struct Attributes {
     user_namespace: u64,
 }
 
-/// A second view of what `place` holds, with all that is mounted below it, attached nowhere yet.
+/// Clones the mount at `place` with everything mounted below it, without attaching it.
 pub(super) fn clone(place: &impl AsFd) -> io::Result<OwnedFd> {
     clone_entry(place, c"")
 }
 
-/// The same of an entry of the directory `place`; a link there is not followed.
+/// Clones an entry of the directory `place`; a symlink there is not followed.
 pub(super) fn clone_entry(place: &impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
     let how = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -47,23 +48,23 @@ pub(super) fn clone_entry(place: &impl AsFd, name: &CStr) -> io::Result<OwnedFd>
     Ok(open_tree(place, name, how)?)
 }
 
-/// Puts a mount over what `place` holds.
+/// Attaches a mount over `place`.
 pub(super) fn attach(mount: &impl AsFd, place: &impl AsFd) -> io::Result<()> {
     attach_entry(mount, place, c"")
 }
 
-/// The same over an entry of the directory `place`.
+/// Attaches a mount over an entry of the directory `place`.
 pub(super) fn attach_entry(mount: &impl AsFd, place: &impl AsFd, name: &CStr) -> io::Result<()> {
     let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(mount, c"", place, name, how)?)
 }
 
-/// Limits a mount further.
+/// Restricts a mount further.
 pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: Reach) -> io::Result<()> {
     change(mount, &Attributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
 }
 
-/// From here on nothing that is mounted elsewhere appears at or below it, and nothing mounted here appears elsewhere.
+/// Makes a mount private: later mounts elsewhere do not appear here, and mounts here do not appear elsewhere.
 pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
     change(mount, &Attributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, Reach::Below)
 }
@@ -71,7 +72,7 @@ pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
 #[expect(unsafe_code, reason = "no crate has a safe call for it")]
 fn change(mount: &impl AsFd, attributes: &Attributes, reach: Reach) -> io::Result<()> {
     let reach = if reach == Reach::Below { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path is NUL-terminated, the structure is the kernel's of the size that is given; both outlive the call.
+    // SAFETY: the path is NUL-terminated, and the structure is the kernel's with its size; both outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -85,7 +86,7 @@ fn change(mount: &impl AsFd, attributes: &Attributes, reach: Reach) -> io::Resul
     if result == 0 { Ok(()) } else { Err(Errno::last().into()) }
 }
 
-/// A file system of its own. An option without a value is a flag.
+/// Creates a new file system. An option without a value is a flag.
 pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Result<OwnedFd> {
     let system = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
@@ -106,10 +107,10 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
     Ok(fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
 }
 
-/// `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
+/// Mounts `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
 ///
-/// It waits for no disk: neither when the command asks for that, nor at its end, when all of the file system that holds
-/// `upper` would be written out. The kernel leaves a mark in `work` for it, and mounts the pair again only without.
+/// It never syncs to disk, neither on request of the command nor at its end, when the whole file system of `upper` would be
+/// written. The kernel leaves a mark in `work` for this, and mounts the pair again only without the mark.
 pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));

@@ -1,5 +1,5 @@
-//! Mounts of a layout. Every place is opened by its real path before the first is covered, and no path is looked up again through
-//! a place that the command may change.
+//! Mounts of a layout. Every path is opened before the first one is covered, and no path is looked up again through a directory
+//! that the command may change.
 
 use super::devices;
 use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
@@ -15,29 +15,28 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// How much of the machine's memory all of the command's own directories may take together.
+/// Share of the machine's memory that the command's own directories may use together: one in this number.
 const OWN_SHARE: u64 = 4;
-/// For directories that hold only directories, in bytes.
+/// Size of a file system that contains only directories, in bytes.
 const EMPTY_SIZE: u64 = 1 << 20;
-/// What of a command's memory limit is for System V shared memory; the rest is for its own directories.
+/// Share of a command's memory limit for System V shared memory: one in this number; the rest is for its own directories.
 const SHARED_MEMORY_SHARE: u64 = 4;
-/// The file in the empty file system that stands for every hidden one, and the directory for those that stay empty.
+/// Name of the file that replaces every hidden file, and of the directory that replaces empty ones.
 const NOTHING: &str = "nothing";
 const NOBODY: &str = "nobody";
 
-/// What a path holds, and what will be seen there.
+/// What a path has now, and what will be visible there.
 struct Piece {
     is_directory: bool,
     is_socket: bool,
     mode: u32,
-    /// Made already where it shows something that is there.
+    /// Mount of existing content, already created.
     mount: Option<OwnedFd>,
-    /// An empty directory in which something stands.
+    /// Whether it is an empty directory with entries mounted in it.
     furnished: bool,
 }
 
-/// Makes this process, and all it starts, see the layout and nothing else. Gives the directories that take what is written
-/// to layers.
+/// Makes this process and its children see only the layout. Returns the directories of the layers.
 pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBuf, PathBuf)]) -> Result<Vec<File>, String> {
     let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
     mount::keep_apart(&root).map_err(|error| diagnostics::no_mounts(&error))?;
@@ -58,7 +57,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             piece.furnished = true;
         }
     }
-    // All modes here are meant as they are said.
+    // All modes here are exact.
     let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     let ground = Ground::new(own_size(&confinement.limits)).map_err(during("an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
@@ -70,7 +69,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             None => ground.clone(number, seat, &piece).map_err(during(path.display()))?,
         };
         match hold_for(seat, path).and_then(|place| mount::attach(&mount, &place)) {
-            // Who listened there has ended since: there is nothing left to hide.
+            // The program that listened there has ended since: there is nothing left to hide.
             Err(error) if piece.is_socket && seat == Seat::Empty && is_missing(&error) => {}
             attached => attached.map_err(during(path.display()))?,
         }
@@ -85,17 +84,17 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     Ok(layers)
 }
 
-/// `WHAT: WHY`.
+/// Returns a function that formats an error as `WHAT: WHY`.
 pub(super) fn during(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> String {
     move |error| format!("{what}: {}", plain(&error))
 }
 
-/// The reason without the number that Rust puts behind it.
+/// Returns the reason without the error number that Rust appends.
 fn plain(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
 }
 
-/// Takes hold of what is at the path, and makes the mount that will show it. Nothing where there is nothing to cover.
+/// Opens a path and creates its mount. Returns `None` if there is nothing to cover.
 fn take(
     confinement: &Confinement,
     layout: &Layout,
@@ -113,12 +112,12 @@ fn take(
                 Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Substitute(_) | Seat::Device,
                 Some(Errno::ENOENT | Errno::ENOTDIR),
             ) => return Ok(None),
-            // Only shown: it was removed, replaced or closed since it was found.
+            // Only visible: it was removed, replaced or closed since it was found.
             (Seat::Fixed, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP)) if !is_root(confinement, path) => {
                 return Ok(None);
             }
             (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
-            // Who cannot get there now cannot get there with fewer rights.
+            // A user without access now has none with fewer rights either.
             (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
             (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: it is a symlink now; try again", path.display())),
             _ => return Err(during(format!("`{}`", path.display()))(error)),
@@ -157,12 +156,12 @@ fn take(
     Ok(Some(Piece { is_directory, is_socket, mode, mount, furnished: seat == Seat::Own }))
 }
 
-/// What is protected may be a link: it is mounted on itself, and so can neither be removed nor made to lead elsewhere.
+/// Opens a path to be covered. A protected symlink is mounted over itself, so that it can neither be removed nor redirected.
 fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
     if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
 
-/// Whether a command works there: that it is missing is an error.
+/// Returns whether a path is a workspace root, which must exist.
 fn is_root(confinement: &Confinement, path: &Path) -> bool {
     confinement.roots.iter().any(|root| root == path)
 }
@@ -184,7 +183,7 @@ fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
 pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
-    // The mark of the mount before this one.
+    // Remove the mark of an earlier mount.
     let _ = std::fs::remove_dir_all(below(&work, Path::new("work/incompat")));
     let mount =
         mount::layer(place, &upper, &work).map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
@@ -192,16 +191,17 @@ pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> 
     Ok(mount)
 }
 
-/// Bytes that `/tmp`, `/dev/shm` and the other directories of its own may take: with shared memory no more than the memory limit.
+/// Returns the size in bytes of `/tmp`, `/dev/shm` and the command's other directories: with shared memory, at most the memory
+/// limit.
 fn own_size(limits: &ResourceLimits) -> u64 {
     let machine = nix::sys::sysinfo::sysinfo().map_or(u64::MAX, |info| info.ram_total()) / OWN_SHARE;
     let limit = limits.memory_bytes.map(|bytes| (bytes - bytes / SHARED_MEMORY_SHARE).saturating_sub(EMPTY_SIZE));
-    // The kernel takes 0 for "no limit".
+    // The kernel treats 0 as "no limit".
     machine.min(limit.unwrap_or(u64::MAX)).max(EMPTY_SIZE)
 }
 
-/// Where the empty directories come from: one file system for those that may be written, one for the others. Each has a
-/// directory in it for each place it covers, in which the places below are made that something will stand at.
+/// Source of the empty directories: one file system for writable ones, one for the others. Each has a directory for every path
+/// that it covers, with the mount points for the paths below.
 struct Ground {
     own: OwnedFd,
     empty: OwnedFd,
@@ -212,7 +212,7 @@ impl Ground {
         let limits = NO_SETUID | NO_DEVICES;
         let make = |bytes: u64| mount::make(c"tmpfs", &[("size", &bytes.to_string()), ("mode", "0755")], limits);
         let (own, empty) = (make(own_size)?, make(EMPTY_SIZE)?);
-        // Older kernels clone only what is attached somewhere; both are covered again.
+        // Older kernels clone only attached mounts; both are covered again.
         let somewhere = hold_place(Path::new("/dev"))?;
         mount::attach(&own, &somewhere)?;
         mount::attach(&empty, &somewhere)?;
@@ -226,7 +226,7 @@ impl Ground {
         DirBuilder::new().mode(0o755).create(nobody).map_err(during("an empty directory"))?;
         let mut directories = BTreeMap::new();
         for (number, (path, piece)) in pieces.iter().enumerate() {
-            // What covers this path, if it is empty there.
+            // The path that covers this one, if it is empty there.
             let above = path.ancestors().skip(1).find(|above| pieces.contains_key(above));
             if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
                 let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
@@ -256,7 +256,7 @@ impl Ground {
         Ok(())
     }
 
-    /// What will be seen at the path of this number.
+    /// Returns the mount for the path with this number.
     fn clone(&self, number: usize, seat: Seat, piece: &Piece) -> io::Result<OwnedFd> {
         let (from, limits) = if seat == Seat::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
         let name = match piece {
@@ -278,7 +278,7 @@ fn directories_to(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
-/// A path below a descriptor, for calls that want a path.
+/// Returns a path below a descriptor, for calls that need a path.
 fn below(directory: &impl AsRawFd, path: &Path) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(path)
 }

@@ -14,11 +14,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Which of the two processes this is.
+/// Role of this process.
 pub(in crate::sys) enum Side {
-    /// It waits for the other, and cleans up after it.
+    /// The outer process, which waits for the inner one and cleans up.
     Outside(Outside),
-    /// The first process of the namespaces, which see nothing yet but what everyone sees.
+    /// The first process in the namespaces, which still sees the whole system.
     Inside(Inside),
 }
 
@@ -28,7 +28,7 @@ pub(in crate::sys) struct Outside {
 }
 
 impl Outside {
-    /// To be called when the first process has ended, and everything with it.
+    /// Cleans up. Must be called after the first process and all others have ended.
     pub(in crate::sys) fn clean_up(self) {
         self.reserved.release();
     }
@@ -37,7 +37,7 @@ impl Outside {
 pub(in crate::sys) struct Inside {
     layout: Layout,
     links: Vec<(PathBuf, PathBuf)>,
-    /// Whether it is the user it should be.
+    /// Whether the user mapping succeeded.
     mapped: io::Result<()>,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
     };
     let Some(first) = forked else {
         drop((go, reserved));
-        // The end of the one outside is the end of all.
+        // The end of the outer process ends all others.
         let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
         if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
             std::process::exit(1);
@@ -79,7 +79,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
 }
 
 impl Inside {
-    /// Sets up what is seen. Gives the room there is for what is written to layers.
+    /// Sets up the visible file system. Returns the directories of the layers.
     pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Room, String> {
         self.mapped.map_err(during("its users"))?;
         let room = Room(cover(confinement, &self.layout, &self.links)?);
@@ -95,11 +95,11 @@ fn namespaces(confinement: &Confinement) -> libc::c_int {
     libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | network
 }
 
-/// Forks into new namespaces; `None` in the new process. The one that calls it must have one thread.
+/// Forks into new namespaces; returns `None` in the new process. The caller must have one thread.
 #[expect(unsafe_code, reason = "no safe call forks into namespaces")]
 pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
-    // SAFETY: this process has one thread, so the child may go on as after a plain `fork`: no lock is held by another.
+    // SAFETY: this process has one thread, so the child may continue as after a plain `fork`: no other thread holds a lock.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
         -1 => Err(Errno::last().into()),
         0 => Ok(None),
@@ -107,11 +107,11 @@ pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pi
     }
 }
 
-/// Who is who inside: everyone the same as outside, as far as this user may say so.
+/// User and group mappings: everyone is the same inside as outside, as far as this user may map them.
 struct Ids {
     users: String,
     groups: String,
-    /// Only a process outside may map others than its own user.
+    /// Whether a process outside must write the mapping, which is required for other users than the own one.
     by_outside: bool,
 }
 
@@ -138,14 +138,14 @@ impl Ids {
     }
 }
 
-/// The same user and group inside as outside, and nobody else.
+/// Maps only the own user and group, to themselves.
 pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// What every command has of its own, and the links that stand in it.
+/// Returns the paths that every command has of its own, and the links in them.
 fn built_in() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
     let real = |path: &str| std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     let mut own: Vec<_> = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(real).collect();
@@ -163,7 +163,7 @@ fn built_in() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
         terminals: vec![PathBuf::from("/dev/pts")],
     };
     let mut links: Vec<_> = devices::LINKS.iter().map(|(name, to)| (Path::new("/dev").join(name), PathBuf::from(to))).collect();
-    // Some systems reach all their programs by a link here.
+    // On some systems, a link here leads to all programs.
     let entries = std::fs::read_dir("/run").into_iter().flatten().flatten();
     links.extend(entries.filter_map(|entry| Some((entry.path(), std::fs::read_link(entry.path()).ok()?))));
     (built_in, links)

@@ -1,10 +1,10 @@
-//! The network of a command that has one of its own.
+//! Network of a command in a separate network namespace.
 
 use nix::errno::Errno;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Brings up loopback, the only way there is in a new network namespace.
+/// Brings up loopback, the only interface in a new network namespace.
 #[expect(unsafe_code, reason = "no safe call changes an interface")]
 pub(super) fn bring_up_loopback() -> io::Result<()> {
     // SAFETY: all zeros is a valid request.

@@ -1,8 +1,8 @@
-//! Names that may not be made: a mount needs something to stand on, so a stand-in holds each of them while commands run,
-//! and is gone afterwards. It is an empty directory, or a file where a directory would be in the way of who looks there.
+//! Names that must not be created: a mount needs a mount point, so a placeholder occupies each of them while commands run, and
+//! is removed afterwards. It is an empty directory, or a file if a directory would disturb other programs.
 //!
-//! Several commands share one, by a lock on it; the last one takes it away. One that was left by a crash looks like nothing
-//! else, so that the next command in this place takes it over.
+//! Several commands share a placeholder by a lock on it; the last one removes it. One that was left by a crash is recognizable,
+//! so that the next command takes it over.
 
 use super::layout::{Layout, Seat, around};
 use super::mount_plan::during;
@@ -19,28 +19,28 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// No program gives a directory this mode.
+/// Mode of a placeholder directory, which no program uses.
 const MARK: u32 = 0o1555;
-/// Nor a file this one.
+/// Mode of a placeholder file.
 const FILE_MARK: u32 = 0o1444;
-/// Git reads where its configuration is from such a file, if there is one. This one says that it is where git is anyway.
+/// Placeholder file that git reads: its content names the directory where the configuration is anyway.
 const POINTER: (&str, &[u8]) = ("commondir", b".\n");
-/// How often another command may take the directory away just when it is to be shared.
+/// Number of attempts if another command removes a placeholder just before it is shared.
 const ROUNDS: usize = 16;
 
-/// What holds names until it is released.
+/// Placeholders that are held until released.
 #[derive(Default)]
 pub(super) struct Reserved(Vec<Held>);
 
 struct Held {
     parent: OwnedFd,
     name: OsString,
-    /// With a shared lock. In the sandbox a copy of it is closed before the command starts.
+    /// Placeholder with a shared lock. In the sandbox, its copy is closed before the command starts.
     stand_in: File,
     kind: Kind,
 }
 
-/// What stands in for a name.
+/// Kind of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Directory,
@@ -52,7 +52,7 @@ impl Kind {
         if path.file_name().is_some_and(|name| name == POINTER.0) { Self::Pointer } else { Self::Directory }
     }
 
-    /// Makes it. Others must never see it without its mark.
+    /// Creates the placeholder, atomically with its mark.
     fn make(self, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
         let before = umask(Mode::empty());
         let made = match self {
@@ -78,7 +78,7 @@ impl Kind {
     }
 }
 
-/// Nobody sees it before it says what it says.
+/// Creates the file atomically with its content.
 fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let aside = OsString::from(format!(".aye-{}", std::process::id()));
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -91,7 +91,8 @@ fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     made
 }
 
-/// Holds all names of the layout that may not be made. What cannot be made by the command either is taken out of it.
+/// Creates placeholders for all names of the layout that must not be created. Names that the command cannot create either are
+/// removed from the layout.
 pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
     let mut reserved = Reserved::default();
     let guarded: Vec<PathBuf> = layout
@@ -110,7 +111,7 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
         }
         match hold(&first) {
             Ok(Some(held)) => reserved.0.push(held),
-            // Something else was made there meanwhile, and can be protected.
+            // Something else was created there in the meantime, and can be protected.
             Ok(None) => {}
             Err(error) if is_for_nobody(&error, &first) => {
                 layout.remove(&first);
@@ -129,10 +130,11 @@ impl Reserved {
         self.0.iter().any(|held| path.file_name() == Some(&held.name) && held.is_at(path))
     }
 
-    /// To be called when nothing of the command lives any more, by the process that made it.
+    /// Releases the placeholders. Must be called by the process that created them, after the command and all its processes have
+    /// ended.
     pub(super) fn release(self) {
         for held in self.0 {
-            // Whoever else uses it has the lock too, and takes it away in its turn.
+            // Other users of the placeholder hold the lock too, and remove it in turn.
             if held.stand_in.try_lock().is_ok() && held.is_still_there() {
                 let _ = unlinkat(&held.parent, held.name.as_os_str(), held.kind.removal());
             }
@@ -154,12 +156,12 @@ impl Held {
     }
 }
 
-/// The shortest part of the path that is not there or holds a name already, or a file that stands where a directory would
-/// have to be; the flag says that it is there and needs nothing. `None` where the path itself is there.
+/// Returns the shortest part of the path that is missing or a placeholder, or a file where a directory would be needed; the
+/// flag tells that it exists and needs nothing. `None` if the path itself exists.
 fn first_missing(path: &Path) -> Result<Option<(PathBuf, bool)>, String> {
     let mut first = None;
     for part in path.ancestors() {
-        // A link that is protected is held as the link it is.
+        // A protected symlink is opened as a symlink.
         match if part == path { hold_name(part) } else { hold_place(part) } {
             Ok(place) => {
                 let metadata = place.metadata().map_err(during(part.display()))?;
@@ -187,7 +189,7 @@ fn is_mark(metadata: &std::fs::Metadata) -> bool {
     is_kind && metadata.permissions().mode() & 0o7777 == mark && metadata.uid() == geteuid().as_raw()
 }
 
-/// Makes the stand-in, or shares the one that is there.
+/// Creates the placeholder, or shares an existing one.
 fn hold(path: &Path) -> io::Result<Option<Held>> {
     let kind = Kind::of(path);
     for _ in 0..ROUNDS {
@@ -207,7 +209,7 @@ fn hold(path: &Path) -> io::Result<Option<Held>> {
             return Ok(None);
         }
         let held = Held { parent, name: name.to_owned(), stand_in, kind };
-        // Another command may have taken it away before the lock.
+        // Another command may have removed it before the lock.
         if held.is_still_there() {
             return Ok(Some(held));
         }
@@ -215,16 +217,15 @@ fn hold(path: &Path) -> io::Result<Option<Held>> {
     Err(io::Error::other("other commands create and remove it repeatedly"))
 }
 
-/// Whether the command could not make it either: not even by giving itself the right.
+/// Returns whether the command could not create the name either, even after changing its own permissions.
 fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
     let refused = matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EACCES | Errno::EPERM | Errno::EROFS));
     let parent = path.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
     refused && parent.is_some_and(|parent| parent.uid() != geteuid().as_raw())
 }
 
-/// A directory that could be moved away with what is protected in it could be made anew without, and what is hidden in it
-/// would be seen by the next command, where its name says nothing any more: it is mounted on itself. So is what leads to a
-/// place that was opened with something in it that stays shut.
+/// Mounts directories over themselves if they contain a protected or hidden path, or an exception in an opened one: otherwise a
+/// command could move the directory away, and the rules for its entries would no longer apply.
 fn pin(layout: &mut Layout) {
     let kept: Vec<PathBuf> = layout
         .iter()

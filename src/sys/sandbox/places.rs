@@ -1,10 +1,10 @@
-//! Places of a confinement, as one list in which the deeper place decides.
+//! Paths of a confinement as one list in which the deeper path decides.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What may be done at a place and below it.
+/// Access to a path and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     Nothing,
@@ -12,7 +12,8 @@ pub(super) enum Access {
     Write,
 }
 
-/// Every named place; a place comes before those below it. What is named twice may do the least, unless it was reopened.
+/// Returns every named path; a path comes before those below it. Of two settings the stricter one counts, unless the path was
+/// reopened.
 pub(super) fn named(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     let mut places = BTreeMap::new();
     let mut name = |path: &Path, access| places.insert(path.to_owned(), access);

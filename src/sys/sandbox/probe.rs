@@ -1,4 +1,4 @@
-//! Sandbox probe: tests in a process of its own how well this system can confine a command in these places.
+//! Sandbox probe: tests in a separate process how well this system can confine a command in these directories.
 
 use super::filter::landlock_version;
 use super::mount_plan::{during, layered};
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The argument of a helper that probes.
+/// Argument of a helper that probes.
 pub(in crate::sys) const PROBE: &str = "probe";
-/// How long the answer is waited for.
+/// Time limit for the result.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Mounts below a workspace that are named; of more only the number is said.
+/// Number of mounts below a workspace that a message names; further ones are only counted.
 const NAMED_MOUNTS: usize = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ struct Question {
     bases: Vec<PathBuf>,
 }
 
-/// Finds out for these roots. Layers would go below `data_directory`, or else to memory. Blocks for some milliseconds.
+/// Probes the sandbox for these roots. Layers go below `data_directory`, or else to memory. Blocks for some milliseconds.
 pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,
@@ -58,7 +58,7 @@ fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<P
     ours.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut answer = Vec::new();
     if let Err(error) = ours.read_to_end(&mut answer) {
-        // A mount that does not answer may hold it for ever.
+        // A hanging mount may block the helper for ever.
         let _ = child.kill();
         let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
         let said = format!("no result within {} s; a disk may not be responding", ANSWER_LIMIT.as_secs());
@@ -68,7 +68,7 @@ fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<P
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Where layers could go, the best first.
+/// Returns possible directories for layers, the best first.
 fn bases(data_directory: &Path) -> Vec<PathBuf> {
     let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(|directory| PathBuf::from(directory).join("aye"));
     let shared = PathBuf::from(format!("/dev/shm/aye-{}", geteuid()));
@@ -76,12 +76,12 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
     std::iter::once(data_directory.to_owned()).chain(private).collect()
 }
 
-/// Where layers of dead processes may lie, whatever can be done here now: only what nobody else could have put there.
+/// Returns directories that may contain layers of dead processes; only private ones.
 pub fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
     bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
 }
 
-/// The helper's side: reads the question, tries, and says what it found.
+/// Runs in the helper: reads the question, probes, and sends the result.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     let mut asked = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut question = Vec::new();
@@ -91,7 +91,7 @@ pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     asked.write_all(&serde_json::to_vec(&found)?)
 }
 
-/// One base that was made ready: a pair of directories for each root.
+/// A prepared base: a pair of directories for each root.
 struct Trial {
     base: PathBuf,
     directory: PathBuf,
@@ -133,7 +133,7 @@ fn try_out(question: Question) -> Probe {
     }
 }
 
-/// What the process inside found.
+/// Result of the process inside the namespaces.
 #[derive(Debug, Serialize, Deserialize)]
 struct Found {
     chosen: Option<usize>,
@@ -174,7 +174,7 @@ fn first_that_works(trials: &[Trial]) -> Found {
     Found { chosen: None, reasons }
 }
 
-/// A layer that mounts need not be one that takes what is written.
+/// Checks that a layer can be mounted and written to.
 fn works(layer: &Layered) -> Result<(), String> {
     let place = hold_place(&layer.directory).map_err(during(format!("`{}`", layer.directory.display())))?;
     let view = layered(&place, layer, &mut Vec::new()).map_err(|why| format!("no copy-on-write view: {why}"))?;
@@ -216,13 +216,13 @@ impl Trial {
         Ok(trial)
     }
 
-    /// What overlays leave has no permissions, and is removed all the same.
+    /// Removes the directories, even those that overlayfs leaves without permissions.
     fn remove(&self) {
         let _ = crate::sys::overlay::discard(&self.directory);
     }
 }
 
-/// Others may have made it first where everyone may write.
+/// Checks that nobody else created the directory first, in a place where everyone may write.
 fn check_private(base: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(base)?;
     if metadata.is_dir() && metadata.uid() == geteuid().as_raw() {
@@ -235,7 +235,7 @@ fn check_private(base: &Path) -> io::Result<()> {
     Err(io::Error::other("not a directory owned by this user"))
 }
 
-/// An overlay over a directory does not show what is mounted below it, and the kernel refuses one that would.
+/// Returns the mounts below the roots: an overlay would not show them, so the kernel refuses it.
 fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped);
@@ -245,7 +245,7 @@ fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     below
 }
 
-/// The kernel writes blanks and backslashes as three octal digits.
+/// Decodes a path: the kernel writes spaces and backslashes as three octal digits.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The same for macOS: a profile for `sandbox-exec`. Of the rules that fit, the last one counts.
+//! Sandbox profile for `sandbox-exec` on macOS. Of several matching rules, the last one counts.
 
 use super::places::{Access, named};
 use super::{Confinement, NetworkAccess};
@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-/// What every program needs to start and to run others, and nothing of the person's session: no keychain, no clipboard,
-/// no launching by others, no signals but among themselves.
+/// Rules that every program needs to start and to run others, without access to the user's session: no keychain, no clipboard,
+/// no launch services, no signals to other processes.
 const BASE: &str = "(version 1)
 (deny default)
 (allow process-exec process-fork)
@@ -27,7 +27,7 @@ const BASE: &str = "(version 1)
   (regex #\"^/dev/ttys[0-9]+$\"))
 ";
 
-/// Names, certificates and the settings of the network.
+/// Access to name resolution, certificates and network settings.
 const OPEN_NETWORK: &str = "(allow network* system-socket)
 (deny network-outbound (remote unix-socket))
 (allow network-outbound (literal \"/private/var/run/mDNSResponder\"))
@@ -39,7 +39,7 @@ const OPEN_NETWORK: &str = "(allow network* system-socket)
   (global-name \"com.apple.trustd.agent\"))
 ";
 
-/// The profile of a confinement. `proxy` is the port on this machine where aye's own proxy listens.
+/// Returns the profile of a confinement. `proxy` is the port of aye's own proxy on this machine.
 pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
     let mut profile = BASE.to_owned();
     let places = named(confinement);
@@ -53,7 +53,7 @@ pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> 
             Access::Write => writeln!(profile, "(allow file-read* file-write* (subpath {quoted}))"),
         };
     }
-    // Rules are on names: a directory with something protected in it must keep its own, or what is in it loses its rule.
+    // Rules apply to names: a directory with a protected entry must keep its name, or the entry loses its rule.
     for (path, _) in places.iter().filter(|(_, access)| **access < Access::Write) {
         let written =
             |above: &&Path| above.ancestors().find_map(|named| places.get(named)).is_some_and(|access| *access == Access::Write);
@@ -71,7 +71,7 @@ pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> 
     Ok(profile)
 }
 
-/// A path as a text of the profile's language.
+/// Returns a path as a string literal of the profile language.
 fn quoted(path: &Path) -> io::Result<String> {
     let text = path.to_str().filter(|text| !text.contains('\0')).ok_or_else(|| {
         let message =
@@ -127,7 +127,7 @@ mod tests {
             r#"(allow network-outbound (remote ip "localhost:8123"))"#,
         ];
         let mut lines = places(&confinement());
-        // Where they stand among each other does not matter for places that do not hold each other.
+        // The order of paths that are not below each other does not matter.
         let own = lines.iter().position(|line| line.contains("/private/tmp/own")).unwrap();
         let first = lines.remove(own);
         lines.insert(0, first);

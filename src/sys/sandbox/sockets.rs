@@ -1,4 +1,4 @@
-//! Sockets with a place in the file system: whoever may write there can talk to who listens, whatever namespaces hold them.
+//! Sockets in the file system: a process that may write to one can talk to its server, whatever namespaces separate them.
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat};
@@ -11,28 +11,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Where something listens now, by real path.
+/// Returns the real paths of all sockets with a server.
 pub(super) fn served() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/net/unix").unwrap_or_default();
     let named: BTreeSet<_> = table.split(|byte| *byte == b'\n').filter_map(path_of).collect();
     let (absolute, relative): (Vec<_>, Vec<_>) = named.into_iter().partition(|path| path.is_absolute());
-    // A name without its directory is relative to the one its process was in then, and most likely still is.
+    // A relative name was relative to the working directory of its process, which is probably still the same.
     let directories = if relative.is_empty() { BTreeSet::new() } else { working_directories() };
     let guessed = directories.iter().flat_map(|directory| relative.iter().map(|path| directory.join(path)));
     let real = absolute.into_iter().chain(guessed).filter_map(|path| std::fs::canonicalize(path).ok());
     real.filter(is_socket).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Of all processes that this user may look into.
+/// Returns the working directories of all processes that this user may inspect.
 fn working_directories() -> BTreeSet<PathBuf> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = processes.filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
     numbered.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).collect()
 }
 
-/// Whether a program listens at this path, in whatever namespaces it runs. What cannot be found out is taken for served.
+/// Returns whether a program listens at this path, in any namespace. If that cannot be determined, it returns true.
 pub fn is_served(path: &Path) -> bool {
-    // Asked with the wrong type, the kernel says that it is wrong, and the program hears nothing of it.
+    // With a wrong socket type, the kernel reports an error, and the program does not notice the attempt.
     let asked = || -> nix::Result<()> {
         let place = openat(AT_FDCWD, path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?;
         let address = UnixAddr::new(format!("/proc/self/fd/{}", place.as_raw_fd()).as_str())?;
@@ -46,7 +46,7 @@ fn is_socket(path: &PathBuf) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// The name is what follows seven fields and one blank: it may hold blanks itself. One that starts with `@` is in no directory.
+/// Returns the path after seven fields and one space; it may contain spaces. A name that starts with `@` is in no directory.
 fn path_of(line: &[u8]) -> Option<PathBuf> {
     let mut rest = line;
     for _ in 0..7 {

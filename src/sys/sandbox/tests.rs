@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A place on the disk outside of what every command has of its own, with a workspace in it.
+/// A directory on disk with a workspace, outside the paths that every command has of its own.
 struct Ground {
     directory: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Ground {
         self.path("workspace")
     }
 
-    /// A file, with the directories it needs, and its path.
+    /// Creates a file with its directories, and returns its path.
     fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -50,7 +50,7 @@ impl Ground {
         Confinement::of(Strength::Namespaces, vec![self.workspace()])
     }
 
-    /// The same with a layer over the workspace.
+    /// Returns a confinement with a layer over the workspace.
     fn layered(&self) -> Confinement {
         let (upper, work) = (self.path("upper"), self.path("work"));
         fs::create_dir(&upper).unwrap();
@@ -81,7 +81,7 @@ async fn try_run(line: &str, confinement: Confinement) -> Result<Finished, Proce
     run(spec(line, confinement), live, CancellationToken::new()).await
 }
 
-/// What it printed, on both.
+/// Returns the output of a line on both streams.
 async fn output(line: &str, confinement: Confinement) -> String {
     let finished = try_run(&format!("exec 2>&1; {line}"), confinement).await.unwrap();
     assert!(matches!(finished.end, End::Exited(_)), "{:?}", finished.end);
@@ -111,7 +111,7 @@ async fn what_is_written_in_a_layer_is_in_the_layer() {
     assert!(!Path::new(&ground.workspace()).join("b").exists());
 }
 
-/// Runs what must fail, and gives what it said.
+/// Runs a line that must fail, and returns its output.
 async fn refused(line: &str, confinement: Confinement) -> String {
     match try_run(line, confinement).await {
         Err(ProcessError::NotStarted(message)) => message,
@@ -119,7 +119,7 @@ async fn refused(line: &str, confinement: Confinement) -> String {
     }
 }
 
-/// Whether each of these lines ends with an error, as the command sees it.
+/// Checks that each of these lines fails, as the command sees it.
 async fn all_fail(lines: &[&str], confinement: Confinement) {
     let tried = lines.iter().map(|line| format!("if ( {line} ) >/dev/null 2>&1; then echo {line:?}; fi"));
     let script = tried.collect::<Vec<_>>().join("\n");
@@ -202,7 +202,7 @@ async fn mounts_and_namespaces_are_out_of_reach() {
 async fn no_descriptor_and_no_process_leads_out() {
     let ground = Ground::new();
     let outside = ground.file("outside", "kept");
-    // What a careless program might pass on.
+    // A descriptor that a careless program might pass on.
     let inherited = fs::File::open(ground.path("")).unwrap();
     nix::fcntl::fcntl(&inherited, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).unwrap();
     let at = outside.display();
@@ -384,15 +384,15 @@ async fn a_repository_cannot_be_told_of_another_configuration() {
     let confinement = Confinement { read_only: vec![git.join("config"), pointer.clone()], ..ground.confinement() };
     let lines = ["echo ../evil > .git/commondir", "rm .git/commondir", "mv .git/commondir x", "mv evil .git/commondir"];
     all_fail(&lines, confinement.clone()).await;
-    // For git it stands where it stands.
+    // The content makes git look in the same directory.
     assert_eq!(output("cat .git/commondir", confinement.clone()).await, ".\n");
     assert!(!pointer.exists(), "nothing is left of it");
-    // One that a crash left is taken over.
+    // A file that was left by a crash is taken over.
     fs::write(&pointer, ".\n").unwrap();
     fs::set_permissions(&pointer, fs::Permissions::from_mode(0o1444)).unwrap();
     all_fail(&lines, confinement.clone()).await;
     assert!(!pointer.exists());
-    // One of the person's stays.
+    // A file of the user stays.
     fs::write(&pointer, "..").unwrap();
     all_fail(&lines, confinement).await;
     assert_eq!(fs::read_to_string(pointer).unwrap(), "..");
@@ -438,7 +438,7 @@ async fn what_a_command_keeps_in_memory_is_within_its_limit() {
             .await;
     let total: u64 = text.lines().last().and_then(|line| line.split('\t').next()?.parse().ok()).unwrap();
     assert!(text.contains("No space left") && total <= LIMIT, "{text}");
-    // System V shared memory has the rest.
+    // System V shared memory gets the rest.
     let script = "perl -MIPC::SysV=IPC_PRIVATE,IPC_CREAT -e 'my $sum = 0; for (1..100) { shmget(IPC_PRIVATE, 1 << 20, \
                   IPC_CREAT | 0600) // last; $sum += 1 << 20 } print \"sum $sum\\n\"'";
     let text = output(script, confinement()).await;
@@ -514,7 +514,7 @@ async fn a_missing_place_cannot_be_made_and_leaves_nothing() {
         ["mkdir -p .git/hooks && touch .git/hooks/x", "git init . ", "touch .aye/x", "rm -rf .aye", "mkdir -p a/b/.git/x"];
     all_fail(&lines, confinement.clone()).await;
     assert_eq!(fs::read_dir(ground.workspace()).unwrap().count(), 0);
-    // The first of two to end must not take the name away from the other.
+    // The first of two commands to end must not remove the other's placeholder.
     let long =
         tokio::spawn(try_run("while ! test -e go; do sleep 0.01; done; touch .git/x; mkdir .git/hooks", confinement.clone()));
     output("while ! test -d .git; do sleep 0.01; done", confinement.clone()).await;
@@ -605,7 +605,7 @@ async fn a_link_in_the_place_of_a_root_is_not_followed() {
     let message = refused("true", Confinement { hidden: vec![link.join("kept")], ..ground.confinement() }).await;
     assert!(message.contains("link"), "{message}");
     assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
-    // From inside, the root stays what it is.
+    // From inside, the root cannot be changed.
     all_fail(&["cd ..; mv workspace w", "cd ..; rmdir workspace", "cd /; ln -sfn / $OLDPWD"], ground.confinement()).await;
 }
 
@@ -620,7 +620,7 @@ async fn a_package_cache_is_written_to_a_copy_that_the_next_command_has_too() {
     let held = Confinement { caches: vec![cache], ..ground.confinement() };
     assert_eq!(output(&line, held.clone()).await, "oldnew\n");
     assert!(old.exists() && ground.path("upper/new").exists());
-    // The copy is there for the next command.
+    // The copy is available to the next command.
     assert_eq!(output(&format!("cat {}/new", ground.path("cache").display()), held).await, "new\n");
 }
 
@@ -637,7 +637,7 @@ async fn names_are_still_resolved_and_there_are_terminals() {
     assert!(text.ends_with("/dev/pts:\nptmx\n"), "{text}");
 }
 
-/// Processes whose command line holds `word`, this one aside.
+/// Returns the processes whose command line contains `word`, except this one.
 fn running(word: &str) -> Vec<i32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -662,7 +662,7 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// A number no other process has in its command line, for `sleep`.
+/// Returns a number for `sleep` that no other process has in its command line.
 fn word() -> String {
     format!("8{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }
@@ -703,7 +703,7 @@ async fn nothing_outlives_a_killed_helper() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(helper), nix::sys::signal::Signal::SIGKILL).unwrap();
     assert!(matches!(task.await.unwrap(), Err(ProcessError::HelperLost)));
     until(|| running(&word).is_empty());
-    // The name it held is free again after the next command.
+    // The name is free again after the next command.
     output("true", confinement).await;
     assert!(!git.exists());
 }

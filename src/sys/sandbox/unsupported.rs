@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The program that holds another one by a text on macOS.
+/// Sandbox program of macOS.
 #[cfg(target_os = "macos")]
 const SEATBELT: &str = "/usr/bin/sandbox-exec";
 pub(in crate::sys) const PROBE: &str = "probe";
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Says what there is to hold commands with: rules on paths, or nothing.
+/// Returns the sandbox support: rules on paths, or nothing.
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
     #[cfg(target_os = "macos")]
     if Path::new(SEATBELT).exists() {
@@ -23,17 +23,17 @@ pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Pro
     Probe { tier: Tier::Bare, missing, upper_base: None }
 }
 
-/// Where views of dead processes could lie: there are none.
+/// Returns no directories: there are no views.
 pub fn left_bases(_data_directory: &Path) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Rules on paths refuse all sockets.
+/// Returns true, because rules on paths refuse all sockets.
 pub fn is_served(_path: &Path) -> bool {
     true
 }
 
-/// Nobody asks here.
+/// Does nothing: no helper probes on this system.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -65,7 +65,7 @@ pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<Side, String> 
     Err(NO_NAMESPACES.to_owned())
 }
 
-/// No layer is written to.
+/// Placeholder: there are no layers.
 #[derive(Default)]
 pub(in crate::sys) struct Room;
 

@@ -1,7 +1,7 @@
 use super::*;
 use std::os::unix::net::UnixListener;
 
-/// Changes the real files behind the back of a view.
+/// A change of the real files behind the back of a view.
 type Meddling = (&'static str, fn(&Path), &'static [&'static str]);
 
 const MEDDLING: &[Meddling] = &[
@@ -57,7 +57,7 @@ fn what_somebody_else_changed_meanwhile_stops_all_of_it() {
 #[test]
 fn what_was_changed_while_the_command_ran_is_a_conflict_too() {
     let place = Place::new(fill);
-    // The clock of file times has moved on once a new file says so.
+    // A new file shows that the clock of file times has advanced.
     let later = || mark(&place.preview).unwrap();
     while later() == place.began {}
     fs::write(place.lower.join("a"), "mine").unwrap();
@@ -106,7 +106,7 @@ fn a_copy_across_file_systems_that_is_stopped_leaves_nothing_beside_the_files() 
     }
 }
 
-/// A disk that fails from one change on until another.
+/// Returns a disk that fails from one change to another.
 fn failing(from: usize, to: usize, errno: nix::errno::Errno) -> impl FnMut() -> io::Result<()> {
     let mut steps = 0;
     move || {
@@ -124,7 +124,7 @@ fn what_the_disk_refuses_in_the_middle_is_said_and_done_later() {
             let before = place.tree();
             let mut pace = failing(from, usize::MAX, nix::errno::Errno::ENOSPC);
             let (over, whole) = match commit_at_pace(&place.preview, &[place.changes()], &mut pace) {
-                // Before it had begun.
+                // Before the commit started.
                 Err(CommitError::Io { .. }) => {
                     assert_eq!((place.tree(), has_begun(&place.preview)), (before, false), "{line} from {from}");
                     continue;
@@ -177,7 +177,7 @@ fn a_directory_swapped_while_the_command_ran_is_a_conflict() {
     let result = commit(&place.preview, &[place.changes()]);
     assert!(matches!(&result, Err(CommitError::Conflict(paths)) if paths == &[place.lower.join("d")]), "{result:?}");
     assert!(!place.lower.join("d/new").exists());
-    // What others put beside it is no matter.
+    // Entries that others add next to it do not matter.
     let place = Place::new(fill);
     while mark(&place.preview).unwrap() == place.began {}
     fs::write(place.lower.join("d/beside"), "mine").unwrap();
@@ -222,7 +222,7 @@ fn what_was_changed_after_a_crash_is_left_and_said() {
     assert_eq!(fs::read(place.lower.join("b")).unwrap(), b"mine");
     assert_eq!(fs::read(place.lower.join("c")).unwrap(), b"threex\n");
     assert!(!place.lower.join("d/f").exists());
-    // It is over: later changes are not touched by another recovery.
+    // The commit is over: another recovery does not touch later changes.
     fs::write(place.lower.join("c"), "mine").unwrap();
     assert_eq!(recover(&place.preview).unwrap(), Some(outcome));
     assert_eq!(fs::read(place.lower.join("c")).unwrap(), b"mine");
@@ -314,7 +314,7 @@ fn a_tree_too_deep_to_name_is_not_kept_and_can_be_removed() {
 
 const FULL: &str = "AYE_TEST_LAYER_FULL";
 
-/// Runs where the real directory is a small file system of its own.
+/// Runs where the real directory is a small separate file system.
 #[test]
 fn the_process_whose_disk_is_full() {
     let Some(root) = std::env::var_os(FULL).map(PathBuf::from) else { return };
@@ -336,7 +336,7 @@ fn the_process_whose_disk_is_full() {
     assert_eq!(tree(&ws), before);
     assert_eq!(own_names(&ws), [""; 0]);
     assert!(!has_begun(&preview));
-    // The same can be committed once there is room.
+    // The same changes can be committed once there is space.
     fs::write(preview.join("upper/large"), "small").unwrap();
     assert!(commit(&preview, &changes()).unwrap().is_whole());
     assert_eq!(fs::read(ws.join("a")).unwrap(), b"new");

@@ -1,7 +1,7 @@
 use super::*;
 use std::time::Instant;
 
-/// `cargo test --release --lib figures -- --ignored --nocapture`
+/// Run with `cargo test --release --lib figures -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures, and says what it found"]
 fn ten_changes_among_a_hundred_thousand_files() {

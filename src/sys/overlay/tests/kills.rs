@@ -4,12 +4,12 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const KILLS: usize = 100;
-/// A round is over after so many, so that some end by themselves.
+/// Maximum number of kills per round, so that some rounds complete.
 const KILLS_OF_ONE: usize = 6;
 const CHILD: &str = "sys::overlay::tests::kills::the_process_that_is_killed";
 const DIRECTORY: &str = "AYE_TEST_LAYER";
 
-/// Commits, or goes on with it, once it is told to.
+/// Commits, or continues a commit, when it is told to.
 #[test]
 fn the_process_that_is_killed() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
@@ -19,7 +19,7 @@ fn the_process_that_is_killed() {
     let mut line = String::new();
     io::stdin().read_line(&mut line).unwrap();
     let outcome = match changes {
-        // The time of the view is not what is tested.
+        // The time of the view is not tested here.
         Some(mut changes) => {
             changes.began = changes.surveyed;
             commit(&preview, &[changes]).unwrap()
@@ -35,7 +35,7 @@ fn start(root: &Path) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Lets it work for a while and kills it; whether it was in time.
+/// Lets the process work for a while and kills it; returns whether it was still running.
 fn killed_after(mut child: Child, while_it_works: Duration) -> bool {
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let end = Instant::now() + while_it_works;
@@ -69,7 +69,7 @@ fn a_commit_that_is_killed_again_and_again_is_whole_in_the_end() {
         let before = place.tree();
         let root = place.lower.parent().unwrap().to_owned();
         for _ in 0..KILLS_OF_ONE {
-            // Spread over all of it, without chance.
+            // Spread evenly over the whole duration, without randomness.
             wait = (wait + 617) % 9_000;
             let child = start(&root);
             if !killed_after(child, Duration::from_micros(1_000 + wait)) {

@@ -47,7 +47,7 @@ proptest! {
         } else if let Some(outcome) = recover(&place.preview).unwrap() {
             outcome
         } else {
-            // Nothing had begun.
+            // The commit had not started.
             prop_assert_eq!(&place.tree(), &before, "{}", line);
             commit(&place.preview, &changes).unwrap()
         };

@@ -1,4 +1,4 @@
-//! Commands that are spoken with.
+//! Commands with open input and output.
 
 use super::*;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -32,7 +32,7 @@ async fn ending_it_ends_all_that_it_started() {
         output.read_line(&mut line).await.unwrap();
         kill.cancel();
         assert_eq!(piped.ending.await.unwrap(), End::Killed);
-        // Nobody has the other end any more.
+        // Nobody has the other end open any more.
         assert_eq!(output.read_line(&mut line).await.unwrap(), 0);
     }
 }

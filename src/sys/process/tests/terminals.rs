@@ -1,4 +1,4 @@
-//! Commands on a terminal, and the words between aye and its helper.
+//! Commands on a terminal, and the messages between aye and its helper.
 
 use super::*;
 use crate::sys::process::handshake;
@@ -10,7 +10,7 @@ async fn terminal(spec: Spec) -> Terminal {
     start_terminal(spec, CancellationToken::new()).await.unwrap()
 }
 
-/// All it prints until its end, and that end.
+/// Returns the whole output until the end, and the result.
 async fn to_the_end(mut running: Terminal) -> (String, Ended) {
     let mut text = Vec::new();
     let read = async {

@@ -1,4 +1,4 @@
-//! Plain requests: where they go, what goes along, and what cannot be read in two ways.
+//! Plain requests: their targets, their headers, and ambiguous requests.
 
 use super::*;
 
@@ -164,7 +164,7 @@ async fn a_redirect_is_the_programs_own_to_follow() {
 async fn a_body_of_a_gigabyte_streams() {
     const UP: u64 = 128 * 1024 * 1024;
     const DOWN: u64 = 1024 * 1024 * 1024;
-    // Reads the whole body before it answers.
+    // Reads the whole body before it responds.
     let net = Net::new(|mut stream: TcpStream| async move {
         until(&mut stream, "\r\n\r\n").await;
         let mut buffer = vec![0; 64 * 1024];

@@ -1,9 +1,9 @@
-//! Tunnels: TLS to the server that was let through, and nothing else.
+//! Tunnels: TLS to the allowed server, and nothing else.
 
 use super::*;
 use rustls::pki_types::ServerName;
 
-/// The first flight of a TLS client that wants `name`.
+/// Returns the first flight of a TLS client that requests `name`.
 fn hello(name: &str) -> Vec<u8> {
     let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -17,7 +17,7 @@ fn hello(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Sends back what comes, and says `end` when no more does.
+/// Echoes all data, and sends `end` at the end of the stream.
 async fn echo(mut stream: TcpStream) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(count) = stream.read(&mut buffer).await {
@@ -39,7 +39,7 @@ async fn tunnel(net: &Net, target: &str) -> TcpStream {
     stream
 }
 
-/// All that comes back, as bytes.
+/// Returns everything that comes back, as bytes.
 async fn bytes(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes).await;
@@ -97,8 +97,8 @@ async fn what_is_not_tls_is_refused_in_words() {
         let mut stream = tunnel(&net, "a.example:443").await;
         let _ = stream.write_all(case).await;
         let answer = bytes(&mut stream).await;
-        // What was sent on top and is not read resets the connection.
-        assert!(answer.is_empty() || answer.starts_with(b"aye: only TLS passes"), "{}", String::from_utf8_lossy(&answer));
+        // Extra data that is not read resets the connection.
+        assert!(answer.is_empty() || answer.starts_with(b"aye: a tunnel accepts only"), "{}", String::from_utf8_lossy(&answer));
     }
     assert_eq!(heard.all().concat(), "");
     assert_eq!(net.denied.list()[0].reason, "a tunnel accepts only TLS, and the client sent something else");

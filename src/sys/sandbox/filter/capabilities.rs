@@ -1,11 +1,11 @@
-//! The powers of a command that runs as root: those over files and its own processes, none over the machine.
+//! Capabilities of a command that runs as root: over files and its own processes, not over the machine.
 
 use super::Strength;
 use nix::errno::Errno;
 use nix::unistd::geteuid;
 use std::io;
 
-/// What installing, unpacking and changing to another user need. No `SYS_ADMIN`: what is mounted could be unmounted with it.
+/// Capabilities for installing, unpacking and changing users. `SYS_ADMIN` is excluded, because it could unmount the sandbox.
 const KEPT_BY_ROOT: [u32; 8] = [CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE];
 const CHOWN: u32 = 0;
 const DAC_OVERRIDE: u32 = 1;
@@ -33,12 +33,12 @@ struct Half {
 
 const VERSION_3: u32 = 0x2008_0522;
 
-/// Takes everything from the bounding set and from this process, but from root's what it needs for files.
+/// Removes all capabilities from the bounding set and from this process, except those that root needs for files.
 pub(super) fn drop_all_but_file_powers(strength: Strength) -> io::Result<()> {
     let kept: &[u32] = if geteuid().is_root() { &KEPT_BY_ROOT } else { &[] };
     clear_ambient();
     match cut_bounding_set(kept) {
-        // Without a namespace of its own an ordinary user may not; it gains nothing by the set, as it gains no powers at all.
+        // Without namespaces an ordinary user may not do this, but it gains no capabilities anyway.
         Err(Errno::EPERM) if strength == Strength::Landlock && kept.is_empty() => {}
         other => other?,
     }
@@ -63,7 +63,7 @@ fn cut_bounding_set(kept: &[u32]) -> Result<(), Errno> {
                 // SAFETY: no pointers.
                 Errno::result(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) })?;
             }
-            // Beyond the last one this kernel knows.
+            // Beyond the last capability of this kernel.
             _ => return Ok(()),
         }
     }
@@ -74,12 +74,12 @@ fn cut_bounding_set(kept: &[u32]) -> Result<(), Errno> {
 fn permitted_now() -> Result<u32, Errno> {
     let header = Header { version: VERSION_3, pid: 0 };
     let mut halves = [Half::default(); 2];
-    // SAFETY: both point to what the kernel expects for this version, and outlive the call.
+    // SAFETY: both pointers refer to what the kernel expects for this version, and outlive the call.
     Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw const header, halves.as_mut_ptr()) })?;
     Ok(halves[0].permitted)
 }
 
-/// All kept ones are in the lower half.
+/// Sets the capabilities; all that are kept are in the lower half.
 #[expect(unsafe_code, reason = "no safe call changes the sets")]
 fn set(permitted: u32) -> Result<(), Errno> {
     let header = Header { version: VERSION_3, pid: 0 };

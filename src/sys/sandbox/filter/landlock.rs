@@ -1,4 +1,4 @@
-//! Rules on paths: a second hold on writing under the mounts, and all there is where no namespaces can be made.
+//! Landlock rules on paths: a second barrier to writes under the mounts, and the only one if namespaces are not available.
 
 use super::places::grants;
 use super::{Confinement, Strength};
@@ -11,17 +11,17 @@ use landlock::{
 use std::io;
 use std::path::PathBuf;
 
-/// The newest version of Landlock whose rights are thought of here; an older kernel does what it can of them.
+/// Newest supported version of Landlock; an older kernel applies the rights that it knows.
 const NEWEST: ABI = ABI::V7;
 
-/// Where a command with a file system of its own may always write: what is mounted there is its own, or covered.
+/// Paths that a command with its own mounts may always write: they are its own, or covered.
 const ITS_OWN: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
-/// A set of rules, filled and not yet in force.
+/// A complete set of rules that is not yet in force.
 #[derive(Debug)]
 pub(super) struct Rules {
     ruleset: RulesetCreated,
-    /// Whether a kernel without Landlock will do.
+    /// Whether a kernel without Landlock is acceptable.
     optional: bool,
 }
 
@@ -46,20 +46,21 @@ impl Rules {
     }
 }
 
-/// The mounts decide what is read; this only keeps writing to what may be written should one of them be wrong.
+/// Returns the rules under the mounts. The mounts decide what is readable; the rules only limit writes, in case a mount is
+/// wrong.
 fn beneath_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
     let writing = AccessFs::from_write(NEWEST);
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
     let named = named(confinement).into_iter().filter(|(_, access)| *access == PlaceAccess::Write).map(|(path, _)| path);
-    // What takes the writes is mounted over them.
+    // Writable substitutes are mounted over these paths.
     let substitutes = confinement.substitutes.iter().map(|substitute| &substitute.directory);
     let caches = confinement.caches.iter().map(|cache| &cache.directory).chain(substitutes).cloned();
     let places = ITS_OWN.iter().map(PathBuf::from).chain(named).chain(caches);
     ruleset.add_rules(path_beneath_rules(places, writing))
 }
 
-/// Nothing is mounted over what must not be seen, and the network is everybody's.
+/// Returns the rules without mounts: nothing covers hidden paths, and the network is shared.
 fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))?;
     let ruleset = match confinement.network {
@@ -67,7 +68,7 @@ fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Resul
         NetworkAccess::Open => ruleset,
     };
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
-    // A directory with something hidden in it would otherwise not be listed at all: names are seen, what they hold is not.
+    // Otherwise a directory with a hidden entry could not be listed at all: names are visible, their content is not.
     let mut ruleset = ruleset.add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?;
     for (path, access) in granted {
         let rights = match access {
@@ -80,11 +81,11 @@ fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Resul
     Ok(ruleset)
 }
 
-/// The version of its interface that this kernel has; 0 for none.
+/// Returns the version of the kernel's Landlock interface; 0 if there is none.
 #[expect(unsafe_code, reason = "the crate keeps to itself what it found")]
 pub fn version() -> u32 {
     const VERSION: u32 = 1;
-    // SAFETY: with this flag there is no structure to point to.
+    // SAFETY: with this flag no structure is passed.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
     u32::try_from(version).unwrap_or(0)
 }

@@ -1,25 +1,25 @@
-//! Resource limits of a command: those of each process, and the number of processes.
+//! Resource limits of a command: for each process, and the number of processes.
 
 use super::{Confinement, Strength};
 use crate::sys::sandbox::ResourceLimits;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
-/// How much less important than what the person does.
+/// Niceness of commands, below the user's own programs.
 pub(super) const NICER: i32 = 10;
-/// The kernel ends a command before the person's programs when memory is short.
+/// OOM score: if memory is short, the kernel ends a command before the user's programs.
 const OOM_SCORE: &str = "500";
-/// After `SIGXCPU` a process has this long to end by itself.
+/// Seconds that a process has after `SIGXCPU` to end on its own.
 const CPU_GRACE_SECONDS: u64 = 1;
-/// Once the kernel has counted through the identifiers it hands out none below this one again.
+/// Process IDs below this number are not reused once the kernel has counted through all of them.
 const RESERVED_PROCESS_IDS: u64 = 300;
-/// The first kernel with a highest process identifier for each namespace; an older one has one for the whole machine.
+/// First kernel with a maximum process ID per namespace; older ones have one for the whole machine.
 const PID_MAX_PER_NAMESPACE: (u32, u32) = (6, 14);
-/// The first kernel that counts a user's processes by user namespace.
+/// First kernel that counts a user's processes per user namespace.
 const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
 
-/// Bounds the processes of this PID namespace, root's too. To be called by its first process, while a `/proc` of its own
-/// can be written and before it loses its powers.
+/// Limits the number of processes in this PID namespace, also for root. Must be called by its first process, while its `/proc`
+/// is writable and before it loses its capabilities.
 pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     let Some(processes) = limits.processes else { return Ok(()) };
     if !limits_process_ids() || std::process::id() != 1 {
@@ -33,12 +33,12 @@ pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     std::fs::write("/proc/sys/kernel/pid_max", highest.to_string())
 }
 
-/// Whether this kernel can bound them for each namespace.
+/// Returns whether this kernel can limit processes per namespace.
 pub fn limits_process_ids() -> bool {
     kernel_version() >= PID_MAX_PER_NAMESPACE
 }
 
-/// Bounds System V shared memory of this IPC namespace, in bytes. Kernels before 5.19 let nobody but root set it.
+/// Limits System V shared memory of this IPC namespace, in bytes. Before Linux 5.19 only root can do that.
 pub fn limit_shared_memory(most: Option<u64>) {
     let Some(most) = most.filter(|_| std::process::id() == 1) else { return };
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
@@ -49,10 +49,10 @@ pub fn limit_shared_memory(most: Option<u64>) {
     }
 }
 
-/// What is to be set, with what had to be looked up.
+/// Limits to set, with all lookups already done.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// Soft and hard.
+    /// Soft and hard limits.
     each: Vec<(Resource, u64, u64)>,
 }
 
@@ -67,7 +67,8 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
     Ok(Limits { each })
 }
 
-/// The limit in what the kernel counts: with namespaces the command's own processes and the first one, else all of the user's.
+/// Returns the limit in terms of the kernel: with namespaces, the command's own processes and the first one; otherwise all
+/// processes of the user.
 fn countable(processes: u64, strength: Strength) -> Option<u64> {
     match strength {
         Strength::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
@@ -88,19 +89,19 @@ impl Limits {
     }
 }
 
-/// When memory is short. Where `/proc` is the sandbox's own it can be written only while that is set up.
+/// Lets the kernel end this process first if memory is short. The sandbox's own `/proc` can be written only during set-up.
 pub fn end_before_others() {
-    // Best effort: a kernel without /proc has nothing else to offer, and no harm comes from it.
+    // Best effort: without /proc there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }
 
 #[expect(unsafe_code, reason = "no safe call changes it")]
 fn be_nice() {
-    // SAFETY: no pointers. It fails at nothing but a filter, and then the command competes as it would have.
+    // SAFETY: no pointers. If a filter refuses it, the command competes at normal priority.
     unsafe { libc::nice(NICER) };
 }
 
-/// What this user runs, as the kernel counts it.
+/// Returns the number of threads of this user, as the kernel counts them.
 fn threads_of_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let user = nix::unistd::getuid().as_raw();
@@ -111,7 +112,7 @@ fn threads_of_user() -> u64 {
         .sum()
 }
 
-/// `6.18` of `6.18.44-…`; 0.0 where it cannot be read, so that nothing is believed to be there.
+/// Returns `6.18` of `6.18.44-…`; 0.0 if it cannot be read, so that no feature is assumed.
 fn kernel_version() -> (u32, u32) {
     let Ok(names) = nix::sys::utsname::uname() else { return (0, 0) };
     version_of(&names.release().to_string_lossy())

@@ -1,4 +1,4 @@
-//! Places to grant, for rules that can only add: a hidden place is left out, so its neighbours are named instead.
+//! Paths to grant, for rules that can only add: a hidden path is left out by naming its neighbours.
 
 use super::Confinement;
 use crate::sys::sandbox::places::{Access, named};
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// More are not named one by one: a directory of so many neighbours is no place to keep a secret in.
+/// Maximum number of named paths; a directory with more neighbours is no place to protect a file.
 const MAX_PLACES: usize = 100_000;
 
-/// Of the devices only these: among the others are disks, memory and the terminals of other windows.
+/// Allowed devices; others include disks, memory and the terminals of other windows.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/shm"];
-/// Sockets and secrets of other programs.
+/// Directories with sockets and secrets of other programs.
 const OF_OTHERS: [&str; 4] = ["/dev", "/run/user", "/run/secrets", "/run/credentials"];
 
-/// What to grant, each with all below it.
+/// Returns the paths to grant, each with everything below it.
 ///
-/// A place that may only be read, or not even that, cannot be kept so below one that is granted more: the existing neighbours
-/// of it and of each directory above it, as far up as more is granted, are named instead. So nothing new can be made directly
-/// in those directories, which is the price of protecting `.git/hooks` in a workspace where nothing can be mounted.
+/// A path with fewer rights cannot be below one that is granted: instead, its existing neighbours, and those of each directory
+/// above it, are granted one by one. So no new entries can be created directly in those directories, which is the price of
+/// protecting `.git/hooks` in a workspace where nothing can be mounted.
 pub(super) fn grants(confinement: &Confinement) -> io::Result<Vec<(PathBuf, Access)>> {
     let mut places: BTreeMap<PathBuf, Access> = OF_OTHERS.iter().map(|path| (PathBuf::from(path), Access::Nothing)).collect();
     places.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Access::Write)));
-    // Nobody can make a secret where one is missing, and what would be in the way of making it is more than that is worth.
+    // A missing path cannot be protected without blocking its parent, which costs more than it is worth.
     let known = named(confinement);
     places.extend(known.into_iter().filter(|(path, access)| *access > Access::Nothing || path.symlink_metadata().is_ok()));
     let mut walk = Walk { places, grants: Vec::new() };
@@ -55,7 +55,8 @@ impl Walk {
     }
 }
 
-/// What lies in a directory; nothing where it is none or cannot be read. A link is left out: it would grant what it leads to.
+/// Returns the entries of a directory; none if it is not readable. Symlinks are left out, because they would grant their
+/// target.
 fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut children = Vec::new();

@@ -1,4 +1,4 @@
-//! Seccomp filter: system calls that no build needs fail as for want of the right. All others are allowed.
+//! Seccomp filter: system calls that no build needs fail with EPERM. All others are allowed.
 
 use super::{Confinement, Strength};
 use crate::sys::sandbox::NetworkAccess;
@@ -11,9 +11,9 @@ use std::io;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Refused with `EPERM`, whatever they are asked.
+/// System calls that are refused with `EPERM`, whatever their arguments.
 pub(super) const FORBIDDEN: &[c_long] = &[
-    // What is mounted decides what can be seen and written.
+    // Mounts decide what can be seen and written.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -28,17 +28,17 @@ pub(super) const FORBIDDEN: &[c_long] = &[
     libc::SYS_fspick,
     // Other namespaces.
     libc::SYS_setns,
-    // Keys are the user's, not the namespace's.
+    // Keys belong to the user, not to the namespace.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Large parts of the kernel that have been the way out of it.
+    // Large parts of the kernel with a history of sandbox escapes.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
-    // Files by number instead of by path.
+    // Files opened by number instead of by path.
     libc::SYS_open_by_handle_at,
-    // The machine.
+    // System calls that affect the machine.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -65,15 +65,15 @@ pub(super) const FORBIDDEN: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
-/// Not in `libc` yet; the same number everywhere.
+/// Not in `libc` yet; the same number on every architecture.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// Refused with `ENOSYS`, as by a kernel without them, so that the older way is taken. The flags of `clone3` are out of a
-/// filter's sight, so is the mode for `openat2`, and so is all that goes through a ring.
+/// System calls that are refused with `ENOSYS`, as by an older kernel, so that programs fall back. A filter cannot see the
+/// flags of `clone3`, the mode for `openat2`, or anything that goes through a ring.
 pub(super) const UNKNOWN: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_openat2];
 
-/// Also refused where only this filter and Landlock are between the command and the user's other processes.
+/// System calls that are also refused if only this filter and Landlock separate the command from the user's other processes.
 pub(super) const FORBIDDEN_AMONG_OTHERS: &[c_long] =
     &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd, libc::SYS_kcmp];
 
@@ -87,13 +87,13 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNET,
     CLONE_NEWTIME,
 ];
-/// For `unshare` alone: `clone` has its signal there.
+/// Only for `unshare`: `clone` has its signal in these bits.
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
-/// Typing for the person, and the same and more on a console; loading a line discipline.
+/// Terminal requests that type for the user, or load a line discipline.
 const TERMINAL_REQUESTS: [u64; 3] = [0x5412, 0x541C, 0x5423];
 
-/// Sets the mode of a file, which is this argument.
+/// System calls that set the mode of a file, with the index of that argument.
 const MODES: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -106,17 +106,17 @@ const MODES: &[(c_long, u8)] = &[
     (libc::SYS_mknod, 1),
     (libc::SYS_mknodat, 2),
 ];
-/// The same where these flags make a file.
+/// System calls that set a mode if these flags create a file.
 const MODES_OF_NEW: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
     (libc::SYS_openat, 2),
 ];
 const FCHMODAT2: c_long = 452;
-/// `O_TMPFILE` without the flag for directories that is part of it.
+/// `O_TMPFILE` without the directory flag that is part of it.
 const NAMELESS: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
-/// Programs for the kernel, to be installed one after the other.
+/// Filter programs for the kernel, installed one after the other.
 #[derive(Debug)]
 pub(super) struct Filters(Vec<BpfProgram>);
 
@@ -148,7 +148,7 @@ impl Filters {
     }
 }
 
-/// Whether this kernel has filters.
+/// Returns whether this kernel supports seccomp filters.
 #[expect(unsafe_code, reason = "no safe call asks for it")]
 pub fn available() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
@@ -156,7 +156,7 @@ pub fn available() -> bool {
     unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) == 0 }
 }
 
-/// One rule for each list of conditions on arguments: (which, comparison, value).
+/// One rule per list of conditions on arguments: (index, comparison, value).
 type Conditions = Vec<(u8, SeccompCmpOp, u64)>;
 
 fn any(rules: impl IntoIterator<Item = Conditions>) -> io::Result<Vec<SeccompRule>> {
@@ -176,8 +176,8 @@ fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
     }))
 }
 
-/// A program that becomes its owner or its group, whoever runs it: outside, another user would run it with rights that the
-/// command has only inside. A filter does not see whether the path is a directory, so that bit is refused there too.
+/// Returns rules against set-ID programs: outside, another user would run them with rights that the command has only inside. A
+/// filter cannot see whether the path is a directory, so the bit is refused there too.
 fn other_users() -> io::Result<Rules> {
     let bits = [libc::S_ISUID, libc::S_ISGID].map(u64::from);
     let set = |argument, bit| (argument, SeccompCmpOp::MaskedEq(bit), bit);
@@ -193,8 +193,8 @@ fn other_users() -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// As many segments of System V shared memory as there can be stay within a quarter of the memory limit. Root's are limited by
-/// their namespace; an ordinary user may not set that.
+/// Returns rules that keep System V shared memory within a quarter of the memory limit, for the maximum number of segments. For
+/// root the namespace limits it; an ordinary user may not set that limit.
 fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     const MAX_SEGMENTS: u64 = 4096;
     let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {
@@ -205,12 +205,12 @@ fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }
 
-/// Which families are not for a command; of netlink it needs what asks for routes and addresses.
+/// Returns the socket families that are refused; of netlink, routes and addresses stay available.
 fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
     let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {
         (Strength::Namespaces, _) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        // Nothing covers the sockets of agents and daemons there; a pair of its own is another call.
+        // Nothing covers the sockets of agents and daemons there; a socket pair is another system call.
         (Strength::Landlock, NetworkAccess::Open) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         (Strength::Landlock, NetworkAccess::Proxied) => &[libc::AF_NETLINK],
     };
@@ -220,7 +220,7 @@ fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     ]
 }
 
-/// Refuses with `errno` what the rules match; another architecture than this one's ends the process.
+/// Compiles rules that fail with `errno`; a call of another architecture ends the process.
 fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
     let refused = SeccompAction::Errno(errno.cast_unsigned());
@@ -228,12 +228,12 @@ fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     filter.try_into().map_err(io::Error::other)
 }
 
-/// On x86-64 every call has a second number, for programs with short pointers that nobody builds: none of them is there.
+/// Returns a filter for x32, the second set of system call numbers on x86-64, which nobody uses: all of them fail.
 #[cfg(target_arch = "x86_64")]
 fn foreign_numbers() -> Option<BpfProgram> {
     use seccompiler::sock_filter;
     const X32: u32 = 0x4000_0000;
-    /// A debugger skips a call by giving it this number.
+    /// System call number with which a debugger skips a call.
     const SKIPPED: u32 = u32::MAX;
     const ALLOW: u32 = 0x7fff_0000;
     const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS.cast_unsigned();
@@ -242,7 +242,7 @@ fn foreign_numbers() -> Option<BpfProgram> {
     const EQUALS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     Some(vec![
-        // The number is the first thing a filter is shown.
+        // The system call number is the first field of the filter's input.
         sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
         sock_filter { code: AT_LEAST, jt: 0, jf: 2, k: X32 },
         sock_filter { code: EQUALS, jt: 1, jf: 0, k: SKIPPED },

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Makes the test program a command that asks the kernel something: it must take that part before it starts a thread.
+/// Makes the test program a command that issues system calls: it must start in that role before any thread.
 #[expect(unsafe_code, reason = "runs before the test harness")]
 #[used]
 // SAFETY: the loader calls each function of this section once; the standard library is usable by then.
@@ -40,14 +40,14 @@ fn call(number: i64, arguments: &[i64]) -> i32 {
     if result == -1 { nix::errno::Errno::last_raw() } else { 0 }
 }
 
-/// Prints the error number that a call ends with.
+/// Prints the error number of a system call.
 fn call_main() -> i32 {
     let numbers: Vec<i64> = std::env::args().skip(2).map(|word| word.parse().unwrap()).collect();
     println!("{}", call(numbers[0], &numbers[1..]));
     0
 }
 
-/// Makes every call that must not be there, and prints the numbers of those that are.
+/// Issues every forbidden system call, and prints the numbers of those that are allowed.
 fn forbidden_main() -> i32 {
     if !std::fs::read_to_string("/proc/self/status").unwrap().lines().any(|line| line == "Seccomp:\t2") {
         println!("no filter");
@@ -64,7 +64,7 @@ fn forbidden_main() -> i32 {
     0
 }
 
-/// Forks until it may not, and prints how often it could.
+/// Forks until it fails, and prints the number of processes.
 #[expect(unsafe_code, reason = "forks without end")]
 fn bomb_main() -> ! {
     for count in 0..5000 {
@@ -75,7 +75,7 @@ fn bomb_main() -> ! {
                 break;
             }
             0 => loop {
-                // SAFETY: waits for its end.
+                // SAFETY: only waits to be ended.
                 unsafe { libc::pause() };
             },
             _ => {}
@@ -84,7 +84,7 @@ fn bomb_main() -> ! {
     std::process::exit(0)
 }
 
-/// Takes memory, a mebibyte at a time, until it may not, and prints how many.
+/// Allocates memory in mebibytes until it fails, and prints the amount.
 #[expect(unsafe_code, reason = "maps memory without end")]
 fn hog_main() -> i32 {
     const PIECE: usize = 1 << 20;
@@ -105,8 +105,8 @@ fn hog_main() -> i32 {
     0
 }
 
-/// Takes so many mebibytes of shared memory, as mappings or as files without a name, or maps the same in nine processes; then waits.
-/// It ends by itself where it is not ended for that.
+/// Allocates a number of mebibytes of shared memory, as mappings or as unnamed files, or maps the same memory in nine
+/// processes; then waits. Ends on its own if it is not ended.
 #[expect(unsafe_code, reason = "shares memory as programs do")]
 fn share_main() -> i32 {
     use std::io::Write;
@@ -133,7 +133,7 @@ fn share_main() -> i32 {
     }
     let children = if how == "together" { 8 } else { 0 };
     for _ in 0..children {
-        // SAFETY: one thread, and the child only reads what is mapped and waits.
+        // SAFETY: one thread, and the child only reads the mapping and waits.
         if unsafe { libc::fork() } == 0 {
             let read = |place: &*mut u8| {
                 (0..PIECE).step_by(1024).map(|at| unsafe { u64::from(place.add(at).read_volatile()) }).sum::<u64>()
@@ -147,7 +147,7 @@ fn share_main() -> i32 {
     0
 }
 
-/// A workspace that everybody can reach.
+/// Returns a workspace that every user can access.
 fn workspace() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
@@ -159,16 +159,16 @@ fn held(strength: Strength, root: &Path) -> Confinement {
     Confinement::of(strength, vec![root.to_owned()])
 }
 
-/// Who runs a command.
+/// User that runs a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     This,
-    /// Somebody without rights, where root runs them.
+    /// A user without rights, if root runs the tests.
     Nobody,
 }
 
-/// Everyone the tests can be, as far as they can.
+/// Returns all users that the tests can run as.
 fn everyone() -> Vec<Who> {
     if nix::unistd::geteuid().is_root() && Path::new("/usr/bin/setpriv").exists() {
         return vec![Who::This, Who::Nobody];
@@ -177,7 +177,7 @@ fn everyone() -> Vec<Who> {
     vec![Who::This]
 }
 
-/// The helper of `who`; the script must outlive the command.
+/// Returns the helper of a user; the script must outlive the command.
 fn helper(who: Who) -> (Helper, Option<tempfile::TempDir>) {
     if who == Who::This {
         return (Helper::default(), None);
@@ -192,7 +192,7 @@ fn helper(who: Who) -> (Helper, Option<tempfile::TempDir>) {
     (Helper { program: script, ..Helper::default() }, Some(directory))
 }
 
-/// Another name of this program, in a place of its own: where it lies may be covered.
+/// Returns a copy of this program in a separate directory, because its own may be covered.
 fn probe() -> (tempfile::TempDir, PathBuf) {
     let (directory, path) = workspace();
     let (program, name) = (std::env::current_exe().unwrap(), path.join("probe"));
@@ -228,7 +228,7 @@ async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<F
     run(spec, live, CancellationToken::new()).await
 }
 
-/// What a line prints, errors after the rest.
+/// Returns the output of a line, with errors at the end.
 async fn told(who: Who, confinement: Confinement, line: &str) -> String {
     let finished = execute(who, confinement, line).await.unwrap();
     let text = |captured: Captured| captured.text(100_000).trim().to_owned();
@@ -357,7 +357,7 @@ mod by_rules_alone {
 mod in_namespaces {
     use super::*;
 
-    /// Whether this kernel lets both make them; says so where it does not.
+    /// Returns whether this kernel lets both users create namespaces; prints a message if not.
     fn possible() -> bool {
         let possible = std::process::Command::new("unshare").args(["-Ur", "true"]).output();
         let possible = possible.is_ok_and(|output| output.status.success());
@@ -477,7 +477,7 @@ mod in_namespaces {
             let most = if is_root(who) { 340 } else { 40 };
             let count: u64 = output.parse().unwrap();
             assert!((30..=most).contains(&count), "{who:?} {count}");
-            // Enough is left after all numbers were given out once.
+            // Enough process IDs are left after all were used once.
             let line = "for i in $(seq 400); do /bin/true; done; for i in $(seq 20); do sleep 5 & done; jobs -r | wc -l";
             assert_eq!(told(who, Confinement { limits, ..inside(&root) }, line).await, "20", "{who:?}");
         }
@@ -514,7 +514,7 @@ mod in_namespaces {
             for (how, count, end) in [
                 ("maps", 80, End::MemoryFull),
                 ("files", 80, End::MemoryFull),
-                // Each of nine processes has all of it, and it is there once.
+                // Each of nine processes has all of it, but it exists only once.
                 ("together", 32, End::Exited(0)),
             ] {
                 let line = format!("\"$PROBE\" __share {how} {count}");
@@ -540,7 +540,7 @@ mod in_namespaces {
         }
     }
 
-    /// What it is called by, what it runs, what it prints.
+    /// Name, command and output.
     const NEEDED: [(&str, &str, &str); 10] = [
         ("gcc", "echo 'int main(){return 7;}' > a.c && gcc -g -o a a.c && ./a; echo $?", "7"),
         ("make", "printf 'all:\n\t@echo made\n' > Makefile && make -s -j4", "made"),

@@ -1,9 +1,9 @@
-//! What a command reaches over the network. The client is this very program, so that no shell's own way counts.
+//! Network access of a command. The client is this program itself, so that the behaviour of a shell does not matter.
 
 use super::*;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-/// Where nobody is: an address for documentation.
+/// Address without a server, from a documentation range.
 const NOBODY: &str = "192.0.2.1:80";
 const ADDRESS: &str = "AYE_TEST_ADDRESS";
 const CLIENT: &str = "sys::sandbox::tests::network::a_client_connects";
@@ -18,8 +18,8 @@ fn a_client_connects() {
     }
 }
 
-/// Whether an empty network of the kernel's own, without anything of ours, keeps a client from there. Where something above this
-/// machine makes its connections for it, none does, and nothing of ours could.
+/// Returns whether an empty network namespace keeps a client from the address. If software outside this machine intercepts
+/// connections, no namespace can.
 fn kernel_holds(address: &str) -> bool {
     let mut client = std::process::Command::new("unshare");
     client.args(["--user", "--map-root-user", "--net"]).arg(std::env::current_exe().unwrap());
@@ -31,9 +31,9 @@ fn kernel_holds(address: &str) -> bool {
     !reached
 }
 
-/// What a client that is confined so says of its connection.
+/// Returns what a confined client reports about its connection.
 async fn connection(ground: &Ground, address: &str, confinement: Confinement) -> String {
-    // A command has a `/tmp` of its own, and these tests may have been built in the other one.
+    // A command has its own `/tmp`, and these tests may have been built in the real one.
     let client = ground.path("client");
     let program = std::env::current_exe().unwrap();
     if fs::hard_link(&program, &client).is_err() {

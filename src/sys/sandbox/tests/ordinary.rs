@@ -1,4 +1,4 @@
-//! What holds for root is tried as an ordinary user as well, in a copy of this very program.
+//! Tests that run as root are repeated as an ordinary user, in a copy of this program.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Of a user who owns nothing anywhere.
+/// ID of a user who owns no files.
 const ORDINARY: u32 = 65_534;
-/// The tests that are about what the kernel lets a user do.
+/// Tests that depend on the rights of the user.
 const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::overlay::"];
 
 #[test]
