@@ -50,7 +50,7 @@ pub fn let_go_of_code() {
         return;
     };
     for (start, end) in code(&maps, &program.to_string_lossy()) {
-        #[expect(unsafe_code, reason = "no safe call gives up pages")]
+        #[expect(unsafe_code, reason = "no safe call drops pages")]
         // SAFETY: the range is a mapping of this program that nobody can write to, so each page equals the file. It stays
         // mapped: a thread that runs in it waits until the page is loaded again.
         unsafe {

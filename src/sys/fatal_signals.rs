@@ -13,7 +13,7 @@ static LINES: OnceLock<libc::termios> = OnceLock::new();
 static BEFORE: OnceLock<Vec<(c_int, libc::sigaction)>> = OnceLock::new();
 
 /// Restores the terminal and runs `call` before a fatal signal takes effect. `call` must neither lock nor allocate.
-#[expect(unsafe_code, reason = "no safe call knows of signals that a fault raises")]
+#[expect(unsafe_code, reason = "no safe call handles signals that a fault raises")]
 pub fn before_death(call: fn()) {
     if CALL.set(call).is_err() {
         return;
@@ -43,7 +43,7 @@ pub fn before_death(call: fn()) {
     let _ = BEFORE.set(all);
 }
 
-#[expect(unsafe_code, reason = "no safe call puts a signal back")]
+#[expect(unsafe_code, reason = "no safe call restores a signal handler")]
 extern "C" fn ends(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     if let Some(call) = CALL.get() {
         call();

@@ -235,7 +235,7 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
     places.map(|place| place.join(name)).find(|path| is_program(path))
 }
 
-#[expect(unsafe_code, reason = "there is no other way to start a program in a session of its own")]
+#[expect(unsafe_code, reason = "there is no other way to start a program in a new session")]
 fn alone(command: &mut Command) {
     // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.
     unsafe {

@@ -167,7 +167,7 @@ fn way(file: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-#[expect(unsafe_code, reason = "the safe way to say it takes no type that is a descriptor only by reference")]
+#[expect(unsafe_code, reason = "the safe function requires a type that owns its descriptor")]
 fn registered(queue: Queue) -> io::Result<AsyncFd<Queue>> {
     // SAFETY: the queue owns its descriptor, always returns the same one, and closes it only when it is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(queue, Interest::READABLE)? })

@@ -1,5 +1,5 @@
 //! Path semantics of macOS, from the text and the given links. Nothing is read from disk, so it is tested on any machine.
-#![cfg_attr(not(test), expect(dead_code, reason = "the real path is found by `sys`; these rules are kept and tested"))]
+#![cfg_attr(not(test), expect(dead_code, reason = "`sys` finds the real path; these rules are only tested"))]
 
 use super::names::{fold_name, without_case};
 use super::protected::PROTECTED;

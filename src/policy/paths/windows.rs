@@ -1,5 +1,5 @@
 //! Path semantics of Windows, from the text and the given links. Nothing is read from disk, so it is tested on any machine.
-#![cfg_attr(not(test), expect(dead_code, reason = "aye does not run on Windows yet; its rules are kept and tested"))]
+#![cfg_attr(not(test), expect(dead_code, reason = "aye does not run on Windows yet; these rules are only tested"))]
 
 use super::names::{fold_name, is_short_for, without_case};
 use super::protected::PROTECTED;

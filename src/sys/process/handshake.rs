@@ -251,7 +251,7 @@ const CLOSED_ON_EXEC: MsgFlags = MsgFlags::MSG_CMSG_CLOEXEC;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const CLOSED_ON_EXEC: MsgFlags = MsgFlags::empty();
 
-#[expect(unsafe_code, reason = "what the kernel hands over is a bare number")]
+#[expect(unsafe_code, reason = "the kernel passes a bare descriptor number")]
 fn read_once(control: &tokio::net::UnixStream, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = cmsg_space!([std::os::fd::RawFd; KERNEL_DESCRIPTORS]);
     let mut slices = [IoSliceMut::new(into)];

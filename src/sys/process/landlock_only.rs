@@ -56,7 +56,7 @@ impl Fence {
 
 /// Makes the command confine itself with Landlock and seccomp before it becomes the shell.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "only code between fork and exec can hold the command without the helper")]
+#[expect(unsafe_code, reason = "only code between fork and exec can confine the command without the helper")]
 fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
     use crate::sys::sandbox::filter::{Prepared, prepare};
     use std::os::unix::process::CommandExt;

@@ -85,7 +85,7 @@ pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Termi
     Ok(Terminal { screen, keys: Keys { master }, ending: ending.boxed() })
 }
 
-#[expect(unsafe_code, reason = "the descriptor must stay what it is for as long as it is watched")]
+#[expect(unsafe_code, reason = "the descriptor must stay the same while it is registered")]
 fn watched(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` refers to the same open descriptor until it is dropped, and nothing takes it out of the `AsyncFd`.
     unsafe { AsyncFd::register(master) }.map_err(io::Error::from)

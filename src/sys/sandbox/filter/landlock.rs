@@ -82,7 +82,7 @@ fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Resul
 }
 
 /// Returns the version of the kernel's Landlock interface; 0 if there is none.
-#[expect(unsafe_code, reason = "the crate keeps to itself what it found")]
+#[expect(unsafe_code, reason = "the crate does not expose the version")]
 pub fn version() -> u32 {
     const VERSION: u32 = 1;
     // SAFETY: with this flag no structure is passed.

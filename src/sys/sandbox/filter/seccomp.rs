@@ -149,7 +149,7 @@ impl Filters {
 }
 
 /// Returns whether this kernel supports seccomp filters.
-#[expect(unsafe_code, reason = "no safe call asks for it")]
+#[expect(unsafe_code, reason = "no safe call queries it")]
 pub fn available() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
     // SAFETY: the pointer is to a number that outlives the call.
