@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Reason of the denial if the evaluation panicked.
-pub const FAILED: &str = "aye could not evaluate this call because of an internal error; see the log for details. Report the error, and try a different call";
+pub const FAILED: &str =
+    "aye could not evaluate this call because of an internal error (see the log); please report it, and try a different call";
 
 thread_local! {
     /// Number of running evaluations on this thread; one may contain another.

@@ -138,7 +138,7 @@ fn after_scheme(text: &str) -> Result<&str, String> {
         return Err("the URL has no scheme; start it with `https://`".to_owned());
     }
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(format!("`{scheme}:` is not supported, only http and https are; start the URL with `https://`"));
+        return Err(format!("the scheme `{scheme}:` is not supported; start the URL with `https://` or `http://`"));
     }
     match rest.strip_prefix("//") {
         Some(rest) if !rest.starts_with(['/', '?', '#']) && !rest.is_empty() => Ok(rest),

@@ -29,7 +29,7 @@ impl Kind {
             Self::Private => "a private address",
             Self::Shared => "a shared address inside a provider's network",
             Self::LinkLocal => "a link-local address",
-            Self::Metadata => "an address that serves cloud credentials",
+            Self::Metadata => "a cloud metadata address, which serves credentials",
             Self::Multicast => "a multicast address",
             Self::Broadcast => "a broadcast address",
             Self::Benchmark => "a benchmarking address",
@@ -73,7 +73,7 @@ const V4: &[(Ipv4Net, Kind)] = &[
     (v4(100, 100, 100, 200, 32), Kind::Metadata),   // Alibaba Cloud
     (v4(100, 64, 0, 0, 10), Kind::Shared),          // RFC 6598
     (v4(127, 0, 0, 0, 8), Kind::Loopback),          // RFC 1122
-    (v4(168, 63, 129, 16, 32), Kind::Metadata), // Azure's platform, within public addresses
+    (v4(168, 63, 129, 16, 32), Kind::Metadata),     // Azure's platform, within public addresses
     (v4(169, 254, 169, 254, 32), Kind::Metadata),   // AWS, Azure, Google Cloud and others
     (v4(169, 254, 170, 0, 24), Kind::Metadata),     // credentials of containers on AWS
     (v4(169, 254, 0, 0, 16), Kind::LinkLocal),      // RFC 3927

@@ -52,7 +52,7 @@ fn a_reason_says_what_is_at_the_address() {
         ("http://[::ffff:10.0.0.1]/", "`[::ffff:10.0.0.1]` is a private address; only public hosts are allowed"),
         ("http://db/", "`db` has no dot, so it is on the local network; only public hosts are allowed"),
         ("https://app.localhost./", "`app.localhost` is this machine (RFC 6761); only public hosts are allowed"),
-        ("ftp://example.com/", "`ftp:` is not supported, only http and https are; start the URL with `https://`"),
+        ("ftp://example.com/", "the scheme `ftp:` is not supported; start the URL with `https://` or `http://`"),
         ("https://u@example.com/", "the URL contains a user name or password; send credentials in a header"),
     ] {
         let told = explain(&enforcer, "GET", url);
