@@ -85,7 +85,7 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
     assert!(listed(&project, &["--trust"]).contains("lint"));
     for mode in ["ask", "auto"] {
         let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", mode]), "NO_APPROVER");
-        assert!(message.contains("not, or no longer, one that you looked at"), "{message}");
+        assert!(message.contains("is new or has changed since you reviewed it"), "{message}");
     }
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review("Trust what");
@@ -94,12 +94,12 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
     terminal.wait_for("this project is trusted");
     assert!(terminal.quit().success());
     let asked = refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
-    assert!(asked.contains("asks until a rule of yours"), "{asked}");
+    assert!(asked.contains("needs approval until one of your rules"), "{asked}");
     // Another program: the yes was not to this one, with the flag or without.
     fs::write(project.path(".aye/tools/lint.sh"), "#!/bin/sh\ntouch evil\n").unwrap();
     refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
     let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", "auto"]), "NO_APPROVER");
-    assert!(message.contains("no longer"), "{message}");
+    assert!(message.contains("has changed since you reviewed it"), "{message}");
     assert!(!project.exists("evil"));
 }
 
@@ -229,7 +229,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     own(&project, "later", "", "echo came later");
     terminal.wait_for("tools reloaded (later, shout)");
     gate.open();
-    let screen = terminal.review("asks until a rule of yours");
+    let screen = terminal.review("needs approval until one of your rules");
     assert!(screen.contains("shout.sh") && screen.contains("a tool of yours"), "{screen}");
     terminal.decide('y');
     terminal.review("the tool `later` asks");
@@ -284,7 +284,7 @@ fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
     assert_eq!(judged(&[])["verdict"], "deny", "there is no such tool");
     assert_eq!(judged(&["--trust"])["verdict"], "ask");
     let told = project.aye(&["policy", "explain", "--trust", "--tool", "lint", "--args", "{}"]).exits(0).stdout;
-    assert!(told.contains("lint.sh") && told.contains("no longer"), "{told}");
+    assert!(told.contains("lint.sh") && told.contains("has changed since you reviewed it"), "{told}");
 }
 
 #[test]

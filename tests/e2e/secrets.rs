@@ -101,7 +101,7 @@ fn a_text_can_be_tried_with_the_patterns_of_a_policy() {
     let line = json!({"id": 7, "text": format!("x {TOKEN}")}).to_string() + "\n";
     let answer = project.aye_with_input(&["policy", "redact", "--jsonl"], &line).exits(0).json();
     assert_eq!((&answer["id"], &answer["redacted"]), (&json!(7), &json!([{"kind": "github-token", "count": 1}])));
-    for (pattern, says) in [("(", "line 4"), ("a*", "empty text")] {
+    for (pattern, says) in [("(", "line 4"), ("a*", "empty string")] {
         let project =
             Project::empty().policy(&format!("schema_version = 1\n[[redaction]]\nname = \"x\"\npattern = \"{pattern}\"\n"));
         project.aye_with_input(&["policy", "redact"], "x").exits(2).says(&[says]);

@@ -303,7 +303,7 @@ fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
     client.call("Shutdown", json!({}));
     assert_eq!(host.ends(), 0);
     std::fs::write(&path, "mine").unwrap();
-    project.aye(&words).exits(2).says(&["no socket of yours"]);
+    project.aye(&words).exits(2).says(&["not a socket of yours"]);
     let open = project.beside("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();

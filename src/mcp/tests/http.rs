@@ -132,7 +132,7 @@ async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
 async fn plain_http_is_for_this_machine_only() {
     let servers = Servers::new(vec![at("http://192.0.2.1/mcp", HttpKind::Auto)], Wires::default());
     let state = looked(&servers).await;
-    assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("this machine only")), "{state:?}");
+    assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("only for this machine")), "{state:?}");
 }
 
 #[tokio::test]

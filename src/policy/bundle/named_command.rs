@@ -109,21 +109,21 @@ impl NamedCommand {
 impl ArgumentKind {
     fn check(&self, name: &str, value: &str) -> Result<(), String> {
         match self {
-            Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; pass a path")),
+            Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; expected a path")),
             Self::Path | Self::Input => Ok(()),
             Self::Text if value.len() > TEXT_BYTES => {
-                Err(format!("`{name}` has {} bytes; the limit is {TEXT_BYTES}", value.len()))
+                Err(format!("`{name}` has {} bytes; at most {TEXT_BYTES} are allowed", value.len()))
             }
             Self::Text if value.chars().any(char::is_control) => {
-                Err(format!("`{name}` contains a control character; pass a single line of text"))
+                Err(format!("`{name}` contains a control character; expected a single line of text"))
             }
             Self::Text => Ok(()),
             Self::Integer if value.parse::<i64>().is_ok() => Ok(()),
-            Self::Integer => Err(format!("`{name}` is `{value}`; pass an integer")),
+            Self::Integer => Err(format!("`{name}` is `{value}`; expected an integer")),
             Self::OneOf(choices) if choices.iter().any(|choice| choice == value) => Ok(()),
             Self::OneOf(choices) => {
                 let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
-                Err(format!("`{name}` is `{value}`; pass {}", one_of(&choices)))
+                Err(format!("`{name}` is `{value}`; expected {}", one_of(&choices)))
             }
         }
     }

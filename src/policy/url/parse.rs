@@ -86,7 +86,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
         return Err("the URL is empty".to_owned());
     }
     if text.len() > MAX_BYTES {
-        return Err(format!("the URL has {} bytes; the limit is {MAX_BYTES}", text.len()));
+        return Err(format!("the URL has {} bytes; at most {MAX_BYTES} are allowed", text.len()));
     }
     if hides(text) {
         return Err("the URL contains control or invisible characters; escape them with `%`".to_owned());
@@ -103,7 +103,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
         return Err("the URL contains a user name or password; send credentials in a header".to_owned());
     }
     if authority.contains('%') {
-        return Err("the host of the URL is percent-encoded; write it unencoded".to_owned());
+        return Err("the host of the URL is percent-encoded; write it without encoding".to_owned());
     }
     let mut url = Url::parse(text).map_err(|error| format!("invalid URL: {error}"))?;
     url.set_fragment(None);

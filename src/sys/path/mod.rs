@@ -55,19 +55,19 @@ pub struct Resolved {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    #[error("the path is empty; pass a path relative to the workspace, or an absolute path")]
+    #[error("the path is empty; expected a path relative to the workspace, or an absolute path")]
     Empty,
-    #[error("the path contains a NUL byte, which file names do not allow; remove it")]
+    #[error("the path contains a NUL byte, which file names do not allow; use another path")]
     Nul,
-    #[error("the path is too long; the limit is {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name")]
+    #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name; use a shorter path")]
     TooLong,
     #[error("`{0}` is not supported; only `~` and `~/…` name a home directory (for a file of that name, write `./{0}`)")]
     OtherHome(String),
-    #[error("cannot expand `~`: this process has no home directory; pass an absolute path")]
+    #[error("cannot expand `~`: this process has no home directory; use an absolute path")]
     NoHome,
-    #[error("`{}` goes through more than {MAX_LINKS} symlinks, probably a loop; pass the path of the target", .0.display())]
+    #[error("`{}` goes through more than {MAX_LINKS} symlinks, probably a loop; use the path of the target", .0.display())]
     Loop(PathBuf),
-    #[error("`{}` is a link that the kernel creates for a process; pass the path of its target", .0.display())]
+    #[error("`{}` is a link that the kernel creates for a process; use the path of its target", .0.display())]
     Magic(PathBuf),
     #[error("`{}` is not a directory, so nothing can be below it; list what is there with ListDirectory", .0.display())]
     NotADirectory(PathBuf),

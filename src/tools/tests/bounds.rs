@@ -55,7 +55,7 @@ fn names_and_paths_have_the_lengths_of_the_system() {
             let too_long = planned.err().filter(|error| error.message.contains("too long"));
             assert_eq!(too_long.is_none(), taken, "{what} of {} bytes: {tool}", path.len());
             assert!(
-                too_long.is_none_or(|error| error.code == ErrorCode::InvalidRequest && error.message.contains("give a shorter"))
+                too_long.is_none_or(|error| error.code == ErrorCode::InvalidRequest && error.message.contains("use a shorter"))
             );
         }
     }
