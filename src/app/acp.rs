@@ -55,7 +55,7 @@ pub fn run(common: &Common) -> Result<Exit, Trouble> {
     place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     if std::io::stdin().is_terminal() {
-        super::warn("`aye acp` speaks the Agent Client Protocol: an editor starts it, and one message a line is read from here");
+        super::warn("`aye acp` speaks the Agent Client Protocol on stdin and stdout; it is meant to be started by an editor");
     }
     let store = super::open_store(&place)?;
     let runtime = super::runtime()?;
@@ -170,16 +170,17 @@ impl acp::Host for Host {
             Authentication {
                 id: "setup",
                 name: "aye setup",
-                description: "`aye setup` in a terminal asks for a provider and a key, and keeps the key in the keyring"
+                description: "Run `aye setup` in a terminal: it asks for a provider and an API key, and saves the key \
+                    in the keyring"
                     .to_owned(),
                 in_terminal: Some(&["setup"]),
             },
             Authentication {
                 id: "environment",
-                name: "A key in the environment",
-                description:
-                    "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor starts aye, or run `aye auth login`"
-                        .to_owned(),
+                name: "An API key in the environment",
+                description: "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor starts aye, or run `aye \
+                    auth login`"
+                    .to_owned(),
                 in_terminal: None,
             },
         ]
@@ -217,10 +218,10 @@ fn refusal_of_store(error: StoreError) -> Refusal {
             Refusal::Held(format!("session `{id}` is open in process {pid}; close it there, or start another session"))
         }
         StoreError::NoSession { given } => {
-            Refusal::NoSession(format!("there is no session `{given}`; `session/list` tells those that exist"))
+            Refusal::NoSession(format!("there is no session `{given}`; `session/list` lists the sessions"))
         }
         StoreError::NotAnId { given } => {
-            Refusal::NoSession(format!("`{given}` is no session id; `session/list` tells those that exist"))
+            Refusal::NoSession(format!("`{given}` is not a session ID; `session/list` lists the sessions"))
         }
         error => Refusal::Failed(error.to_string()),
     }

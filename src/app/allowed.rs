@@ -72,7 +72,7 @@ impl ModelsHere {
         }
         let listed = if patterns.is_empty() { "no model".to_owned() } else { format!("only {}", quoted(&patterns)) };
         let message = match lacks {
-            Some(lacks) => format!("the policy allows {listed} (`allowed_models`), and none of these can be used: {lacks}"),
+            Some(lacks) => format!("the policy allows {listed} (`allowed_models`), and none of these is usable: {lacks}"),
             None => format!("the policy allows {listed} (`allowed_models`), and no known model matches"),
         };
         Err(NoModel::NoKey { message })

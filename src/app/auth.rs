@@ -17,8 +17,8 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 /// What a key of the environment does to one that is kept; and to one that was given while aye runs.
-pub const GOES_BEFORE: &str = "goes before it";
-pub const GOES_BEFORE_LATER: &str = "goes before it from the next start on";
+pub const GOES_BEFORE: &str = "takes precedence";
+pub const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
 
 /// A longer one is a file that was taken for a key.
 const KEY_BYTES: u64 = 8 << 10;
@@ -42,7 +42,7 @@ fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result
     };
     let name = key_name(place, &provider)?;
     if name == "local" {
-        return Err(Trouble::usage("`local` is a server of this machine and needs no key"));
+        return Err(Trouble::usage("`local` is a local model server and needs no API key"));
     }
     if !place.settings.uses_keyring() {
         check_place_of_file(place)?;
@@ -58,24 +58,25 @@ pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<S
     let key = Secret::new(checked(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
-        Some(Ok(())) => format!("the key of {name} is in the keyring of this system\n"),
+        Some(Ok(())) => format!("saved the key for {name} in the keyring\n"),
         Some(Err(NotKept::File(error))) => return Err(error.into()),
         Some(Err(NotKept::Keyring(error))) if error != KeyringError::Absent => {
-            let otherwise = "nothing is kept; `--set auth.keyring=false` keeps it in a file that only you can read";
+            let otherwise = "the key was not saved; pass `--set auth.keyring=false` to save it in a file that only \
+                you can read";
             return Err(Trouble::failed(format!("{error}; {otherwise}")));
         }
         without => {
             check_place_of_file(place)?;
             place.credentials.keep_in_file(name, &key)?;
-            let why = if without.is_some() { ", for this system has no keyring that answers" } else { "" };
+            let why = if without.is_some() { " because the system keyring is not available" } else { "" };
             let file = place.credentials.file().unwrap_or(Path::new("")).display();
-            format!("the key of {name} is in the file {file}{why}; only you can read it (mode 600)\n")
+            format!("saved the key for {name} in {file}{why}; only you can read it (mode 600)\n")
         }
     };
     if let Some(variable) = place.settings.key_variable(name, &place.environment)
         && place.environment.get(&variable).is_some()
     {
-        let _ = writeln!(text, "{variable} is set too, and {goes_before}");
+        let _ = writeln!(text, "{variable} is also set and {goes_before}");
     }
     Ok(text)
 }
@@ -84,18 +85,18 @@ fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
     let mut text = String::new();
     for name in names {
         let _ = match place.credentials.forget(name)? {
-            Some(Kept::Keyring) => writeln!(text, "the key of {name} is gone from the keyring"),
-            Some(Kept::File) => writeln!(text, "the key of {name} is gone from the file"),
-            None => writeln!(text, "no key of {name} was kept"),
+            Some(Kept::Keyring) => writeln!(text, "deleted the key for {name} from the keyring"),
+            Some(Kept::File) => writeln!(text, "deleted the key for {name} from the file"),
+            None => writeln!(text, "no key is saved for {name}"),
         };
         if let Some(variable) = place.settings.key_variable(name, &place.environment)
             && place.environment.get(&variable).is_some()
         {
-            let _ = writeln!(text, "{variable} is still set, and is used");
+            let _ = writeln!(text, "{variable} is still set and is used");
         }
     }
     if names.is_empty() {
-        text.push_str("no keys are kept\n");
+        text.push_str("no keys are saved\n");
     }
     super::say(&clean(&text));
     Ok(Exit::Completed)
@@ -107,11 +108,14 @@ fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
     let names = names.join(", ");
     if key_on_stdin || !std::io::stdin().is_terminal() {
-        return Err(Trouble::usage(format!("whose key? `aye auth login PROVIDER`, one of {names}")));
+        return Err(Trouble::usage(format!(
+            "missing provider: stdin is not a terminal to ask on\nhint: run `aye auth \
+            login PROVIDER` with one of {names}"
+        )));
     }
-    let answer = secret_prompt::ask_openly(&format!("Whose key? ({names}) "));
-    let answer = answer.map_err(|error| Trouble::usage(format!("the terminal cannot be asked: {error}")))?;
-    answer.ok_or_else(|| Trouble::usage("no provider was named; nothing is kept"))
+    let answer = secret_prompt::ask_openly(&format!("Provider ({names}): "));
+    let answer = answer.map_err(|error| Trouble::usage(format!("cannot read from the terminal: {error}")))?;
+    answer.ok_or_else(|| Trouble::usage("no provider was given; no key was saved"))
 }
 
 /// The name under which the key of a provider is kept. What looks like a key is never repeated.
@@ -120,7 +124,8 @@ fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
     match place.settings.key_name(provider) {
         Ok(name) => Ok(name.to_owned()),
         Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(Trouble::usage(
-            "that looks like a key, not like a provider; a key is typed when it is asked for, or given on stdin with `--key-stdin`: change it, for the history of your shell has it now",
+            "the provider looks like an API key. Replace the key: your shell history contains it now.\nhint: run `aye \
+            auth login PROVIDER` and type the key when asked, or pass it on stdin with `--key-stdin`",
         )),
         Err(error) => Err(error.into()),
     }
@@ -128,28 +133,34 @@ fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
 
 fn typed(name: &str) -> Result<String, Trouble> {
     if !std::io::stdin().is_terminal() {
-        return Err(Trouble::usage("there is no terminal to ask on; give the key on stdin with `--key-stdin`"));
+        return Err(Trouble::usage(
+            "cannot ask for the key: stdin is not a terminal\nhint: pass the key on stdin with \
+            `--key-stdin`",
+        ));
     }
-    let typed = secret_prompt::ask(&format!("Key of {name} (it is not shown): "));
-    let typed = typed.map_err(|error| Trouble::usage(format!("the terminal cannot be asked: {error}")))?;
-    typed.ok_or_else(|| Trouble::usage("no key was given; nothing is kept"))
+    let typed = secret_prompt::ask(&format!("API key for {name} (hidden): "));
+    let typed = typed.map_err(|error| Trouble::usage(format!("cannot read from the terminal: {error}")))?;
+    typed.ok_or_else(|| Trouble::usage("no key was given; nothing was saved"))
 }
 
 fn from_stdin() -> Result<String, Trouble> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(KEY_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| Trouble::usage(format!("cannot read the key from stdin: {error}")))?;
-    String::from_utf8(bytes).map_err(|_| Trouble::usage("what stands on stdin is no text, so no key"))
+    String::from_utf8(bytes).map_err(|_| Trouble::usage("cannot read the key from stdin: it is not UTF-8 text"))
 }
 
 /// One line that a header can carry.
 fn checked(key: &str) -> Result<&str, Trouble> {
     let key = key.trim();
     if key.is_empty() {
-        return Err(Trouble::usage("no key was given; nothing is kept"));
+        return Err(Trouble::usage("no key was given; nothing was saved"));
     }
     if key.len() as u64 > KEY_BYTES || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Trouble::usage("that is no key: a key is one line of letters and digits; nothing is kept"));
+        return Err(Trouble::usage(
+            "not an API key: a key is one line of letters, digits and symbols without spaces; \
+            nothing was saved",
+        ));
     }
     Ok(key)
 }
@@ -169,7 +180,8 @@ fn shared_place(place: &Place) -> Option<String> {
     let workspace = place.roots.iter().find(|root| real.starts_with(root) && !above_home(root));
     let shared: PathBuf = repository.map(Path::to_owned).or_else(|| workspace.cloned())?;
     Some(format!(
-        "the directory of your settings, `{}`, lies in the project `{}`, where a file of keys would go to others with it; set AYE_CONFIG_DIR to another directory",
+        "your configuration directory `{}` is inside the project `{}`, so a file with keys could be shared with the \
+        project\nhint: set AYE_CONFIG_DIR to another directory",
         config.display(),
         shared.display()
     ))
@@ -278,13 +290,13 @@ fn table(standings: &[Standing]) -> String {
             "environment" => format!("from {place}"),
             "file" => format!("in the file {place}"),
             "keyring" => "in the keyring".to_owned(),
-            _ if place.is_empty() => format!("none; `aye auth login {}`", standing.provider),
-            _ => format!("none; `aye auth login {}`, or set {place}", standing.provider),
+            _ if place.is_empty() => format!("no key; run `aye auth login {}`", standing.provider),
+            _ => format!("no key; run `aye auth login {}`, or set {place}", standing.provider),
         };
         let end = standing.ends_with.as_ref().map(|end| format!(" (…{end})")).unwrap_or_default();
         let accepted = match standing.accepted {
             Some(true) => ", accepted",
-            Some(false) => ", refused",
+            Some(false) => ", rejected",
             None => "",
         };
         let problem = standing.problem.as_ref().map(|problem| format!(": {}", problem.replace('\n', " "))).unwrap_or_default();

@@ -64,7 +64,7 @@ pub async fn open(opening: Opening, wires: Wires) -> Remains {
         (store.notices().to_vec(), opening.open(store))
     });
     let (notices, opened) = opened.await.unwrap_or_else(|error| {
-        let trouble = Trouble::failed(format!("the session could not be opened: {error}"));
+        let trouble = Trouble::failed(format!("cannot open the session: {error}"));
         (Vec::new(), Err(trouble))
     });
     match opened {
@@ -227,7 +227,7 @@ impl Backstage {
             match receive_answer.await {
                 Ok(TrustAnswer::Yes) => {
                     if let Err(error) = project.trusted(&place) {
-                        notices.push(format!("{error}; it holds for this run"));
+                        notices.push(format!("{error}; the project is trusted for this run only"));
                     }
                     policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
                     tools_of_project(&mut place, &project, &mut notices);
@@ -347,7 +347,7 @@ fn with_project(
 ) -> Policy {
     let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
     policy.unwrap_or_else(|trouble| {
-        notices.push(format!("{}\nuntil it is mended nothing is changed here: mode plan", trouble.message));
+        notices.push(format!("{}\nthis session is in plan mode until the policy is fixed", trouble.message));
         place.mode = Mode::Plan;
         own
     })

@@ -172,7 +172,7 @@ impl Bench {
         // The log is written meanwhile: what only reads waits for no other process that has the store.
         let result = run_in_time(self.router.clone(), plan, permit, context).await;
         if tokio::time::timeout(LOG_WAIT, kept).await.is_err() {
-            super::warn("the store is busy: the decision is written to the log once it is free");
+            super::warn("the session database is busy; the decision is logged as soon as it is free");
         }
         result
     }
@@ -205,7 +205,7 @@ impl Bench {
                 Ok(Err(error)) => error.to_string(),
                 Err(error) => error.to_string(),
             };
-            super::warn(&format!("the decision is not in the log: {why}"));
+            super::warn(&format!("cannot log the decision: {why}"));
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let project = Brought::look(place, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {
         Some(Ok((settings, layer))) => {
-            let mut lines = vec!["# the project's `.aye/config.toml` is trusted; it tightens:".to_owned()];
+            let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];
             lines.extend(layer.taken.iter().map(|line| format!("#   {line}")));
             if layer.taken.is_empty() {
                 lines.push("#   nothing".to_owned());
@@ -31,9 +31,9 @@ pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
             lines.extend(layer.ignored.iter().map(|line| format!("# {line}")));
             (settings, lines.join("\n") + "\n")
         }
-        Some(Err(error)) => (place.settings.clone(), format!("# {error}\n# the project's settings do not count\n")),
+        Some(Err(error)) => (place.settings.clone(), format!("# {error}\n# the project's settings are ignored\n")),
         None if project.has_settings() => {
-            let line = "# the project's `.aye/config.toml` is ignored: this project is not trusted\n";
+            let line = "# .aye/config.toml is ignored: this project is not trusted\n";
             (place.settings.clone(), line.to_owned())
         }
         None => (place.settings.clone(), String::new()),

@@ -115,7 +115,7 @@ fn redacted(text: String) -> String {
     };
     let thread = std::thread::Builder::new().name(REDACTS.to_owned()).spawn(redact);
     let done = thread.ok().and_then(|thread| thread.join().ok());
-    done.unwrap_or_else(|| "(the text of the error is withheld, because it could not be redacted)".to_owned())
+    done.unwrap_or_else(|| "(the error message is hidden because it could not be redacted)".to_owned())
 }
 
 /// From the start of the program: a panic that is contained goes to the log and nowhere else. The log gets the place and not the
@@ -124,8 +124,8 @@ pub fn log_contained() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if contains_panics() {
-            let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
-            tracing::error!(%place, "something could not be judged because of an internal error; it was denied");
+            let place = info.location().map_or_else(|| "an unknown location".to_owned(), ToString::to_string);
+            tracing::error!(%place, "denied a request because an internal error occurred while evaluating it");
         } else {
             before(info);
         }
@@ -145,9 +145,9 @@ fn keep(logs: &Path, report: &str) -> std::io::Result<PathBuf> {
 fn sentence(resume: &str, report: std::io::Result<PathBuf>) -> String {
     let report = match report {
         Ok(path) => path.display().to_string(),
-        Err(error) => format!("none could be written ({error})"),
+        Err(error) => format!("could not be written ({error})"),
     };
-    format!("aye crashed: saved. {resume} continues. Report: {report}")
+    format!("aye crashed; the session is saved. Run `{resume}` to continue. Report: {report}")
 }
 
 #[cfg(test)]

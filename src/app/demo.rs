@@ -17,7 +17,7 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     let directory = tempfile::Builder::new()
         .prefix("aye-demo-")
         .tempdir()
-        .map_err(|error| Trouble::failed(format!("cannot make a directory for the sample project: {error}")))?;
+        .map_err(|error| Trouble::failed(format!("cannot create a directory for the sample project: {error}")))?;
     copy_project(directory.path()).map_err(|error| Trouble::failed(format!("cannot copy the sample project: {error}")))?;
     // Kept after the run: the session can be resumed, and what was changed can be looked at.
     let project = directory.keep();

@@ -28,7 +28,7 @@ pub fn clipboard(place: &Place) -> Clipboard {
         };
         match write() {
             Ok(_) => Ok(crate::text::abbreviate_home(&path, &own.home)),
-            Err(error) => Err(format!("`{}` cannot be written: {error}", path.display())),
+            Err(error) => Err(format!("cannot write `{}`: {error}", path.display())),
         }
     };
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
@@ -50,7 +50,7 @@ pub fn shows(here: &Here) -> OpenInEditor {
             let workspace = here.workspace();
             let path = workspace.join(path);
             if !path.exists() {
-                return Err(format!("`{}` is not there any more", path.display()));
+                return Err(format!("`{}` no longer exists", path.display()));
             }
             editor::open(&path, &workspace)
         }

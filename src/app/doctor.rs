@@ -128,10 +128,10 @@ fn as_text(checks: &[Check]) -> String {
 /// What becomes of a command here, found out by doing it.
 fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     let means = match tier {
-        SandboxTier::Preview => "commands are held, and what they would write can be seen first",
-        SandboxTier::Guarded => "commands are held; what they write is real",
-        SandboxTier::LandlockOnly => "commands are held by rules on paths alone, and always ask",
-        SandboxTier::Bare => "nothing holds a command, and all of them ask",
+        SandboxTier::Preview => "commands are sandboxed, and their changes can be previewed",
+        SandboxTier::Guarded => "commands are sandboxed, but their changes cannot be previewed",
+        SandboxTier::LandlockOnly => "commands are restricted by Landlock path rules only, and always ask",
+        SandboxTier::Bare => "commands are not sandboxed, and always ask",
     };
     let says = format!("{}: {means}", tier.as_str());
     if tier == SandboxTier::Preview {
@@ -150,36 +150,39 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
         UserNamespaces::Off => Check::missing(
             "user namespaces",
             "off",
-            Some("`sudo sysctl user.max_user_namespaces=10000`; in a container, start it with a profile that allows them"),
+            Some("run `sudo sysctl user.max_user_namespaces=10000`; in a container, use a profile that allows user namespaces"),
         ),
-        UserNamespaces::OnlyRoot => {
-            Check::missing("user namespaces", "only root may make them", Some("`sudo sysctl kernel.unprivileged_userns_clone=1`"))
-        }
+        UserNamespaces::OnlyRoot => Check::missing(
+            "user namespaces",
+            "only root can create them",
+            Some("run `sudo sysctl kernel.unprivileged_userns_clone=1`"),
+        ),
         UserNamespaces::OnlyWithProfile => Check::missing(
             "user namespaces",
-            "AppArmor keeps them from programs without a profile",
+            "AppArmor denies them to programs without a profile",
             Some(
-                "write a profile for aye with `userns,` into /etc/apparmor.d, or `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+                "add a profile for aye with `userns,` to /etc/apparmor.d, or run `sudo sysctl \
+                kernel.apparmor_restrict_unprivileged_userns=0`",
             ),
         ),
     };
     let landlock = match kernel.landlock {
         0 => Check::missing(
             "landlock",
-            "not there",
-            Some("Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)"),
+            "not available",
+            Some("use Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)"),
         ),
         version => Check::good("landlock", format!("version {version}")),
     };
     let seccomp = if kernel.seccomp {
-        Check::good("seccomp", "filters work")
+        Check::good("seccomp", "filters are supported")
     } else {
-        Check::missing("seccomp", "no filters", Some("a kernel with CONFIG_SECCOMP_FILTER"))
+        Check::missing("seccomp", "filters are not supported", Some("use a kernel with CONFIG_SECCOMP_FILTER"))
     };
     let processes = if kernel.process_limit {
-        Check::good("process limit", "for each command by itself, root's too")
+        Check::good("process limit", "per command, also for root")
     } else {
-        Check::note("process limit", "by user; root's processes are not bounded before Linux 6.14")
+        Check::note("process limit", "per user; does not apply to root before Linux 6.14")
     };
     vec![users, landlock, seccomp, processes]
 }
@@ -187,7 +190,10 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
 /// What is read at each start.
 fn configuration(directories: &Directories) -> Check {
     let file = directories.config_file();
-    Check::good("configuration", if file.exists() { file.display().to_string() } else { "none, all defaults".to_owned() })
+    Check::good(
+        "configuration",
+        if file.exists() { file.display().to_string() } else { "no file; all settings have their defaults".to_owned() },
+    )
 }
 
 /// What the settings of the project do, where it has any.
@@ -200,7 +206,7 @@ fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
             let ignored: String = layer.ignored.iter().flat_map(|line| ["; ", line.as_str()]).collect();
             Some(Check::note(NAME, format!(".aye/config.toml tightens {taken}{ignored}")))
         }
-        Some(Err(error)) => Some(Check::missing(NAME, error.to_string(), Some("correct the line that it names"))),
+        Some(Err(error)) => Some(Check::missing(NAME, error.to_string(), Some("fix the line that is named"))),
         None if project.has_settings() => Some(Check::note(NAME, ".aye/config.toml is ignored: this project is not trusted")),
         None => None,
     }
@@ -211,19 +217,19 @@ fn keys(place: &Place) -> Option<Check> {
     let file = look::keys(place);
     let problems = match file.text? {
         Ok(text) => key_problems(&text),
-        Err(why) => vec![format!("it cannot be read: {why}")],
+        Err(why) => vec![format!("cannot be read: {why}")],
     };
     if problems.is_empty() {
         return Some(Check::good("keys", file.path));
     }
     let says = format!("{}: {}", file.path, problems.join("; "));
-    Some(Check::missing("keys", says, Some("mend the lines that it names; what else the file says holds")))
+    Some(Check::missing("keys", says, Some("fix the lines that are named; the rest of the file is used")))
 }
 
 fn in_force(policy: &Result<Policy, Trouble>) -> Check {
     match policy {
         Ok(policy) => Check::good("policy", &policy.name),
-        Err(trouble) => Check::missing("policy", &trouble.message, Some("`aye policy validate` says all that is wrong with it")),
+        Err(trouble) => Check::missing("policy", &trouble.message, Some("run `aye policy validate` to list all errors")),
     }
 }
 
@@ -235,7 +241,7 @@ fn tools(place: &Place, common: &Common) -> Check {
     if set.problems.is_empty() {
         return Check::good("custom tools", set.names());
     }
-    let fix = "mend the files that it names; `aye tool schema --manifest` is what they may say";
+    let fix = "fix the files that are named; `aye tool schema --manifest` prints the schema";
     Check::missing("custom tools", set.problems.join(" "), Some(fix))
 }
 
@@ -243,7 +249,7 @@ fn tools(place: &Place, common: &Common) -> Check {
 fn not_kept(place: &Place, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = Standing::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
-    standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not kept", what)).collect()
+    standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
 
 /// Whether sessions can be kept.
@@ -254,8 +260,8 @@ fn data(directory: &Path) -> Check {
         Ok(_) => Check::good("data directory", directory.display().to_string()),
         Err(error) => Check::missing(
             "data directory",
-            format!("`{}` cannot be written: {error}", there.display()),
-            Some("give yourself the right to write it, or set AYE_DATA_DIR to another directory"),
+            format!("`{}` is not writable: {error}", there.display()),
+            Some("make it writable for you, or set AYE_DATA_DIR to another directory"),
         ),
     }
 }
@@ -263,11 +269,11 @@ fn data(directory: &Path) -> Check {
 fn store(directory: &Path) -> Check {
     match health(directory) {
         Ok(Health::Missing) => Check::note("sessions", "none yet"),
-        Ok(Health::Sound { bytes }) => Check::good("sessions", format!("the store is whole ({} KiB)", bytes.div_ceil(1024))),
+        Ok(Health::Sound { bytes }) => Check::good("sessions", format!("the database is intact ({} KiB)", bytes.div_ceil(1024))),
         Ok(Health::Damaged(reason)) => Check::missing(
             "sessions",
-            format!("the store is damaged: {reason}"),
-            Some("the next start moves it aside as it is and makes a new one"),
+            format!("the database is damaged: {reason}"),
+            Some("start aye: it moves the damaged database aside and creates a new one"),
         ),
         Err(error) => Check::missing("sessions", error.to_string(), None),
     }
@@ -278,19 +284,16 @@ fn room(taken: &Taken) -> Check {
     let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
     let name = match taken.name {
-        "sessions" => "room of sessions",
-        "artifacts" => "room of artifacts",
-        "snapshots" => "room of snapshots",
-        "caches" => "room of caches",
-        _ => "room of logs",
+        "sessions" => "session space",
+        "artifacts" => "artifact space",
+        "snapshots" => "snapshot space",
+        "caches" => "cache space",
+        _ => "log space",
     };
     if taken.bytes <= taken.budget_bytes {
         return Check::note(name, says);
     }
-    Check {
-        fix: Some("`aye sessions prune` gives up what is over it, or set a larger one".to_owned()),
-        ..Check::note(name, says)
-    }
+    Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
 }
 
 /// Which model would be asked, and where its key comes from; the key itself is nobody's business.
@@ -308,9 +311,9 @@ fn model(place: &Place, common: &Common) -> Check {
                 KeyPlace::File => "credentials.toml",
                 KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
             };
-            Check::good("model", format!("{}, with the key in {from}", choice.name()))
+            Check::good("model", format!("{}, API key from {from}", choice.name()))
         }
-        Ok(choice) => Check::good("model", format!("{}, without a key", choice.name())),
+        Ok(choice) => Check::good("model", format!("{}, no API key needed", choice.name())),
         Err(NoModel::NoKey { message } | NoModel::Forbidden { message }) => Check::missing("model", message, None),
         Err(NoModel::Wrong(error)) => Check::missing("model", error.to_string(), None),
     }
@@ -320,13 +323,13 @@ fn terminal(environment: &Environment) -> Check {
     let seen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let kind = environment.get("TERM").unwrap_or("unknown");
     if !seen {
-        return Check::note("terminal", "none here; `aye exec` needs none");
+        return Check::note("terminal", "stdin or stdout is not a terminal; `aye exec` works without one");
     }
     if kind == "dumb" {
         return Check::missing(
             "terminal",
-            "TERM is `dumb`, so no screen can be drawn",
-            Some("start aye in a terminal, or use `aye exec`"),
+            "TERM is `dumb`, which cannot show the full-screen UI",
+            Some("start aye in another terminal, or use `aye exec`"),
         );
     }
     let size = terminal_size::terminal_size().map(|(width, height)| format!(", {} × {} cells", width.0, height.0));

@@ -38,14 +38,14 @@ fn chosen() -> Editor {
 }
 
 fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> {
-    let cannot = |what: &str, error: &dyn std::fmt::Display| format!("the draft for the editor could not be {what}: {error}");
+    let cannot = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what} the draft for the editor: {error}");
     let directory = tempfile::Builder::new().prefix("aye-edit-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
-    let directory = directory.map_err(|error| cannot("made", &error))?;
+    let directory = directory.map_err(|error| cannot("create", &error))?;
     // The name tells an editor what it is; where it stands is no part of it.
     let name = Path::new(name).file_name().map_or_else(|| OsString::from("draft"), OsString::from);
     let draft = directory.path().join(name);
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
-    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| cannot("written", &error))?;
+    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| cannot("write", &error))?;
     run(editor, &draft, None)?;
     fs::read_to_string(&draft).map_err(|error| cannot("read", &error))
 }
@@ -58,13 +58,13 @@ fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) ->
     if let Some(directory) = directory {
         command.current_dir(directory);
     }
-    let said = if from.is_empty() { "set $VISUAL or $EDITOR to one that is there" } else { "see what it says" };
+    let said = if from.is_empty() { "set $VISUAL or $EDITOR to an installed editor" } else { "see its output" };
     let shown = line.to_string_lossy();
     let from = if from.is_empty() { String::new() } else { format!(" (${from})") };
     match command.status() {
-        Err(error) => Err(format!("the editor `{shown}`{from} could not be started: {error}")),
+        Err(error) => Err(format!("cannot start the editor `{shown}`{from}: {error}")),
         Ok(status) if status.code() == Some(127) => {
-            Err(format!("there is no editor `{shown}`{from}; set $VISUAL or $EDITOR to one that is there"))
+            Err(format!("cannot find the editor `{shown}`{from}; set $VISUAL or $EDITOR to an installed editor"))
         }
         Ok(status) if !status.success() => Err(format!("the editor `{shown}`{from} failed ({status}); {said}")),
         Ok(_) => Ok(()),

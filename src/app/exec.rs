@@ -42,7 +42,8 @@ pub struct Request {
     pub approver: Approver,
 }
 
-const NO_PROMPT: &str = "there is no prompt\nhint: `aye exec PROMPT`, `aye exec -` to read it from standard input, or `aye exec -c` to continue the latest session";
+const NO_PROMPT: &str = "missing prompt\nhint: run `aye exec PROMPT`, `aye exec -` to read it from standard input, or \
+    `aye exec -c` to continue the latest session";
 
 /// What the model is to be told: a prompt, piped input, both, or nothing where a session just continues.
 struct Words {
@@ -164,7 +165,7 @@ fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), Tro
     }
     let Some(holder) = store.holder(id)? else { return Ok(()) };
     let pid = holder.instance.pid;
-    let help = "end it there, have it end with `--take-over`, or start another session";
+    let help = "exit it there, pass `--take-over` to make it exit, or start another session";
     Err(Trouble::usage(format!("session `{id}` is in use by process {pid}; {help}")))
 }
 
@@ -263,13 +264,16 @@ async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::O
 fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: OutputFormat) -> Result<Exit, Trouble> {
     let events = agent::replay(&session.records, &place.workspace_id(), session.id());
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
-        return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
+        return Err(Trouble::usage("the task is already complete; run `aye exec -c PROMPT` to continue with a new prompt"));
     };
     if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
         session.state.last_response().clone_into(text);
         (*usage, *cost_usd) = (session.state.task_totals.usage, session.state.task_totals.cost_usd);
     }
-    super::warn("the session is done, and this is how its last task ended; `aye exec -c PROMPT` says what to do next");
+    super::warn(
+        "the last task has already ended, with the result shown here; run `aye exec -c PROMPT` to continue \
+        with a new prompt",
+    );
     let (tell, told) = mpsc::unbounded_channel();
     let _ = tell.send(end);
     drop(tell);
@@ -296,7 +300,7 @@ fn stdin() -> Result<String, Trouble> {
     }
     let text = piped::decode(&bytes, &mut super::warn)?;
     if text.trim().is_empty() {
-        return Err(Trouble::usage("the prompt on standard input is empty; say what to do"));
+        return Err(Trouble::usage("the prompt on standard input is empty"));
     }
     Ok(text)
 }

@@ -17,7 +17,7 @@ pub fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     }
     text.push_str(&changes(changed));
     if let Some(hint) = &outcome.resume_hint {
-        text = format!("{text}\nTo go on: {hint}\n");
+        text = format!("{text}\nTo continue: {hint}\n");
     }
     match outcome.ended {
         ExitReason::Closed | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => {}

@@ -110,7 +110,7 @@ impl Repository {
     pub fn words(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
-        let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is under way"));
+        let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is in progress"));
         Some(format!("{branch}{commit}{under_way}"))
     }
 }

@@ -43,7 +43,10 @@ fn words(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: j
     let open = super::sessions::open(last).map(|open| format!(" · {open}")).unwrap_or_default();
     let changes = changes().map(|changes| format!(" · {changes}")).unwrap_or_default();
     let id: String = last.session_id.as_str().chars().take(8).collect();
-    Some(format!("Last here: \"{short}{cut}\" · {}{open}{changes} · aye --resume={id} continues", ago(last.updated, now)))
+    Some(format!(
+        "Last session: \"{short}{cut}\" · {}{open}{changes} · run `aye --resume={id}` to continue",
+        ago(last.updated, now)
+    ))
 }
 
 /// When the first of the layers ends: `expires in 6 d`.

@@ -81,7 +81,8 @@ enum Left {
 /// Until the screen ends. It is there before the store is opened: what is found wrong with that is told when the screen is gone.
 fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trouble> {
     if !(io::stdin().is_terminal() || common.plain) {
-        let words = "aye needs a terminal; `aye exec PROMPT` runs a task without one, `aye --plain` takes lines from anywhere";
+        let words = "stdin is not a terminal\nhint: run `aye exec PROMPT` for a single task, or `aye --plain` to read \
+            lines from stdin";
         return Err(Trouble::usage(words));
     }
     // A new session is where the one before was, whichever directory aye was started in.
@@ -152,7 +153,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
 fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> Trouble {
     let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
     let logs = logs.display();
-    Trouble::failed(format!("the terminal failed: {error}. `aye {resume}` continues; what is to be reported stands in {logs}"))
+    Trouble::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
 }
 
 /// A screen, and the other ends of what it is connected to.
@@ -184,7 +185,8 @@ fn left(outcome: TuiOutcome, remains: Remains, prompt: Option<String>, before: O
     let by_signal = matches!(outcome.ended, ExitReason::Signal(_));
     if let Some(trouble) = remains.trouble.filter(|_| !by_signal) {
         let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
-        let kept = if typed.is_empty() { String::new() } else { format!("\nwhat you typed meanwhile: {}", typed.join("\n\n")) };
+        let kept =
+            if typed.is_empty() { String::new() } else { format!("\nwhat you typed in the meantime: {}", typed.join("\n\n")) };
         return Err(Trouble { message: trouble.message + &kept, ..trouble });
     }
     let session = match &outcome.ended {

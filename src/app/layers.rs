@@ -63,7 +63,7 @@ impl Policy {
         let (user, name) = match &sources.given {
             Some(path) => {
                 let bundle = bundle(path, &mut hasher, anyones, Bundle::parse_bytes)?
-                    .ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
+                    .ok_or_else(|| Trouble::usage(format!("policy file `{}` does not exist", path.display())))?;
                 (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
             None => match bundle(&sources.own, &mut hasher, anyones, Bundle::parse_bytes)? {
@@ -95,7 +95,8 @@ impl Policy {
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
             Some(only) => Err(Trouble::usage(format!(
-                "the policy ({}) is for the session `{only}` only; resume that one, or take `session_id` out of the file",
+                "the policy ({}) applies to session `{only}` only\nhint: resume that session, or remove `session_id` \
+                from the policy file",
                 self.name
             ))),
         }
@@ -139,7 +140,7 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) ->
     file.take(POLICY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > POLICY_BYTES {
         let size = metadata.len();
-        return Err(Trouble::usage(format!("the policy `{name}` has {size} bytes, expected at most {POLICY_BYTES}")));
+        return Err(Trouble::usage(format!("policy `{name}` is too large: {size} bytes, limit {POLICY_BYTES}")));
     }
     Ok(Some(bytes))
 }
@@ -148,10 +149,10 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) ->
 #[cfg(unix)]
 fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), Trouble> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
-    for (what, metadata) in [("it", Some(metadata)), ("its directory", directory.as_ref())] {
+    for (what, metadata) in [("the file", Some(metadata)), ("its directory", directory.as_ref())] {
         if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, ROOT)) {
             return Err(Trouble::usage(format!(
-                "the managed policy `{}` is not taken: {what} {why}; it must belong to root and be written by root only",
+                "cannot use the managed policy `{}`: {what} {why}; both must be owned by root and writable by root only",
                 path.display()
             )));
         }
@@ -163,9 +164,9 @@ fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), Trouble> {
 fn writable_by_others(metadata: &Metadata, owner: u32) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
     if metadata.uid() != owner {
-        Some("belongs to another user")
+        Some("is owned by another user")
     } else if metadata.mode() & 0o022 != 0 {
-        Some("can be written by its group or by everyone")
+        Some("is writable by its group or by everyone")
     } else {
         None
     }

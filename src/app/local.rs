@@ -67,12 +67,18 @@ fn pick(servers: &[LocalServer], otherwise: &str) -> Pick {
         [] => Pick::Nothing,
         [(server, model)] => {
             let name = format!("{LOCAL}/{model}");
-            let said = format!("no key was found; asking {name} of {} at {}; -m chooses another", server.name, server.base_url);
+            let said = format!(
+                "no API key found; using {name} on {} at {} (choose another model with -m)",
+                server.name, server.base_url
+            );
             Pick::Ask { name, said }
         }
         [(_, model), ..] => {
             let there = said_of_servers(servers);
-            Pick::Choose(format!("{otherwise}; on this machine there is {there}: choose one, such as `-m {LOCAL}/{model}`"))
+            Pick::Choose(format!(
+                "{otherwise}; found on this machine: {there}. Choose a model, for example `-m \
+                {LOCAL}/{model}`"
+            ))
         }
     }
 }
@@ -85,7 +91,8 @@ async fn warning(model: &dyn Model) -> Option<String> {
     let tokens = model.look_up().await?.context_window;
     (tokens < LITTLE).then(|| {
         format!(
-            "{} is run with a window of {tokens} tokens, too small for most tasks: what does not fit is lost; start its server with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768)",
+            "{} runs with a context window of {tokens} tokens, too small for most tasks: text beyond it is lost. \
+            Start the server with a larger one (Ollama: OLLAMA_CONTEXT_LENGTH=32768)",
             model.name()
         )
     })

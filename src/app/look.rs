@@ -62,14 +62,12 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
 fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variable: impl Fn(&str) -> &'a str) -> Option<String> {
     let signs = match (signs, console) {
         (false, _) => None,
-        (true, true) => Some("this console has few signs, so they are drawn with ASCII".to_owned()),
-        (true, false) => {
-            Some("the locale is not UTF-8, so signs are drawn with ASCII (`LC_ALL=C.UTF-8` draws all of them)".to_owned())
-        }
+        (true, true) => Some("this console has few symbols; aye draws with ASCII".to_owned()),
+        (true, false) => Some("the locale is not UTF-8; aye draws with ASCII (set `LC_ALL=C.UTF-8` for all symbols)".to_owned()),
     };
     let asked = color == Color::Never || !variable("NO_COLOR").is_empty();
     let colours = (colours == Colours::None && !asked)
-        .then(|| format!("the terminal `{}` has no colours; signs and words say all they would", variable("TERM")));
+        .then(|| format!("the terminal `{}` has no colours; symbols and text carry the same information", variable("TERM")));
     let all: Vec<String> = signs.into_iter().chain(colours).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
@@ -83,8 +81,8 @@ pub fn keys(place: &Place) -> KeyFile {
     let text = match std::fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(Err(error.to_string())),
-        Ok(known) if !known.is_file() => Some(Err("it is no file".to_owned())),
-        Ok(known) if known.len() > MAX_KEYS => Some(Err(format!("it is longer than {} KiB", MAX_KEYS >> 10))),
+        Ok(known) if !known.is_file() => Some(Err("not a regular file".to_owned())),
+        Ok(known) if known.len() > MAX_KEYS => Some(Err(format!("larger than {} KiB", MAX_KEYS >> 10))),
         Ok(_) => Some(std::fs::read_to_string(&path).map_err(|error| error.to_string())),
     };
     KeyFile { path: path.display().to_string(), text }

@@ -29,7 +29,7 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);
-        format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
+        format!("the policy disables `{}` ({rule}), but there is no such tool; `aye tool list` lists the tools", one.text)
     };
     idle.map(told).collect()
 }
@@ -47,7 +47,7 @@ pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
         let (key, entries) = limit.entries();
         let idle = entries.iter().filter(|entry| !names.iter().any(|name| means_tool(entry, name)) && !may_be_known_later(entry));
         let said =
-            |entry: &String| format!("`{entry}` in `{key}` ({}) matches no tool; `aye tool list` shows their names", limit.rule);
+            |entry: &String| format!("`{entry}` in `{key}` ({}) matches no tool; `aye tool list` lists the tools", limit.rule);
         idle.map(said).collect()
     };
     limits.iter().flat_map(told).collect()
@@ -57,14 +57,14 @@ pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
 fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
     let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
     let file = tool.source.file.display();
-    Some(format!("the policy has a named command `{name}`, so the tool in `{file}` is not offered; give it another name"))
+    Some(format!("ignored the tool in `{file}`: the policy has a named command `{name}`; rename the tool"))
 }
 
 /// Named commands that nobody can call, because a tool has their name.
 fn taken_names(layer: &Layer) -> Vec<String> {
     let told = |command: &policy::NamedCommand| {
         let rule = layer.scope.rule(command.line);
-        format!("the named command `{}` ({rule}) has the name of a tool and is not offered; give it another", command.name)
+        format!("ignored the named command `{}` ({rule}): a built-in tool has this name; rename the command", command.name)
     };
     layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
 }

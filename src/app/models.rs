@@ -178,7 +178,7 @@ impl ModelsHere {
             key_variable: match choice.key_place {
                 KeyPlace::Keyring => "keyring".to_owned(),
                 KeyPlace::File => "credentials.toml".to_owned(),
-                KeyPlace::Environment if given.is_some() => "the key that was given".to_owned(),
+                KeyPlace::Environment if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
             },
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
@@ -237,8 +237,8 @@ impl ModelsHere {
         let key = self.place.settings.key_name(provider).unwrap_or(provider);
         let variable = self.place.settings.key_variable(provider, &self.place.environment);
         let words = match &variable {
-            Some(variable) => format!("set {variable} or `aye auth login {key}`"),
-            None => format!("`aye auth login {key}`"),
+            Some(variable) => format!("set {variable} or run `aye auth login {key}`"),
+            None => format!("run `aye auth login {key}`"),
         };
         Lack { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
     }
@@ -265,7 +265,7 @@ impl ModelsHere {
             match told {
                 Ok(Ok(told)) => add(catalogue, models, &provider, &address, told),
                 Ok(Err(failure)) => notices.push(format!("{provider}: {}; {}", failure.message, failure.hint)),
-                Err(_) => notices.push(format!("{provider}: `{address}` did not answer within {} s", ASKING.as_secs())),
+                Err(_) => notices.push(format!("{provider}: `{address}` did not respond within {} s", ASKING.as_secs())),
             }
         }
         // Those that listen; that others do not is no news.
@@ -290,7 +290,7 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
         }
         let known = catalogue.facts(&name);
         let facts = if catalogue.lists(&name) { known } else { catalogue.over(told.over(known)) };
-        let model = listed(facts, Lack::default(), &format!("asked at {address}"));
+        let model = listed(facts, Lack::default(), &format!("listed by {address}"));
         let before = models.iter().rposition(|known| known.lacks.is_none());
         models.insert(before.map_or(0, |place| place + 1), model);
     }
@@ -314,14 +314,14 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
     match own.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Catalogue::default()),
         Err(error) => return Err(wrong(format!(": {error}"))),
-        Ok(metadata) if !metadata.is_file() => return Err(wrong(": it is not a file; expected a TOML file".to_owned())),
-        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(": it is larger than 1 MiB".to_owned())),
+        Ok(metadata) if !metadata.is_file() => return Err(wrong(": not a regular file; expected a TOML file".to_owned())),
+        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(": larger than 1 MiB".to_owned())),
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
     let read = std::fs::File::open(own).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| wrong(format!(": {error}")))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| wrong(": it is not UTF-8 text".to_owned()))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| wrong(": not UTF-8 text".to_owned()))?;
     Catalogue::with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
         let lines = problems.into_iter().map(|(line, what)| format!("`{}` line {line}: {what}", own.display()));
         ConfigError::one(lines.collect::<Vec<_>>().join("\n"))
@@ -363,7 +363,7 @@ impl Models for ModelsHere {
         let wrong = |message: String| Failure::new(FailureKind::InvalidRequest, message, String::new());
         // A program that aye runs could press the keys itself.
         if Nesting::of_process() == Nesting::InsideAye {
-            return Err(wrong("a command that aye runs can change no key".to_owned()));
+            return Err(wrong("a command that aye runs (AYE=1) cannot change API keys".to_owned()));
         }
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
         let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(error.to_string()))?;

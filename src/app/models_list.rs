@@ -36,7 +36,7 @@ pub fn run(place: &Place, ask: bool, json: bool, filter: Option<&str>) -> Result
         super::warn(notice);
     }
     if models.is_empty() {
-        super::warn("no model has such a name; `aye models --ask` asks the providers and the servers of this machine too");
+        super::warn("no model matches; run `aye models --ask` to query the providers and local model servers too");
         return Ok(Exit::Completed);
     }
     super::say(&table(&models));

@@ -22,7 +22,7 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     for (number, session) in found.iter().take(MAX_SHOWN).enumerate() {
         super::say(&format!("{}  {}", number + 1, sessions::line(session)));
     }
-    super::say("which one? [1] ");
+    super::say("Session number [1]: ");
     let mut words = String::new();
     std::io::stdin().lock().read_line(&mut words).map_err(|error| Trouble::usage(format!("cannot read your choice: {error}")))?;
     let number = match words.trim() {
@@ -32,7 +32,7 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     let chosen = number.checked_sub(1).and_then(|index| found.iter().take(MAX_SHOWN).nth(index));
     let Some(session) = chosen else {
         let last = found.len().min(MAX_SHOWN);
-        return Err(Trouble::usage(format!("`{}` is none of them, expected a number from 1 to {last}", words.trim())));
+        return Err(Trouble::usage(format!("invalid choice `{}`: must be a number from 1 to {last}", words.trim())));
     };
     Ok(SessionChoice::Id(session.session_id.to_string()))
 }

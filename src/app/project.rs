@@ -90,7 +90,7 @@ impl Unread {
     fn add(&self, name: &str, why: &str) -> bool {
         let is_new = self.met.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         if is_new {
-            let line = format!("`{name}` {why}, so its instructions are ignored; start aye again to look at it and trust it");
+            let line = format!("ignored the instructions in `{name}`: the file {why}; restart aye to review and trust it");
             self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             self.new.notify_one();
         }
@@ -117,7 +117,7 @@ impl Parts {
                 Some(_) | None => "is not part of what you trusted",
             },
             Allowed::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => return true,
-            Allowed::ForThisRun(_) => "changed after aye was started",
+            Allowed::ForThisRun(_) => "changed after aye started",
         };
         if self.unread.add(&name, why) && matches!(self.allowed, Allowed::Known(_)) {
             Project::met(&self.workspace, &self.config, &name);
@@ -303,7 +303,7 @@ impl Brought {
                 Some((_, same)) if *same == bytes => found.files.push((file, bytes)),
                 Some(_) => {
                     found.changes.push(format!(
-                        "`{}` changed and its tool is as you trusted it; start aye again to look at it",
+                        "`{}` changed; its tool stays as you trusted it. Restart aye to review the change",
                         file.display()
                     ));
                     found.files.push((file, bytes));
@@ -313,9 +313,9 @@ impl Brought {
         }
         let known = self.project.texts_of(Kind::Tool, proof);
         let new = there.iter().filter(|(path, _)| !known.iter().any(|(file, _)| file == path));
-        found.changes.extend(
-            new.map(|(path, _)| format!("`{}` is new and its tool is not taken; start aye again to look at it", path.display())),
-        );
+        found
+            .changes
+            .extend(new.map(|(path, _)| format!("`{}` is new; its tool is ignored. Restart aye to review it", path.display())));
         found
     }
 
@@ -332,7 +332,7 @@ impl Brought {
     fn parsed(&self) -> Result<Option<Layer>, Trouble> {
         let Some((path, bytes)) = self.project.policy() else { return Ok(None) };
         let bytes = bytes.map_err(|why| {
-            Trouble::usage(format!("the project's policy `{}` cannot be read: {why}; mend it or take it away", path.display()))
+            Trouble::usage(format!("cannot read the project's policy `{}`: {why}; fix or remove it", path.display()))
         })?;
         let bundle = Bundle::parse_bytes(bytes, &path.display().to_string());
         let bundle = bundle.map_err(|error| Trouble::usage(with_its_line(&error, bytes)))?;
@@ -393,15 +393,21 @@ impl Brought {
                 let rules = if rules == 1 { "1 rule".to_owned() } else { format!("{rules} rules") };
                 match layer.bundle.widens() {
                     [] => format!("{rules}, all tighten"),
-                    [(line, what)] => format!("{rules}, all tighten; 1 tried to widen, ignored: line {line}, {what}"),
+                    [(line, what)] => format!(
+                        "{rules}, all tighten; 1 ignored because it would widen the policy: \
+                        line {line}, {what}"
+                    ),
                     [(line, what), ..] => {
                         let count = layer.bundle.widens().len();
-                        format!("{rules}, all tighten; {count} tried to widen, ignored: line {line}, {what}, …")
+                        format!(
+                            "{rules}, all tighten; {count} ignored because they would widen the policy: line \
+                            {line}, {what}, …"
+                        )
                     }
                 }
             }
             Ok(None) => item.summary(),
-            Err(_) => "policy, broken".to_owned(),
+            Err(_) => "policy, invalid".to_owned(),
         }
     }
 
@@ -415,7 +421,7 @@ impl Brought {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
         let why = if self.changes.is_some() { "changed since you trusted it" } else { "is not trusted" };
-        Some(format!("this project {why}; ignored: {names}{more} (`--trust` takes it for this run)"))
+        Some(format!("this project {why}; ignored: {names}{more} (pass `--trust` to trust it for this run)"))
     }
 
     /// The same, where only a policy matters.

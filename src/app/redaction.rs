@@ -46,7 +46,7 @@ fn key(data: &Path) -> Key {
         key
     };
     own_secret(&data.join(KEY_FILE), &fresh()).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the key of markers cannot be kept");
+        tracing::warn!(%error, "cannot save the redaction key");
         fresh()
     })
 }

@@ -125,7 +125,7 @@ impl Reload {
         let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(%error, "the policy's files are not watched");
+                tracing::warn!(%error, "cannot watch the policy files");
                 None
             }
         };
@@ -162,7 +162,7 @@ impl Reload {
             asked = tokio::select! {
                 told = changed => {
                     if let Err(error) = told {
-                        tracing::warn!(%error, "the policy's files are no longer watched");
+                        tracing::warn!(%error, "stopped watching the policy files");
                         watch = None;
                     }
                     Asked::Change
@@ -196,7 +196,8 @@ impl Reload {
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
             if !std::mem::replace(&mut self.project_told, true) || asked == Asked::Person {
-                let message = "the project's policy changed and is not taken: what you trusted stays in force; start aye again to look at it";
+                let message = "the project's policy changed; the version you trusted stays in force. Restart aye to \
+                    review the change";
                 updates.push(PolicyUpdate::Told { message: message.to_owned() });
             }
         } else {
@@ -240,7 +241,7 @@ impl Reload {
             Err(error) => {
                 let message = error.to_string();
                 if self.broken_settings.replace(message.clone()).as_ref() != Some(&message) {
-                    let message = format!("{message}\nthe settings of tools stay as they were until this is mended");
+                    let message = format!("{message}\nthe previous tool settings apply until this is fixed");
                     updates.push(PolicyUpdate::Told { message });
                 }
                 return None;
@@ -315,7 +316,7 @@ impl Reload {
             return None;
         }
         let message = message.replace(NOTHING_RUNS, "");
-        let message = format!("{message}\nthe last good policy stays in force until this is mended");
+        let message = format!("{message}\nthe previous policy applies until this is fixed");
         Some(PolicyUpdate::Rejected { message })
     }
 }

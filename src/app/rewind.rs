@@ -98,10 +98,13 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
         } else {
             super::say(&words(&plan));
         }
-        return Err(Trouble::usage("nothing was done: nobody is here to say yes; add `--yes`, or `--plan` to look only"));
+        return Err(Trouble::usage(
+            "nothing was rewound: there is no terminal to confirm on\nhint: pass `--yes` to \
+            rewind, or `--plan` to see what it would do",
+        ));
     }
     if asks && !confirmed(&plan) {
-        return Err(Trouble::usage("nothing was done"));
+        return Err(Trouble::usage("nothing was rewound"));
     }
     session.goes_on();
     let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
@@ -132,7 +135,7 @@ impl Asked {
 
     /// Says it and waits for the answer; a sentence to the person is one where no other comes.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, Trouble> {
-        let gone = || Trouble::failed("the session ended before it answered; see the log in the data directory");
+        let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
         self.commands.send(command).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
@@ -150,7 +153,7 @@ impl Asked {
 
     /// The prompts there are. What was said before that answer is of no moment, but that an earlier rewind was done to its end.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, Trouble> {
-        let gone = || Trouble::failed("the session ended before it answered; see the log in the data directory");
+        let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
         self.commands.send(Command::ListRewindPoints).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
@@ -210,14 +213,14 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Tro
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
             let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-            Err(Trouble::usage(format!("there is no prompt `{to}` to go back to; the prompts of this session: {known}")))
+            Err(Trouble::usage(format!("there is no prompt `{to}`; the prompts of this session: {known}")))
         }
     }
 }
 
 fn confirmed(plan: &RewindPlan) -> bool {
     let mut err = std::io::stderr();
-    let _ = write!(err, "{}\nGo back? [y/N] ", words(plan));
+    let _ = write!(err, "{}\nRewind? [y/N] ", words(plan));
     let _ = err.flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
@@ -229,23 +232,23 @@ fn words(plan: &RewindPlan) -> String {
     match &plan.point {
         Some(point) => {
             let prompt = point.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
-            let _ = writeln!(text, "Back to before prompt {}: {}", point.number, clean(&prompt));
+            let _ = writeln!(text, "Rewind to before prompt {}: {}", point.number, clean(&prompt));
             for command in &point.commands {
                 let _ = writeln!(text, "  ran {}", clean(command));
             }
         }
-        None => text.push_str("Forth again, to before the last rewind\n"),
+        None => text.push_str("Redo: back to the state before the last rewind\n"),
     }
     text.push_str(&files(&plan.files));
     if plan.scope.files() && plan.files.is_empty() {
-        text.push_str("  no file has to be put back\n");
+        text.push_str("  no files to restore\n");
     }
     if plan.scope.conversation() {
-        let verb = if plan.point.is_some() { "taken back" } else { "there again" };
+        let verb = if plan.point.is_some() { "undone" } else { "restored" };
         let _ = writeln!(text, "  {} messages {verb}", plan.messages);
     }
     for cannot in &plan.cannot {
-        let _ = writeln!(text, "  not undone: {}", clean(cannot));
+        let _ = writeln!(text, "  cannot undo: {}", clean(cannot));
     }
     if !plan.diff.is_empty() {
         let _ = write!(text, "\n{}", clean(&plan.diff));
@@ -263,8 +266,8 @@ fn files(files: &[RewindFile]) -> String {
             RewindChange::Deleted => 'D',
             RewindChange::BroughtBack => 'A',
         };
-        let stays = file.conflict.as_ref().map(|why| format!("  stays: {} (--overwrite takes it too)", clean(why)));
-        let stays = if file.kept { file.conflict.as_ref().map(|why| format!("  stays: {}", clean(why))) } else { stays };
+        let stays = file.conflict.as_ref().map(|why| format!("  left as is: {} (--overwrite restores it too)", clean(why)));
+        let stays = if file.kept { file.conflict.as_ref().map(|why| format!("  left as is: {}", clean(why))) } else { stays };
         let _ = writeln!(text, "  {letter} {name}  {}{lines}{}", file.change.words(), stays.unwrap_or_default());
     }
     text
@@ -294,7 +297,7 @@ impl Model for Nobody {
     }
 
     fn stream(&self, _: ModelRequest) -> ModelStream {
-        let failure = Failure::new(FailureKind::InvalidRequest, "no model is asked here", "`aye` or `aye exec` asks one");
+        let failure = Failure::new(FailureKind::InvalidRequest, "`aye rewind` does not call a model", "run `aye` or `aye exec`");
         futures_util::stream::once(std::future::ready(Err(failure.into()))).boxed()
     }
 }

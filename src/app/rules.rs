@@ -44,8 +44,8 @@ impl PersonsRules {
     pub fn new(place: &Place, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::of_process()) {
-            _ if recorded => Some("not in the demo, where nothing is kept"),
-            (Some(_), _) => Some("not with --policy FILE, which stands in the place of your own rules"),
+            _ if recorded => Some("not in the demo, which saves nothing"),
+            (Some(_), _) => Some("not with --policy FILE, which replaces your own rules"),
             (None, Nesting::InsideAye) => Some("not inside a command that aye runs (AYE=1)"),
             (None, Nesting::Outermost) => None,
         };
@@ -70,12 +70,12 @@ impl PersonsRules {
         match scope {
             GrantScope::Session | GrantScope::Project => {
                 let directory = self.workspace.to_string_lossy();
-                format!("# What you always allow in {}.\nschema_version = 1\n", directory.escape_debug())
+                format!("# Rules you saved with \"always allow\" in {}.\nschema_version = 1\n", directory.escape_debug())
             }
             GrantScope::Everywhere => {
                 let rest = Bundle::built_in_text().trim_start_matches(|letter| letter != '\n');
                 let rest = rest.replacen("\"built-in.", "\"ask.", 1);
-                format!("# Made by \"always allow\": a copy of the built-in policy, and your own rules.{rest}")
+                format!("# Created by \"always allow\": a copy of the built-in policy, plus your own rules.{rest}")
             }
         }
     }
@@ -127,11 +127,7 @@ impl PersonsRules {
                 let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
                 if diff.len() > DIFF_BYTES {
                     // All on one line: the line number says where.
-                    return RulePlace {
-                        line: added.line,
-                        note: note.or_else(|| Some("too long to be shown".to_owned())),
-                        ..empty
-                    };
+                    return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };
                 }
                 RulePlace { line: added.line, diff, note, ..empty }
             }
@@ -156,7 +152,7 @@ impl PersonsRules {
         if scope == GrantScope::Project
             && let Err(error) = grants::note_directory(&file, &self.workspace)
         {
-            tracing::warn!(%error, "the directory of a project's rules could not be noted");
+            tracing::warn!(%error, "cannot save the directory of a project's rules");
         }
         self.saved(&text, rules, scope)
     }

@@ -129,7 +129,7 @@ pub fn of_session(
 fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
-            problems.push(format!("`{}` is an MCP server of the settings already, and that one counts", spec.name));
+            problems.push(format!("ignored the MCP server `{}`: the settings already have one of this name", spec.name));
         } else {
             specs.push(spec.clone());
         }
@@ -142,8 +142,8 @@ fn timeouts(specs: &[Spec]) -> HashMap<String, Duration> {
 
 fn unlisted(server: &str) -> String {
     format!(
-        "the policy lists none of its tools; `allowed_tools = [\"{server}/*\"]` below `[capabilities.\"Mcp.Invoke\"]` in the policy lists \
-         all of them"
+        "the policy lists none of its tools; to list all, set `allowed_tools = [\"{server}/*\"]` in \
+        `[capabilities.\"Mcp.Invoke\"]` of the policy"
     )
 }
 
@@ -190,10 +190,10 @@ impl Servers {
         *self.timeouts.lock().unwrap_or_else(PoisonError::into_inner) = timeouts(&specs);
         let off: HashMap<String, String> = specs.iter().filter_map(|spec| Some((spec.name.clone(), spec.off.clone()?))).collect();
         let told = |(name, entry): (String, Entry)| match (entry, off.get(&name)) {
-            (Entry::Removed, _) => format!("{name} (MCP): its entry was removed"),
-            (Entry::Added, None) => format!("{name} (MCP): a new entry"),
-            (Entry::Changed, None) => format!("{name} (MCP): its entry changed; the server is started as it says now"),
-            (Entry::Added | Entry::Changed, Some(why)) => format!("{name} (MCP): its entry changed; the server is off: {why}"),
+            (Entry::Removed, _) => format!("{name} (MCP): removed from the settings"),
+            (Entry::Added, None) => format!("{name} (MCP): added to the settings"),
+            (Entry::Changed, None) => format!("{name} (MCP): its settings changed; restarting the server with them"),
+            (Entry::Added | Entry::Changed, Some(why)) => format!("{name} (MCP): its settings changed; the server is off: {why}"),
         };
         let changes = self.own.replace(specs);
         if !changes.is_empty() {
@@ -272,9 +272,9 @@ fn missing(status: &ServerStatus) -> Option<String> {
     match &status.state {
         // What is off is meant to be; `aye mcp list` says why.
         ServerState::Ready | ServerState::Asleep | ServerState::Off { .. } => None,
-        ServerState::Starting => Some(format!("{server} is still being started; its tools come when it is there")),
-        ServerState::NeedsLogin => Some(format!("{server} wants to know who asks: `aye mcp login {name}`")),
-        ServerState::Unreachable { why } => Some(format!("{server} does not answer: {why}")),
+        ServerState::Starting => Some(format!("{server} is still starting; its tools become available when it is ready")),
+        ServerState::NeedsLogin => Some(format!("{server} requires sign-in; run `aye mcp login {name}`")),
+        ServerState::Unreachable { why } => Some(format!("{server} is unreachable: {why}")),
     }
 }
 
@@ -306,9 +306,9 @@ pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<Strin
                 if shown.is_empty() { String::new() } else { format!("; {what}: {}{more}", shown.join(", ")) }
             };
             words.push_str(&names("new", new.keys().filter(|name| !old.contains_key(*name)).collect()));
-            words.push_str(&names("gone", old.keys().filter(|name| !new.contains_key(*name)).collect()));
+            words.push_str(&names("removed", old.keys().filter(|name| !new.contains_key(*name)).collect()));
             let changed = new.iter().filter(|(name, print)| old.get(*name).is_some_and(|before| before != *print));
-            words.push_str(&names("changed, and asked about again", changed.map(|(name, _)| name).collect()));
+            words.push_str(&names("changed, asking again", changed.map(|(name, _)| name).collect()));
         }
         Some(words)
     };

@@ -169,8 +169,8 @@ impl Session {
     pub fn goes_on(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
-                Ok(()) => "This session was archived; it is in the list of sessions again.".to_owned(),
-                Err(error) => format!("this session stays archived: {error}"),
+                Ok(()) => "This session was archived. It is now unarchived.".to_owned(),
+                Err(error) => format!("cannot unarchive this session: {error}"),
             });
         }
     }
@@ -209,12 +209,12 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
         }
     };
     let Some(summary) = found else {
-        let message = format!("there is no session in `{}` yet; start one with `aye`", place.workspace.display());
+        let message = format!("there is no session in `{}` yet\nhint: run `aye` to start one", place.workspace.display());
         return Err(Trouble::usage(message));
     };
     if summary.workspace_id != place.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
-            Trouble::failed(format!("the directory of this session, `{}`, cannot be used: {error}", summary.workspace))
+            Trouble::failed(format!("cannot use the directory of this session, `{}`: {error}", summary.workspace))
         })?;
         place.roots[0].clone_from(&workspace);
         place.workspace = workspace;
@@ -232,7 +232,7 @@ pub enum Extent {
 
 fn unreadable(loaded: &Loaded) -> Option<String> {
     let count = loaded.skipped;
-    (count > 0).then(|| format!("{count} records of this session cannot be read by this version; they stay where they are"))
+    (count > 0).then(|| format!("this version cannot read {count} records of this session; they are kept but not shown"))
 }
 
 /// Takes the chosen session for this process, or makes a new one.
@@ -248,8 +248,10 @@ pub fn open(
     let mut notices = Vec::new();
     if place.is_too_wide() {
         let workspace = place.workspace_for_people();
-        notices
-            .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
+        notices.push(format!(
+            "`{workspace}` is too broad a workspace, so aye asks before every read, write and command. \
+                Start aye in a project directory."
+        ));
     }
     notices.extend(misnamed(place, policy));
     let Some(summary) = chosen else {

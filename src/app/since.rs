@@ -20,7 +20,7 @@ pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> V
         return Vec::new();
     }
     let mut told = Vec::new();
-    told.extend(words(&files(place, session.id()).await).map(|files| format!("since this session was left {files}")));
+    told.extend(words(&files(place, session.id()).await).map(|files| format!("since you left this session, {files}")));
     let summary = session.store.find(session.id().as_str()).ok();
     told.extend(summary.as_ref().and_then(branch));
     told.extend(policy(session.state.policy.as_deref(), layers));
@@ -61,7 +61,7 @@ pub fn words(files: &[String]) -> Option<String> {
 pub fn branch(summary: &SessionSummary) -> Option<String> {
     let repository = Repository::of(Path::new(&summary.workspace))?;
     let (then, now) = (repository.branch_at(summary.updated)?, repository.branch()?);
-    (then != now).then(|| format!("it was on branch {then}, now {now} is checked out"))
+    (then != now).then(|| format!("the branch was {then}, and is {now} now"))
 }
 
 /// Which layers were in force at the end, and are not those of now.
@@ -75,9 +75,9 @@ fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     (known(then) != known(now)).then(|| {
         let (then, now) = (words(then), words(now));
         if then == now {
-            format!("the policy is from other files than when this session was left ({now}); /policy shows them")
+            format!("the policy comes from other files than when you left this session ({now}); /policy shows them")
         } else {
-            format!("the policy was {then} when this session was left, and is {now} now")
+            format!("the policy was {then} when you left this session, and is {now} now")
         }
     })
 }

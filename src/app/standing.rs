@@ -41,7 +41,8 @@ impl Standing {
         let data = &place.directories.data;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
-        let why = || missing.first().cloned().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned());
+        let why =
+            || missing.first().cloned().unwrap_or_else(|| "copy-on-write previews are not available on this system".to_owned());
         let layers = upper_base.ok_or_else(why);
         let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
         never.extend(place.roots.iter().map(PathBuf::as_path));
@@ -98,13 +99,14 @@ impl Standing {
         let why = self.missing.first().map(|why| format!(" ({why})")).unwrap_or_default();
         match self.ground.tier {
             SandboxTier::Bare => {
-                Some(format!("no sandbox on this kernel{why}. Commands always ask. Why and how to fix: aye doctor"))
+                Some(format!("this kernel has no sandbox{why}. Commands always ask. Run `aye doctor` for details"))
             }
-            SandboxTier::LandlockOnly => {
-                Some(format!("no sandbox but Landlock on this kernel{why}. Commands always ask. Why and how to fix: aye doctor"))
-            }
+            SandboxTier::LandlockOnly => Some(format!(
+                "this kernel has no sandbox except Landlock{why}. Commands always ask. Run `aye doctor` \
+                    for details"
+            )),
             SandboxTier::Guarded => Some(format!(
-                "commands run in the sandbox, but what they would do cannot be shown first{why}. Why and how to fix: aye doctor"
+                "commands run in the sandbox, but their changes cannot be previewed{why}. Run `aye doctor` for details"
             )),
             SandboxTier::Preview => None,
         }

@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// Why a session cannot be taken over here at all.
 pub fn forbidden() -> Option<String> {
     (Nesting::of_process() == Nesting::InsideAye)
-        .then(|| "a program that aye runs does not take a session over; do it in a terminal of your own".to_owned())
+        .then(|| "a command that aye runs (AYE=1) cannot take over a session; run aye in your own terminal".to_owned())
 }
 
 /// Asks whoever holds the session to end and waits for that; why it is still held, where it is.
@@ -25,17 +25,17 @@ pub fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
     }
     let pid = holder.instance.pid;
     if holder.instance == Instance::current() {
-        return Err("this very process holds it".to_owned());
+        return Err("this process already has the session open".to_owned());
     }
     let asked =
-        holder.instance.terminate().map_err(|error| format!("process {pid} cannot be asked to end: {error}; end it there"))?;
+        holder.instance.terminate().map_err(|error| format!("cannot ask process {pid} to exit: {error}; exit it there"))?;
     let until = Instant::now() + TIMEOUT;
     while asked && holder.instance.is_alive() && store.holder(id).is_ok_and(|now| now.as_ref() == Some(&holder)) {
         if Instant::now() >= until {
             let seconds = TIMEOUT.as_secs();
             return Err(format!(
-                "process {pid} was asked to end and has not within {seconds} s; it is not killed, because it may be in the middle of \
-                 something. end it there, or try again"
+                "process {pid} did not exit within {seconds} s. It was not killed, because it may be busy. Exit it \
+                there, or try again."
             ));
         }
         std::thread::sleep(INTERVAL);

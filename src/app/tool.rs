@@ -53,7 +53,7 @@ impl Drop for Table {
 
 impl Table {
     fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
-        let runtime = self.runtime.as_ref().ok_or_else(|| Trouble::failed("the tools are closed"))?;
+        let runtime = self.runtime.as_ref().ok_or_else(|| Trouble::failed("the tools are already closed"))?;
         Ok(runtime.block_on(work))
     }
 }
@@ -195,7 +195,7 @@ async fn carry_out(bench: &Bench, call: ToolCall, answers: Answers) -> ToolResul
         }
         Ok(Judged::Asks(plan, question)) => {
             bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
-            let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
+            let message = format!("approval required ({}; rule: {}); pass --yes to approve", question.reason, question.rule);
             return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
         }
         Err(refused) => return *refused,
@@ -233,7 +233,7 @@ pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
     };
     // A session refuses the same call.
     if text.len() > ARGUMENT_BYTES {
-        let message = format!("--args: the arguments have {} bytes; a call may have at most {ARGUMENT_BYTES}", text.len());
+        let message = format!("--args: too large: {} bytes, limit {ARGUMENT_BYTES}", text.len());
         return Err(Trouble::usage(message));
     }
     Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })

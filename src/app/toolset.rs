@@ -80,7 +80,7 @@ impl Toolset {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => {
-                self.problems.push(format!("`{}` cannot be read, so none of its tools is there: {error}", directory.display()));
+                self.problems.push(format!("cannot read `{}`, so its tools are ignored: {error}", directory.display()));
                 return;
             }
         };
@@ -89,8 +89,7 @@ impl Toolset {
         files.sort();
         if files.len() > MAX_MANIFESTS {
             let more = files.len() - MAX_MANIFESTS;
-            self.problems
-                .push(format!("`{}` has {more} manifests more than the {MAX_MANIFESTS} that are read", directory.display()));
+            self.problems.push(format!("ignored {more} manifests in `{}`: the limit is {MAX_MANIFESTS}", directory.display()));
             files.truncate(MAX_MANIFESTS);
         }
         for file in files {
@@ -101,7 +100,7 @@ impl Toolset {
                 .and_then(|real| crate::sys::file::read(&real, MANIFEST_BYTES).map_err(|error| error.to_string()));
             match read {
                 Ok(bytes) => self.add(&bytes, Source { file, project: None }),
-                Err(why) => self.problems.push(format!("`{}` cannot be read: {why}; the tool is left out", file.display())),
+                Err(why) => self.problems.push(format!("cannot read `{}`, so its tool is ignored: {why}", file.display())),
             }
         }
     }
@@ -110,7 +109,7 @@ impl Toolset {
         if let Some(lists) = project.tool_lists() {
             match lists {
                 Ok(lists) => self.limit(&lists),
-                Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools do not count")),
+                Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools are ignored")),
             }
         }
         // An error here is the one that the lists above reported.
@@ -130,7 +129,7 @@ impl Toolset {
             Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
                 // Those of the person come first.
                 Some(known) => self.problems.push(format!(
-                    "`{}`: there is a tool `{}` in `{}` already, and that one counts; give this one another name",
+                    "ignored `{}`: there is already a tool `{}` in `{}`; rename one of them",
                     tool.source.file.display(),
                     known.name,
                     known.source.file.display()
@@ -152,7 +151,7 @@ fn few(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MAX);
     lines.truncate(MAX);
     if more > 0 {
-        lines.push(format!("{more} more keys of the project's settings are ignored; `aye config show` lists all of them"));
+        lines.push(format!("{more} more settings of the project are ignored; `aye config show` lists them"));
     }
     lines
 }

@@ -114,12 +114,12 @@ impl Worktree {
         let printed = crate::text::clean(&printed);
         let first = printed.lines().map(str::trim).find(|line| !line.is_empty());
         match (finished.end, first) {
-            (End::TimedOut, _) => Some(format!("[status] command: no end within {} s", TIMEOUT.as_secs())),
+            (End::TimedOut, _) => Some(format!("[status] command: did not finish within {} s", TIMEOUT.as_secs())),
             (_, Some(first)) => Some(first.chars().take(LINE_CHARS).collect()),
             (End::Exited(0), None) => None,
-            (End::Exited(code), None) => Some(format!("[status] command: exit {code}")),
+            (End::Exited(code), None) => Some(format!("[status] command: exited with code {code}")),
             (End::Signalled(_) | End::Killed | End::DiskFull | End::MemoryFull, None) => {
-                Some("[status] command: ended by a signal".to_owned())
+                Some("[status] command: terminated by a signal".to_owned())
             }
         }
     }

@@ -34,7 +34,7 @@ impl Files for Beside {
 
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>> {
         let artifacts = self.artifacts.clone();
-        let keep = move || kept_image(&*artifacts, &bytes, "image of the editor").map(|image| image.uri);
+        let keep = move || kept_image(&*artifacts, &bytes, "image from the editor").map(|image| image.uri);
         tokio::task::spawn_blocking(keep).map(said).boxed()
     }
 
@@ -43,14 +43,14 @@ impl Files for Beside {
         let keep = move || {
             let new = NewArtifact {
                 kind: ArtifactKind::ToolOutput,
-                name: format!("{name} of the editor"),
+                name: format!("{name} from the editor"),
                 content_type: "text/plain".to_owned(),
             };
             let kept = artifacts.begin(new).and_then(|mut writer| {
                 writer.write(text.as_bytes())?;
                 writer.finish()
             });
-            kept.map(|artifact| artifact.uri).map_err(|ArtifactError { message }| format!("`{name}` cannot be kept: {message}"))
+            kept.map(|artifact| artifact.uri).map_err(|ArtifactError { message }| format!("cannot store `{name}`: {message}"))
         };
         tokio::task::spawn_blocking(keep).map(said).boxed()
     }

@@ -18,17 +18,17 @@ pub fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);
     if left_out > 0 {
-        problems.push(format!("{left_out} servers of the editor are left out; at most {MAX} are taken"));
+        problems.push(format!("ignored {left_out} MCP servers from the editor: the limit is {MAX}"));
     }
     for server in servers.into_iter().take(MAX) {
         let name = server.name.clone();
         if !names.insert(name.clone()) {
-            problems.push(format!("the editor passes two servers called `{name}`; the first is taken"));
+            problems.push(format!("the editor passes two MCP servers named `{name}`; the first one is used"));
             continue;
         }
         match spec(server) {
             Ok(spec) => specs.push(spec),
-            Err(why) => problems.push(format!("the server `{name}` of the editor is left out: {why}")),
+            Err(why) => problems.push(format!("ignored the MCP server `{name}` from the editor: {why}")),
         }
     }
     (specs, problems)
@@ -37,7 +37,7 @@ pub fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
 fn spec(server: Server) -> Result<Spec, String> {
     let Server { name, reach } = server;
     if name.trim().is_empty() || name.contains('/') || name.chars().any(char::is_control) || name.len() > 100 {
-        return Err("its name is a short word without `/`".to_owned());
+        return Err("the name must be 1 to 100 characters without `/`".to_owned());
     }
     let http = |url: String, headers: Vec<(String, String)>, kind| {
         checked(&url)?;
@@ -50,7 +50,7 @@ fn spec(server: Server) -> Result<Spec, String> {
     };
     let reach = match reach {
         ServerReach::Program { command, arguments, environment } => {
-            let program = command.to_str().filter(|program| !program.is_empty()).ok_or("its program has no name")?;
+            let program = command.to_str().filter(|program| !program.is_empty()).ok_or("the command is empty")?;
             let argv = std::iter::once(program.to_owned()).chain(arguments).collect();
             Reach::Program { argv, environment, directory: None, network: false }
         }
@@ -87,7 +87,7 @@ fn checked(url: &str) -> Result<(), String> {
     match host {
         _ if url.starts_with("https://") => Ok(()),
         Some(host) if on_loopback(host) => Ok(()),
-        _ => Err("its address is neither https nor on this machine".to_owned()),
+        _ => Err("the URL must be https, or on this machine".to_owned()),
     }
 }
 

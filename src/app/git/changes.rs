@@ -36,8 +36,8 @@ impl Changes {
         let least = if self.more { "at least " } else { "" };
         match self.files {
             0 => None,
-            1 => Some(format!("{least}1 file changed, not committed")),
-            files => Some(format!("{least}{files} files changed, not committed")),
+            1 => Some(format!("{least}1 uncommitted change")),
+            files => Some(format!("{least}{files} uncommitted changes")),
         }
     }
 }

@@ -47,7 +47,7 @@ fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
         None => (usual(), None),
         Some((_, Ok(filter))) => (filter, None),
         Some((given, Err(error))) => {
-            (usual(), Some(format!("AYE_LOG: `{given}` is no filter ({error}); expected for example `aye=debug`")))
+            (usual(), Some(format!("AYE_LOG: invalid filter `{given}` ({error}); expected for example `aye=debug`")))
         }
     }
 }

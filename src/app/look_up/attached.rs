@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 const MAX_PIXELS: usize = 8_000;
 /// So much tells what an image is.
 const BEGIN: u64 = 32;
-const CLIPBOARD: &str = "image of the clipboard";
+const CLIPBOARD: &str = "image from the clipboard";
 /// More of a text nobody pastes.
 const MAX_TEXT: usize = 1 << 20;
 
@@ -66,9 +66,9 @@ pub fn clipboard(place: &Place) -> Clipped {
             Ok(image) => Clipped::Image { image, by: by.to_owned() },
             Err(why) => Clipped::Nothing { why },
         },
-        Held::Text(text) if text.len() > MAX_TEXT => {
-            Clipped::Nothing { why: "the text in the clipboard is over 1 MB; put it in a file and name that with @".to_owned() }
-        }
+        Held::Text(text) if text.len() > MAX_TEXT => Clipped::Nothing {
+            why: "the text in the clipboard is over 1 MB; save it to a file and mention the file with @".to_owned(),
+        },
         Held::Text(text) if !text.is_empty() => Clipped::Text { text },
         Held::Text(_) | Held::Nothing => Clipped::Nothing { why: format!("there is no image in the clipboard ({by})") },
     }
@@ -78,14 +78,14 @@ pub fn clipboard(place: &Place) -> Clipped {
 pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
     let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
-        return Err("the image is no PNG, JPEG, GIF or WebP, so no model takes it".to_owned());
+        return Err("the image is not PNG, JPEG, GIF or WebP; models accept only these formats".to_owned());
     };
     let (width, height) = (size.width, size.height);
     if bytes.len() > MAX_BYTES || width.max(height) > MAX_PIXELS {
         let kilobytes = bytes.len().div_ceil(1024);
         return Err(format!(
-            "the image is too large for models ({width}x{height}, {kilobytes} KB; they take {} KB and {MAX_PIXELS} pixels a \
-             side): copy a part of it, or a smaller one",
+            "the image is too large ({width}x{height}, {kilobytes} KB; models accept up to {} KB and {MAX_PIXELS} \
+            pixels per side); copy a part of it, or a smaller image",
             MAX_BYTES / 1024
         ));
     }
@@ -95,7 +95,7 @@ pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image
         writer.write(bytes)?;
         writer.finish()
     };
-    let artifact = keep().map_err(|ArtifactError { message }| format!("the image cannot be kept: {message}"))?;
+    let artifact = keep().map_err(|ArtifactError { message }| format!("cannot store the image: {message}"))?;
     Ok(Image {
         uri: artifact.uri,
         media_type: media_type.to_owned(),

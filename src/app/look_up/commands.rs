@@ -49,13 +49,14 @@ impl Commands {
                     commands.push(command);
                     notices.extend(wrong);
                 }
-                Err(why) => notices.push(format!("`{source}` is not taken: {why}")),
+                Err(why) => notices.push(format!("ignored the slash command `{source}`: {why}")),
             }
         }
         for (command, wrong) in self.project.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             notices.extend(wrong.iter().cloned());
             if let Some(own) = commands.iter().find(|own| own.name == command.name) {
-                notices.push(format!("`{}` is not taken: your own `{}` has its name", command.source, own.source));
+                notices
+                    .push(format!("ignored the slash command `{}`: your own `{}` has the same name", command.source, own.source));
             } else {
                 commands.push(command.clone());
             }
@@ -71,7 +72,7 @@ fn command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<Stri
     let content = String::from_utf8_lossy(bytes);
     let (command, mut notices) = CustomCommand::parse(name.to_owned(), source, &content);
     if matches!(content, std::borrow::Cow::Owned(_)) {
-        notices.push(format!("`{}` is not UTF-8 in places; those are shown as �", command.source));
+        notices.push(format!("`{}` is not valid UTF-8; invalid bytes are shown as �", command.source));
     }
     (command, notices)
 }
@@ -106,7 +107,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     let file = crate::sys::path::open_file(&real).map_err(|error| error.to_string())?;
     file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > FILE_BYTES { Err("it is larger than 1 MB".to_owned()) } else { Ok(bytes) }
+    if bytes.len() as u64 > FILE_BYTES { Err("larger than 1 MB".to_owned()) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ impl Desk {
             let file = desk.inner.place.directories.keymap_file();
             let mut watch = match Watch::with_directories(vec![file], Vec::new()) {
                 Ok(watch) => watch,
-                Err(error) => return tracing::warn!(%error, "the file of keys is not watched"),
+                Err(error) => return tracing::warn!(%error, "cannot watch the key bindings file"),
             };
             // What changed between the start and now is not missed.
             loop {
@@ -27,7 +27,7 @@ impl Desk {
                     () = desk.events.closed() => return,
                 };
                 if let Err(error) = changed {
-                    return tracing::warn!(%error, "the file of keys is no longer watched");
+                    return tracing::warn!(%error, "stopped watching the key bindings file");
                 }
             }
         });

@@ -167,12 +167,12 @@ fn told(found: Result<LookedUp, super::Trouble>) -> LookedUp {
 /// Where the person's files are; of those that may be there it is said whether they are.
 fn places(place: &Place) -> Vec<(String, String)> {
     let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
-    let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (not there)", home(&path)) };
+    let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };
     let (config, data) = (&place.directories.config, &place.directories.data);
     [
         ("settings", file(config.join("config.toml"))),
-        ("own policy", file(config.join("policy.toml"))),
-        ("own rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
+        ("your policy", file(config.join("policy.toml"))),
+        ("your saved rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
         ("project's", file(place.workspace.join(".aye"))),
         ("data", home(data)),
         ("log", home(&data.join("logs"))),

@@ -124,7 +124,7 @@ fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repositor
         branch,
         cost_usd: None,
         estimated: false,
-        lacks: (!Path::new(&session.workspace).is_dir()).then(|| "its directory is gone".to_owned()),
+        lacks: (!Path::new(&session.workspace).is_dir()).then(|| "directory is missing".to_owned()),
         hit: None,
     }
 }
@@ -197,8 +197,8 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
 fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
     let told = |call: &OpenCall| match call.stage {
         CallStage::Planning | CallStage::Done => None,
-        CallStage::Asking => Some((LookKind::Waits, format!("{} — waits for you", call.summary))),
-        CallStage::Running | CallStage::Blocked if held => Some((LookKind::Note, format!("{} — runs", call.summary))),
+        CallStage::Asking => Some((LookKind::Waits, format!("{} — waits for your approval", call.summary))),
+        CallStage::Running | CallStage::Blocked if held => Some((LookKind::Note, format!("{} — running", call.summary))),
         CallStage::Running | CallStage::Blocked => {
             Some((LookKind::Failed, format!("{} — was running when aye ended", call.summary)))
         }
@@ -219,7 +219,7 @@ fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> 
         summary.model.clone(),
     ];
     if tally.queued > 0 {
-        facts.push(format!("{} in its queue", counted(tally.queued, "message")));
+        facts.push(format!("{} queued", counted(tally.queued, "message")));
     }
     if let Some(pid) = summary.held_by.filter(|pid| *pid != std::process::id()) {
         facts.push(format!("open in process {pid}"));
@@ -228,9 +228,9 @@ fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> 
         facts.extend(since::branch(summary).map(|words| format!("⚠ {words}")));
         let changed =
             tokio::runtime::Handle::try_current().map(|runtime| runtime.block_on(since::files(place, &summary.session_id)));
-        facts.extend(changed.ok().and_then(|files| since::words(&files)).map(|words| format!("⚠ {words} since")));
+        facts.extend(changed.ok().and_then(|files| since::words(&files)).map(|words| format!("⚠ {words} since then")));
     } else {
-        facts.push(format!("⚠ its directory is gone: {}", summary.workspace));
+        facts.push(format!("⚠ directory is missing: {}", summary.workspace));
     }
     facts.retain(|fact| !fact.is_empty());
     facts

@@ -18,7 +18,7 @@ pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Tro
     let mut words = given.command.into_iter();
     let (command, args) = (words.next(), words.collect());
     if command.as_ref().is_some_and(|command| command.trim().is_empty()) {
-        return Err(Trouble::usage("the command is empty; expected `aye mcp add NAME -- COMMAND ARGS…`"));
+        return Err(Trouble::usage("the command is empty\nhint: run `aye mcp add NAME -- COMMAND ARGS…`"));
     }
     let literal: Vec<&str> = given
         .headers
@@ -29,8 +29,11 @@ pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Tro
         .collect();
     let mut text = String::new();
     for name in literal {
-        let _ =
-            writeln!(text, "the value of {name} stands in the file as it is; `{name}` with `${{VARIABLE}}` keeps it out of it");
+        let _ = writeln!(
+            text,
+            "the value of {name} is saved in plain text; use `${{VARIABLE}}` as the value of `{name}` \
+                to read it from the environment"
+        );
     }
     let server = NewServer {
         command,
@@ -45,10 +48,17 @@ pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Tro
     let file = place.directories.config_file();
     let added = change(place, |old| with_server(old, name, &server))?;
     if !added {
-        return Err(Trouble::usage(format!("`{}` has a server `{name}`; `aye mcp remove {name}` takes it out", file.display())));
+        return Err(Trouble::usage(format!(
+            "`{}` already has a server `{name}`\nhint: run `aye mcp remove {name}` first",
+            file.display()
+        )));
     }
     let _ = writeln!(text, "added `{name}` to {}", file.display());
-    let _ = writeln!(text, "`aye mcp test {name}` shows its tools, and what lists them in the policy: none is used before");
+    let _ = writeln!(
+        text,
+        "next: run `aye mcp test {name}` to see its tools and the policy that allows them; until \
+        then none can be used"
+    );
     crate::app::say(&clean(&text));
     Ok(Exit::Completed)
 }
@@ -56,11 +66,14 @@ pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Tro
 pub fn remove(place: &Place, name: &str) -> Result<Exit, Trouble> {
     let file = place.directories.config_file();
     if !change(place, |old| without_server(old, name))? {
-        return Err(Trouble::usage(format!("`{}` has no server `{name}`; `aye mcp list` shows all", file.display())));
+        return Err(Trouble::usage(format!(
+            "`{}` has no server `{name}`\nhint: run `aye mcp list` to list the servers",
+            file.display()
+        )));
     }
     let forgotten = super::login::forget(place, name)?;
-    let tokens = if forgotten { ", and its tokens are forgotten" } else { "" };
-    crate::app::say(&clean(&format!("`{name}` is gone from {}{tokens}\n", file.display())));
+    let tokens = if forgotten { ", and deleted its tokens" } else { "" };
+    crate::app::say(&clean(&format!("removed `{name}` from {}{tokens}\n", file.display())));
     Ok(Exit::Completed)
 }
 

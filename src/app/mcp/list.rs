@@ -51,7 +51,7 @@ pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> 
     if json {
         crate::app::say_json(&rows);
     } else if rows.is_empty() {
-        crate::app::say("there are no servers; `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND` adds one\n");
+        crate::app::say("no servers; add one with `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND`\n");
     } else {
         crate::app::say(&clean(&table(&rows)));
     }
@@ -115,15 +115,15 @@ fn table(rows: &[Listed]) -> String {
     let mut text = String::new();
     for row in rows {
         let _ = writeln!(text, "{:widest$}  {}", row.name, row.reached_by);
-        let _ = writeln!(text, "{:widest$}  from {}", "", row.place);
+        let _ = writeln!(text, "{:widest$}  configured in {}", "", row.place);
         let listed = if row.allowed_tools.is_empty() {
-            format!("the policy lists none of its tools; `aye mcp test {}` shows how", row.name)
+            format!("the policy lists none of its tools; run `aye mcp test {}` to see how to list them", row.name)
         } else {
             format!("the policy lists {}", row.allowed_tools.join(", "))
         };
         let _ = writeln!(text, "{:widest$}  {listed}", "");
         if let Some(offered) = row.offered {
-            let _ = writeln!(text, "{:widest$}  offered {} when it was last asked", "", counted(offered, "tool", "tools"));
+            let _ = writeln!(text, "{:widest$}  offered {} at the last connection", "", counted(offered, "tool", "tools"));
         }
         for note in &row.notes {
             let _ = writeln!(text, "{:widest$}  {note}", "");

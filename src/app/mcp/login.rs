@@ -27,14 +27,14 @@ impl LogIn for Shown<'_> {
     fn visit<'b>(&'b self, address: &'b str) -> BoxFuture<'b, ()> {
         Box::pin(async move {
             let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-            let text = format!("sign in to `{}` at {host}:\n\n  {address}\n\n", self.server);
+            let text = format!("Sign in to `{}` at {host}:\n\n  {address}\n\n", self.server);
             crate::app::say(&clean(&text));
             let opened = match Address::parse(address).filter(|_| !self.no_browser) {
                 Some(address) => self.desktop().carry_out(&Opening::Visit(address)).await.is_ok(),
                 None => false,
             };
-            let how = if opened { "it is open in your browser" } else { "open it in a browser on this machine" };
-            crate::app::say(&format!("{how}; waiting at most 5 minutes, ctrl+c gives up\n"));
+            let how = if opened { "Opened it in your browser" } else { "Open the address in a browser on this machine" };
+            crate::app::say(&format!("{how}. Waiting up to 5 minutes; press ctrl+c to cancel.\n"));
         })
     }
 }
@@ -62,18 +62,19 @@ pub fn log_in(place: &Place, common: &Common, name: &str, no_browser: bool) -> R
     }
     let shown = Shown { place, server: &spec.name, no_browser };
     let done = crate::app::runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
-    let done = done.map_err(|why| Trouble { exit: Exit::Authentication, message: format!("no sign-in to `{name}`: {why}") })?;
+    let done =
+        done.map_err(|why| Trouble { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;
     let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
-    let lasts = if done.lasts { "" } else { "; it cannot be renewed, so you sign in again when it ends" };
+    let lasts = if done.lasts { "" } else { "; the sign-in cannot be renewed, so sign in again when it expires" };
     crate::app::say(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
     Ok(Exit::Completed)
 }
 
 pub fn log_out(place: &Place, name: &str) -> Result<Exit, Trouble> {
     let text = if forget(place, name)? {
-        format!("the tokens of `{name}` are forgotten here; its authorization server may still list aye\n")
+        format!("deleted the tokens of `{name}`; its authorization server may still list aye\n")
     } else {
-        format!("no tokens of `{name}` were kept\n")
+        format!("no tokens are saved for `{name}`\n")
     };
     crate::app::say(&clean(&text));
     Ok(Exit::Completed)
@@ -97,10 +98,10 @@ pub(super) fn named(place: &Place, common: &Common, name: &str) -> Result<Spec, 
     }
     let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
         let untrusted = project.ignored().map(|ignored| format!("\n{ignored}")).unwrap_or_default();
-        Trouble::usage(format!("there is no server `{name}`; `aye mcp list` shows all{untrusted}"))
+        Trouble::usage(format!("there is no server `{name}`{untrusted}\nhint: run `aye mcp list` to list the servers"))
     })?;
     match &spec.off {
-        Some(why) if spec.of_project => Err(Trouble::usage(format!("the server `{name}` is off: {why}"))),
+        Some(why) if spec.of_project => Err(Trouble::usage(format!("server `{name}` is off: {why}"))),
         Some(_) | None => Ok(spec),
     }
 }

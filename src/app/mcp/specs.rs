@@ -37,7 +37,7 @@ pub(super) fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Ve
     for mut server in brought.servers {
         if let Some(known) = all.iter().find(|known| known.spec.name.eq_ignore_ascii_case(&server.name)) {
             let (name, own) = (&server.name, &known.place);
-            problems.push(format!("the project has a server `{name}` too; yours in {own} counts"));
+            problems.push(format!("the project also has a server `{name}`; the one in {own} is used"));
             continue;
         }
         let (argv, directory) = match &server.way {
@@ -46,7 +46,8 @@ pub(super) fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Ve
         };
         // `--trust` is no look at what is started.
         if !project.knows_server(argv, directory) {
-            server.off = Some("nobody approved it as it is now: open the project in `aye` and trust it there".to_owned());
+            server.off =
+                Some("this version of the server is not approved; open the project in `aye` and trust it there".to_owned());
         }
         all.push(spec(server, true));
     }

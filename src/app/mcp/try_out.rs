@@ -56,7 +56,7 @@ struct Judged {
 pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exit, Trouble> {
     let spec = named(place, common, name)?;
     if let Some(why) = &spec.off {
-        return Err(Trouble::usage(format!("the server `{name}` is off: {why}")));
+        return Err(Trouble::usage(format!("server `{name}` is off: {why}")));
     }
     let project = Brought::look(place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
@@ -107,7 +107,7 @@ async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
                 break Ok(Found { tools, notes, identity: servers.identity(&name) });
             }
             Some(ServerState::NeedsLogin) => {
-                let message = format!("the server `{name}` wants to know who asks: `aye mcp login {name}`");
+                let message = format!("server `{name}` requires sign-in\nhint: run `aye mcp login {name}`");
                 break Err(Trouble { exit: Exit::Authentication, message });
             }
             Some(ServerState::Unreachable { why } | ServerState::Off { why }) => break Err(Trouble::failed(why)),
@@ -116,7 +116,7 @@ async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
         }
         tokio::select! {
             done = changed.changed() => if done.is_err() {
-                break Err(Trouble::failed(format!("the server `{name}` was given up")));
+                break Err(Trouble::failed(format!("server `{name}` was shut down")));
             },
             done = tokio::signal::ctrl_c() => {
                 drop(done);
@@ -146,11 +146,11 @@ impl Tried {
         let mut text = String::new();
         let count = self.tools.len();
         let offered = counted(count as u64, "tool", "tools");
-        let _ = writeln!(text, "{} ({}) answers and offers {offered}", self.server, self.reached_by);
+        let _ = writeln!(text, "{} ({}) is reachable and offers {offered}", self.server, self.reached_by);
         if let Some(revision) = &self.revision {
             let own = [&self.name, &self.version].map(|word| word.as_deref().unwrap_or_default()).join(" ");
-            let own = if own.trim().is_empty() { String::new() } else { format!("it says it is {}, and ", own.trim()) };
-            let _ = writeln!(text, "  {own}speaks revision {revision} of the protocol");
+            let own = if own.trim().is_empty() { String::new() } else { format!("{}, ", own.trim()) };
+            let _ = writeln!(text, "  {own}MCP revision {revision}");
         }
         for note in &self.notes {
             let _ = writeln!(text, "  {note}");
@@ -167,7 +167,7 @@ impl Tried {
             let _ = writeln!(text, "  {:widest$}  fingerprint {}", "", tool.fingerprint);
         }
         if count > MAX_SHOWN {
-            let _ = writeln!(text, "  … and {} more; `--json` has all", count - MAX_SHOWN);
+            let _ = writeln!(text, "  … and {} more; `--json` lists all", count - MAX_SHOWN);
         }
         if let Some(tool) = self.tools.first().filter(|_| self.tools.iter().any(|tool| tool.verdict == VerdictKind::Deny)) {
             let file = place.directories.config.join("policy.toml");
@@ -175,9 +175,11 @@ impl Tried {
             let (all, one) = (word(&format!("{}/*", self.server)), word(&format!("{}/{}", self.server, tool.name)));
             let _ = write!(
                 text,
-                "\na tool is used once the policy lists it; in {}:\n\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [{all}]\n\
-                 requires_approval = true\n\n# without a question, as long as it is the tool it is now\n\
-                 [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{one}]\ndecision = \"allow\"\nfingerprint = {}\n",
+                "\na tool can be used once the policy lists it; in \
+                {}:\n\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [{all}]\nrequires_approval = true\n\n# without \
+                approval, as long as the definition of the tool is \
+                unchanged\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{one}]\ndecision = \"allow\"\nfingerprint \
+                = {}\n",
                 file.display(),
                 word(&tool.fingerprint)
             );

@@ -29,7 +29,7 @@ pub fn vault(place: &Place) -> Arc<dyn Vault> {
 impl Vault for Kept {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String> {
         let kept = self.credentials.secret_anew(&server_key(server, url));
-        let why = |why: String| format!("the tokens of `{server}` cannot be had: {why}");
+        let why = |why: String| format!("cannot read the tokens of `{server}`: {why}");
         Ok(kept.map_err(why)?.map(|secret| secret.reveal().to_owned()))
     }
 
@@ -41,7 +41,10 @@ impl Vault for Kept {
                 Err(NotKept::File(error)) => return Err(error.to_string()),
                 Err(NotKept::Keyring(KeyringError::Absent)) => {}
                 Err(NotKept::Keyring(error)) => {
-                    return Err(format!("{error}; `--set auth.keyring=false` keeps tokens in a file that only you can read"));
+                    return Err(format!(
+                        "{error}; pass `--set auth.keyring=false` to save tokens in a file that only \
+                        you can read"
+                    ));
                 }
             }
         }

@@ -5,8 +5,7 @@ use crate::policy::BundleError;
 use crate::policy::entry_at;
 
 /// At a start; while aye runs the last good policy stays.
-pub const NOTHING_RUNS: &str =
-    "\n  nothing runs under a policy that cannot be read; `aye policy validate` lists all that is wrong";
+pub const NOTHING_RUNS: &str = "\n  nothing runs under an invalid policy; run `aye policy validate` to list all errors";
 const MAX_CELLS: usize = 160;
 
 pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {

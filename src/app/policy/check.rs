@@ -70,7 +70,7 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
 
 fn answer<'a>(line: &'a Line, enforcer: &Enforcer, settings: &Settings, servers: &ServerTools) -> Answer<'a> {
     let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
-    let Line::Whole(line) = line else { return unreadable(format!("the line has more than {LINE_BYTES} bytes")) };
+    let Line::Whole(line) = line else { return unreadable(format!("the line is longer than {LINE_BYTES} bytes")) };
     if line.trim_ascii().is_empty() {
         return unreadable(format!("the line is empty, {EXPECTED}"));
     }

@@ -128,7 +128,7 @@ fn what(action: &Action) -> String {
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
         Action::Open { target } => format!("open {}", target.given),
-        Action::Upload { target } => format!("hand over {}", target.given),
+        Action::Upload { target } => format!("upload {}", target.given),
         Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }
@@ -237,17 +237,17 @@ impl Account {
         let mut notes = Vec::new();
         if self.by_rules.needs.is_some() {
             let until = if self.now.verdict == VerdictKind::Ask {
-                "asks at run time until one holds it"
+                "asks at run time until there is one"
             } else {
-                "the allow relies on it"
+                "it is allowed only in one"
             };
             notes.push(format!("needs a sandbox: {until}"));
         }
         if self.by_rules.approve == Some(ApproveWhen::Effects) {
-            notes.push("approved by its effects: it runs in a layer first, and asks if it would change files".to_owned());
+            notes.push("approved by its effects: runs in a preview first, and asks if it would change files".to_owned());
         }
         if self.mode != Mode::Ask {
-            notes.push(format!("judged for --mode {}", self.mode.as_str()));
+            notes.push(format!("evaluated for --mode {}", self.mode.as_str()));
         }
         notes
     }
@@ -258,7 +258,7 @@ fn rule_rows(rule: &str, origin: Option<&Origin>, decides: bool, paint: &Paint) 
     let Some(origin) = origin else {
         let whose = match rule {
             "built-in" => "the built-in policy",
-            "session" => "your yes of this session",
+            "session" => "you, for this session",
             other => other,
         };
         return vec![format!("{label:10} {whose}")];

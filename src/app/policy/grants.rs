@@ -69,7 +69,7 @@ fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
                 (Some(directory), _) if is_here(named, place) => format!("in this project, {directory}"),
                 (Some(directory), _) => format!("in {directory}"),
                 (None, true) => "everywhere".to_owned(),
-                (None, false) => "in a project whose directory is not known".to_owned(),
+                (None, false) => "in a project whose directory is unknown".to_owned(),
             };
             let _ = writeln!(text, "{of}  ({})", named.file.display());
             file = Some(&named.file);
@@ -77,7 +77,7 @@ fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
         let _ = writeln!(text, "  {:14} {}  {}", named.name, named.kept.rule, named.times(now));
     }
     if all.is_empty() {
-        text.push_str("no rule is saved; `a` on a question saves one\n");
+        text.push_str("no saved rules; press `a` on an approval prompt to save one\n");
     }
     crate::app::say(&crate::text::reveal(&text));
     Ok(Exit::Completed)
@@ -115,7 +115,8 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
         gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
         if gone.len() == before {
             return Err(Trouble::usage(format!(
-                "there is no saved rule `{name}` here; `aye policy grants list` shows them (of another project: with -C DIR)"
+                "there is no saved rule `{name}` in this project\nhint: run `aye policy grants list` to list the \
+                rules; for another project, pass `-C DIR`"
             )));
         }
     }
@@ -138,7 +139,7 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
         }
     }
     if gone.is_empty() {
-        text.push_str(if expired { "no saved rule has expired\n" } else { "no rule is saved\n" });
+        text.push_str(if expired { "no saved rule has expired\n" } else { "no saved rules\n" });
     }
     crate::app::say(&crate::text::reveal(&text));
     Ok(Exit::Completed)

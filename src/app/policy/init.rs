@@ -31,11 +31,11 @@ pub fn run(place: &Place, template: Template, to: InitPlace) -> Result<Exit, Tro
     };
     let file = directory.join("policy.toml");
     let backup = write(&directory, &file, &text, private, to == InitPlace::Replace)?;
-    let kept = backup.map_or_else(String::new, |backup| format!("kept  {}\n", backup.display()));
+    let kept = backup.map_or_else(String::new, |backup| format!("saved the old file as {}\n", backup.display()));
     let next = match template {
         Template::Preset(_) => "next: `aye policy show`, `aye policy explain -- COMMAND`, `aye policy test`\n",
         Template::Project => {
-            "next: commit it; it takes effect for everybody who trusts the project, and can only tighten what they allow\n"
+            "next: commit it; it applies to everyone who trusts the project, and can only make their policy stricter\n"
         }
     };
     crate::app::say(&crate::text::reveal(&format!("wrote {}\n{kept}{next}", file.display())));
@@ -56,7 +56,10 @@ pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: 
     };
     // A project could have put a link there that leads out of it.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
-        return Err(Trouble::usage(format!("`{}` is no directory; a policy is not written through a link", directory.display())));
+        return Err(Trouble::usage(format!(
+            "`{}` is not a directory; aye does not write a policy through a symlink",
+            directory.display()
+        )));
     }
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -72,13 +75,13 @@ pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: 
         return Err(taken(file, ErrorKind::AlreadyExists.into()));
     }
     if there.is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(Trouble::usage(format!("`{}` is a directory; move it away first", file.display())));
+        return Err(Trouble::usage(format!("cannot replace `{}`: it is a directory", file.display())));
     }
     let backup = match std::fs::read(file) {
         Ok(old) => Some(keep(file, &old, private).map_err(cannot(file))?),
         // A link that leads nowhere.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(Trouble::failed(format!("cannot keep `{}`: {error}", file.display()))),
+        Err(error) => return Err(Trouble::failed(format!("cannot back up `{}`: {error}", file.display()))),
     };
     // There is a policy at every moment: the old one or the new one.
     let mut new = tempfile::Builder::new().prefix(".policy").tempfile_in(directory).map_err(cannot(directory))?;
@@ -96,7 +99,8 @@ fn taken(file: &Path, error: std::io::Error) -> Trouble {
     if error.kind() == ErrorKind::AlreadyExists {
         let name = file.display();
         return Trouble::usage(format!(
-            "`{name}` is there already; --force replaces it and keeps a backup, --stdout only prints"
+            "`{name}` already exists\nhint: pass `--force` to replace it (the old file is backed up), or `--stdout` \
+            to print the policy instead"
         ));
     }
     Trouble::failed(format!("cannot write `{}`: {error}", file.display()))

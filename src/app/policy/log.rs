@@ -23,7 +23,7 @@ pub fn run(place: &Place, filter: &DecisionFilter, json: bool) -> Result<Exit, T
         text.push('\n');
     }
     if decisions.is_empty() {
-        text.push_str("nothing was decided yet\n");
+        text.push_str("no decisions yet\n");
     }
     crate::app::say(&crate::text::reveal(&text));
     Ok(Exit::Completed)

@@ -95,7 +95,7 @@ impl Paint {
         if rows.len() > MAX_ROWS {
             let rest = rows.len() - MAX_ROWS;
             rows.truncate(MAX_ROWS);
-            rows.push(format!("… {rest} more rows"));
+            rows.push(format!("… {rest} more lines"));
         }
         if rows.is_empty() {
             rows.push(String::new());

@@ -46,11 +46,11 @@ pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble>
         input
             .take(TEXT_BYTES)
             .read_to_string(&mut text)
-            .map_err(|error| Trouble::usage(format!("stdin cannot be read as text: {error}")))?;
+            .map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
         return Ok(plain(&redactor, &text));
     }
     for (number, line) in input.lines().enumerate() {
-        let line = line.map_err(|error| Trouble::usage(format!("stdin cannot be read as text: {error}")))?;
+        let line = line.map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
         let line: Line = serde_json::from_str(&line)
             .map_err(|error| Trouble::usage(format!("line {}: {error}; expected {{\"id\": …, \"text\": \"…\"}}", number + 1)))?;
         if line.known_values.is_empty() {
@@ -73,9 +73,9 @@ fn plain(redactor: &Redactor, text: &str) -> Exit {
     say(&hidden.text);
     let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();
     match (kinds.is_empty(), has_marker(text)) {
-        (false, _) => warn(&format!("hid {}", kinds.join(", "))),
-        (true, None) => warn("found nothing to hide"),
-        (true, Some(_)) => warn("found nothing to hide but what is hidden already"),
+        (false, _) => warn(&format!("redacted {}", kinds.join(", "))),
+        (true, None) => warn("nothing to redact"),
+        (true, Some(_)) => warn("nothing to redact except what is already redacted"),
     }
     Exit::Completed
 }

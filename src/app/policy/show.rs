@@ -70,14 +70,14 @@ fn project(place: &Place, common: &Common, policy: &Policy) -> String {
     let trusted = match Project::examine(&place.workspace).standing(&place.directories.config) {
         _ if common.trust == Trust::ForThisRun => "trusted for this run",
         Standing::Trusted(_) => "trusted",
-        Standing::Changed(_) => "not trusted any more, because what it brings in has changed",
+        Standing::Changed(_) => "no longer trusted, because its configuration has changed",
         Standing::NeverAsked => "not trusted",
     };
     let own = place.workspace.join(".aye/policy.toml").symlink_metadata().is_ok();
     let policy = match (policy.layers.iter().any(|layer| layer.scope == Scope::Project), own) {
-        (true, _) => ", its policy holds",
+        (true, _) => ", its policy applies",
         (false, true) => ", its policy is ignored",
-        (false, false) => ", it has no policy of its own",
+        (false, false) => ", it has no policy",
     };
     format!("{trusted}{policy}")
 }

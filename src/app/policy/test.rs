@@ -92,7 +92,7 @@ fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>
 }
 
 pub fn read(file: &Path) -> Result<Bundle, Trouble> {
-    let bytes = policy_bytes(file)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", file.display())))?;
+    let bytes = policy_bytes(file)?.ok_or_else(|| Trouble::usage(format!("policy file `{}` does not exist", file.display())))?;
     Bundle::parse_bytes(&bytes, &file.display().to_string()).map_err(|error| super::broken(&error, &bytes))
 }
 
@@ -116,7 +116,7 @@ pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), 
         let Some((_, enforcer, settings)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
         let arguments = Arguments::Object(test.arguments.clone());
         let (_, told) = super::judged(&test.tool, &arguments, enforcer, settings, &servers)
-            .map_err(|why| Trouble::usage(format!("{}: the call can never run: {why}", place_of(test.line))))?;
+            .map_err(|why| Trouble::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
         outcome.tests += 1;
         if let Some((expected, got)) = difference(test, &told) {
             outcome.failed += 1;
@@ -163,11 +163,11 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
         differ(format!("{} risk", Risk::as_str(risk)), format!("{} risk", told.risk.as_str()));
     }
     if let Some(wanted) = test.approve.filter(|wanted| Some(*wanted) != told.approve) {
-        let came = told.approve.map_or("no command that asks", ApproveWhen::as_str);
+        let came = told.approve.map_or("none (no command asks)", ApproveWhen::as_str);
         differ(format!("approve {}", wanted.as_str()), format!("approve {came}"));
     }
     if let Some(words) = test.reason_contains.as_ref().filter(|words| !told.reason.contains(*words)) {
-        differ(format!("a reason with \"{words}\""), "another".to_owned());
+        differ(format!("a reason with \"{words}\""), "a different reason".to_owned());
     }
     (!expected.is_empty()).then(|| (expected.join(", "), got.join(", ")))
 }
@@ -207,10 +207,10 @@ fn text(outcome: &Outcome, suites: &[Suite], paint: &Paint) -> String {
     let summary = match (outcome.tests, outcome.failed) {
         (0, _) => {
             let files: Vec<String> = suites.iter().map(|suite| suite.file.display().to_string()).collect();
-            format!("no [[tests]] in {}; {examples} of rules hold", files.join(", "))
+            format!("no [[tests]] in {}; {examples} of rules passed", files.join(", "))
         }
-        (_, 0) => format!("{tests} passed, {examples} of rules hold"),
-        (_, failed) => format!("{failed} of {tests} failed, {examples} of rules hold"),
+        (_, 0) => format!("{tests} passed, {examples} of rules passed"),
+        (_, failed) => format!("{failed} of {tests} failed, {examples} of rules passed"),
     };
     let tone = if outcome.failed == 0 { Tone::Good } else { Tone::Bad };
     out.push_str(&paint.tone(tone, &crate::text::reveal(&summary)));

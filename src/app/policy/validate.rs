@@ -37,7 +37,7 @@ pub fn run(place: &Place, common: &Common, file: Option<&Path>, json: bool) -> R
         let (file, named) = file;
         match policy_bytes(&file)? {
             Some(bytes) => reports.push(report(&file, &bytes, jiff::Timestamp::now())),
-            None if named => return Err(Trouble::usage(format!("there is no policy file `{}`", file.display()))),
+            None if named => return Err(Trouble::usage(format!("policy file `{}` does not exist", file.display()))),
             None => {}
         }
     }
@@ -87,7 +87,8 @@ fn unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
     bundle.granted.iter().find(|name| *name == NAME)?;
     let line = text.lines().position(|line| line.contains(NAME)).map_or(1, |line| line + 1);
     let message = format!(
-        "`{NAME}` is not supported: aye has no backend tools, so this grants nothing; grant `Mcp.Invoke` for tools of MCP servers, or `Tool.Custom` for custom tools"
+        "`{NAME}` is not supported: aye has no backend tools, so this grants nothing; grant `Mcp.Invoke` for tools of \
+        MCP servers, or `Tool.Custom` for custom tools"
     );
     Some((line, message))
 }
@@ -108,17 +109,15 @@ pub fn text(reports: &[Report], paint: &Paint) -> String {
         let count = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
         let name = report.file.display();
         let (tone, summary) = match (report.mistakes.len(), report.warnings.len()) {
-            (0, 0) => (Tone::Good, format!("{name}: in order")),
-            (0, warnings) => (Tone::Good, format!("{name}: can be read; {}", count(warnings, "warning"))),
-            (mistakes, _) => {
-                (Tone::Bad, format!("{name}: {}; nothing runs under a policy that cannot be read", count(mistakes, "mistake")))
-            }
+            (0, 0) => (Tone::Good, format!("{name}: valid")),
+            (0, warnings) => (Tone::Good, format!("{name}: valid, with {}", count(warnings, "warning"))),
+            (mistakes, _) => (Tone::Bad, format!("{name}: {}; nothing runs under an invalid policy", count(mistakes, "error"))),
         };
         out.push_str(&paint.tone(tone, &crate::text::reveal(&summary)));
         out.push('\n');
     }
     if reports.is_empty() {
-        out.push_str("there is no policy file; the built-in policy holds (`aye policy init` writes one to start from)\n");
+        out.push_str("no policy file; the built-in policy applies (run `aye policy init` to create one)\n");
     }
     out
 }

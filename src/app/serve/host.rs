@@ -196,7 +196,7 @@ impl Host {
             line = self.client.lines.recv(), if takes => Next::Line(line),
             opened = async { match opening { Some(opening) => opening.await, None => std::future::pending().await } } => {
                 Next::Opened(opened.unwrap_or_else(|error| {
-                    Err(Fault::new(FaultCode::Internal, format!("the session could not be opened: {error}")))
+                    Err(Fault::new(FaultCode::Internal, format!("cannot open the session: {error}")))
                 }))
             }
             () = self.client.out.changed(has_room) => Next::Room,

@@ -34,10 +34,10 @@ pub fn run(common: &Common, door: &Door) -> Result<Exit, Trouble> {
     let opener = Opener::new(common);
     let runtime = super::runtime()?;
     let exit = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")))?;
+        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("cannot listen for signals: {error}")))?;
         match door {
             Door::Stdio => {
-                let client = Client::stdio().map_err(|error| Trouble::failed(format!("stdin cannot be read: {error}")))?;
+                let client = Client::stdio().map_err(|error| Trouble::failed(format!("cannot read stdin: {error}")))?;
                 Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
                     Left::Done | Left::Gone { .. } => Exit::Completed,
                     Left::Signalled(exit) => exit,
@@ -63,7 +63,7 @@ async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Resul
                     continue;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a client could not be taken");
+                    tracing::warn!(%error, "cannot accept a client");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
@@ -73,7 +73,7 @@ async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Resul
         let client = match Client::at(stream) {
             Ok(client) => client,
             Err(error) => {
-                tracing::warn!(%error, "a client could not be taken");
+                tracing::warn!(%error, "cannot accept a client");
                 continue;
             }
         };
@@ -104,14 +104,14 @@ async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Resul
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn busy() -> Outgoing {
-    let message = "another client is connected; this host serves one at a time";
+    let message = "another client is connected; this host serves one client at a time";
     Outgoing::refusal(Fault::new(FaultCode::SessionExists, message))
 }
 
 fn other_user(uid: Option<u32>) -> Outgoing {
-    let who = uid.map_or_else(|| "a user that the system does not name".to_owned(), |uid| format!("user {uid}"));
+    let who = uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"));
     Outgoing::refusal(Fault::new(
         FaultCode::InvalidRequest,
-        format!("{who} may not use this host: it serves the user who started it"),
+        format!("{who} may not use this host: it serves only the user who started it"),
     ))
 }

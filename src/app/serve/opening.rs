@@ -200,8 +200,7 @@ impl Opener {
         match wanted {
             Some(mode) if mode > laxest => {
                 let (mode, laxest) = (mode.as_str(), laxest.as_str());
-                let message =
-                    format!("`mode` is `{mode}`, which is laxer than `{laxest}`: more than that this process does not allow");
+                let message = format!("`mode` is `{mode}`, but the laxest mode this process allows is `{laxest}`");
                 Err(Fault::new(FaultCode::InvalidParams, message))
             }
             wanted => Ok(wanted.unwrap_or(set)),
@@ -232,10 +231,10 @@ fn is_directory(directory: &Path) -> Result<(), Fault> {
     let found = directory.metadata();
     let why = match &found {
         Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => "it is no directory".to_owned(),
+        Ok(_) => "not a directory".to_owned(),
         Err(error) => error.to_string(),
     };
-    let message = format!("`workspaceHint` is `{}`, expected a directory to work in: {why}", directory.display());
+    let message = format!("cannot use `workspaceHint` `{}` as the workspace: {why}", directory.display());
     Err(Fault::new(FaultCode::InvalidParams, message))
 }
 
@@ -257,7 +256,7 @@ fn is_free(store: &Store, id: &SessionId) -> Result<(), Fault> {
         Ok(None) => Ok(()),
         Ok(Some(holder)) => {
             let pid = holder.instance.pid;
-            let message = format!("process {pid} has the session `{id}` open; it is free once that ends");
+            let message = format!("session `{id}` is open in process {pid}; it becomes available when that process exits");
             Err(Fault::new(FaultCode::SessionHeld, message).with(json!({"pid": pid})))
         }
         Err(error) => Err(internal(&error.into())),

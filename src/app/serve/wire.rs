@@ -70,7 +70,7 @@ impl Outbox {
     pub fn send(&self, message: &impl Serialize) {
         let mut bytes = Vec::new();
         if let Err(error) = lines::write(&mut bytes, message) {
-            return tracing::error!(%error, "a message could not be written down");
+            return tracing::error!(%error, "cannot serialize a message");
         }
         let waits = *self.backlog.borrow() + bytes.len();
         if waits > MAX_BACKLOG_BYTES {

@@ -31,7 +31,7 @@ impl Approval for Approved {
         let (approved, name) = (self.clone(), spec.name.clone());
         Box::pin(async move {
             let looked = tokio::task::spawn_blocking(move || approved.look(&name, &argv, directory.as_deref()));
-            looked.await.unwrap_or_else(|_| Err("the project could not be looked at".to_owned()))
+            looked.await.unwrap_or_else(|_| Err("cannot inspect the project".to_owned()))
         })
     }
 }
@@ -58,8 +58,8 @@ impl Approved {
         let programs = programs_in(argv, directory, &self.root);
         changed(&now, &both, programs.into_iter()).map_or(Ok(()), |name| {
             Err(format!(
-                "`{name}` changed since your yes; look at it and trust the project in another aye, or put the file back, then \
-                 `/mcp reconnect {server}`"
+                "`{name}` changed since you approved it; trust the project again in another aye, or restore the file, \
+                then run `/mcp reconnect {server}`"
             ))
         })
     }

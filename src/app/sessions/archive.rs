@@ -11,9 +11,9 @@ pub fn run(place: &Place, id: &str, archived: bool) -> Result<Exit, Trouble> {
     store.archive(&summary.session_id, archived)?;
     let id = one_line(summary.session_id.as_str());
     crate::app::say(&if archived {
-        format!("session {id} is put away; `aye sessions list --archived` shows it\n")
+        format!("archived session {id}; `aye sessions list --archived` lists it\n")
     } else {
-        format!("session {id} is among the others again\n")
+        format!("unarchived session {id}\n")
     });
     Ok(Exit::Completed)
 }

@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Content {
             type Value = Content;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or a list of parts such as {\"type\": \"text\", \"text\": \"…\"}")
+                f.write_str("a string, or a list of parts such as {\"type\": \"text\", \"text\": \"…\"}")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {

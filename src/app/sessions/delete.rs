@@ -10,7 +10,7 @@ pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
     let store = crate::app::open_store(place)?;
     let summary = store.find(id)?;
     forget(&store, place, &summary.session_id)?;
-    crate::app::say(&format!("forgot session {}\n", super::one_line(summary.session_id.as_str())));
+    crate::app::say(&format!("deleted session {}\n", super::one_line(summary.session_id.as_str())));
     Ok(Exit::Completed)
 }
 
@@ -24,9 +24,9 @@ pub fn forget(store: &Store, place: &Place, id: &SessionId) -> Result<(), Troubl
 /// Gives up what is kept beside the store of a session that is gone; what cannot be given up now goes with its age.
 pub fn forget_beside(place: &Place, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
-        tracing::warn!(%error, "what the session changed is kept still");
+        tracing::warn!(%error, "cannot delete the snapshots of the session");
     }
     if let Err(error) = place.artifacts(Some(id)).forget() {
-        tracing::warn!(%error, "the artifacts of the session are kept still");
+        tracing::warn!(%error, "cannot delete the artifacts of the session");
     }
 }

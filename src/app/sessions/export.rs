@@ -25,7 +25,7 @@ pub fn to_new_file(place: &Place, store: &Store, id: &str, form: ExportForm, pat
         Ok(()) => Ok(format!("exported to {}, {}", path.display(), super::in_bytes(text.len() as u64))),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let ending = form.ending();
-            Err(failed(&format!("a file of this name is there; name another one: /export {ending} FILE.{ending}")))
+            Err(failed(&format!("the file already exists; choose another name: /export {ending} FILE.{ending}")))
         }
         Err(error) => Err(failed(&error)),
     }
@@ -42,9 +42,9 @@ pub fn to_read(store: &Store, place: &Place, id: &SessionId) -> Result<(String, 
         let from = cut_before(&text, text.len() - READ_BYTES);
         let left = super::in_bytes(from as u64);
         let short: String = id.as_str().chars().take(8).collect();
-        text = format!("[the first {left} are not shown; `aye sessions export {short}` has all of it]\n{}", &text[from..]);
+        text = format!("[the first {left} are not shown; run `aye sessions export {short}` for all of it]\n{}", &text[from..]);
     }
-    Ok((summary.title.unwrap_or_else(|| "(only a draft)".to_owned()), text))
+    Ok((summary.title.unwrap_or_else(|| "(draft only)".to_owned()), text))
 }
 
 fn page(
@@ -98,7 +98,7 @@ fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
 /// JSON in which nothing stands that a terminal obeys; to its readers it means the same.
 pub fn as_json(checkpoint: &Checkpoint) -> Result<String, Trouble> {
     let text = serde_json::to_string_pretty(checkpoint)
-        .map_err(|error| Trouble::failed(format!("the session cannot be written as JSON: {error}")))?;
+        .map_err(|error| Trouble::failed(format!("cannot write the session as JSON: {error}")))?;
     Ok(crate::headless::lines::harmless(&text) + "\n")
 }
 
@@ -169,7 +169,7 @@ pub fn contents(artifacts: &ArtifactStore) -> Vec<Kept> {
     let read = all.filter_map(|artifact| match artifacts.content(&artifact.uri, ARTIFACT_BYTES) {
         Ok(content) => Some(Kept { base64: base64::engine::general_purpose::STANDARD.encode(content), artifact }),
         Err(error) => {
-            crate::app::warn(&format!("left out: {error}"));
+            crate::app::warn(&format!("skipped an artifact: {error}"));
             None
         }
     });

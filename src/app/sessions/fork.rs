@@ -19,7 +19,7 @@ pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
     let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;
     let short = new.as_str().get(..8).unwrap_or(new.as_str());
     crate::app::say(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
-    crate::app::warn(&format!("to go on with it: `aye --resume {short}`"));
+    crate::app::warn(&format!("to continue: `aye --resume {short}`"));
     Ok(Exit::Completed)
 }
 
@@ -35,7 +35,7 @@ pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> 
         ForkUntil::Records { count } => (Some(*count), None),
         ForkUntil::Prompt { task_id } => {
             let Some((count, prompt)) = before(store, &summary.session_id, task_id)? else {
-                return Err(Trouble::failed("this prompt is not in the session any more".to_owned()));
+                return Err(Trouble::failed("the session no longer contains this prompt".to_owned()));
             };
             (Some(count), Some(prompt))
         }

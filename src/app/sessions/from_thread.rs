@@ -49,7 +49,7 @@ pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Writt
         }
     }
     if instructions > 0 {
-        said.push("its system message is left out: aye says to a model what it says itself".to_owned());
+        said.push("ignored its system message; aye writes its own".to_owned());
     }
     maker.imported(task.as_ref(), incoming);
     maker.end(task.as_ref());
@@ -111,7 +111,7 @@ impl Maker {
                 Some(Open { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
             if !is_prompt {
                 // A thread begins with what a person said.
-                let prompt = self.made(id, Role::User, vec![text("[The start of this conversation is not here.]")]);
+                let prompt = self.made(id, Role::User, vec![text("[The start of this conversation is missing.]")]);
                 let max_steps = self.max_steps;
                 self.add(Record::TaskStarted { prompt, max_steps });
             }

@@ -34,10 +34,11 @@ table { border-collapse: collapse; } td, th { border: 1px solid var(--line); pad
 pub fn page(transcript: &Transcript) -> String {
     let title = line(&transcript.title);
     let mut page = format!("{HEAD}<title>{title}</title>\n{STYLE}</head>\n<body>\n<h1>{title}</h1>\n");
-    let parent = transcript.parent.as_ref().map(|parent| format!("<br>A copy of session {}.", line(parent))).unwrap_or_default();
+    let parent =
+        transcript.parent.as_ref().map(|parent| format!("<br>Forked from session {}.", line(parent))).unwrap_or_default();
     let _ = writeln!(
         page,
-        "<p class=\"meta\">Session {} in <code>{}</code>, begun {}.{parent}<br>Model <code>{}</code>. {}.</p>",
+        "<p class=\"meta\">Session {} in <code>{}</code>, started {}.{parent}<br>Model <code>{}</code>. {}.</p>",
         line(&transcript.session_id),
         line(&transcript.workspace),
         time(transcript.created),
@@ -64,7 +65,7 @@ pub fn page(transcript: &Transcript) -> String {
                     call(&mut page, card);
                 }
             }
-            Piece::Summary { text } => folded(&mut page, "summary", "A summary stands for what was said before", text),
+            Piece::Summary { text } => folded(&mut page, "summary", "Summary of the conversation so far", text),
             Piece::Note(note) => {
                 let _ = writeln!(page, "<p class=\"note\">{}</p>", line(note));
             }
@@ -81,7 +82,7 @@ fn call(page: &mut String, card: &Card) {
     }
     let _ = writeln!(page, "<li><code>{}</code>: {}</li>", line(&card.tool), line(&card.end));
     for uri in &card.artifacts {
-        let _ = writeln!(page, "<li>kept whole as <code>{}</code></li>", line(uri));
+        let _ = writeln!(page, "<li>full output: <code>{}</code></li>", line(uri));
     }
     page.push_str("</ul>\n");
     // A diff says more than the arguments it was made of.

@@ -136,11 +136,11 @@ pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
     if !is_an_id(given.as_str()) || is_there(&store, &given) {
         foreign.session.id = new_id();
         said.push(if given.as_str().is_empty() {
-            "it had no id".to_owned()
+            "the file has no session ID; assigned a new one".to_owned()
         } else if is_an_id(given.as_str()) {
-            format!("there is a session `{given}` already, so it has a new id")
+            format!("session `{given}` already exists; assigned a new ID")
         } else {
-            format!("`{}` is no id of aye, so it has a new one", one_line(given.as_str()))
+            format!("`{}` is not an aye session ID; assigned a new one", one_line(given.as_str()))
         });
     }
     // First, so that the session that names them finds them; without it they go with their age.
@@ -154,14 +154,14 @@ pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
     for line in &said {
         crate::app::warn(line);
     }
-    crate::app::warn(&format!("to go on with it: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
+    crate::app::warn(&format!("to continue: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
     Ok(Exit::Completed)
 }
 
 /// Takes in a session of this store once more, under a new id.
 pub(super) fn copy(store: &Store, place: &Place, workspace: &Path, text: &str, parent: Parent) -> Result<SessionId, Trouble> {
     let Ready { mut foreign, artifacts, .. } =
-        ready(workspace, text).map_err(|reason| Trouble::failed(format!("the session cannot be copied: {reason}")))?;
+        ready(workspace, text).map_err(|reason| Trouble::failed(format!("cannot copy the session: {reason}")))?;
     foreign.parent = Some(parent);
     foreign.session.id = new_id();
     keep(place, &foreign.session.id, artifacts);
@@ -179,11 +179,9 @@ fn read(file: &Path) -> Result<String, String> {
         std::fs::File::open(file).and_then(|file| file.take(FILE_BYTES + 1).read_to_string(&mut text))
     };
     match read {
-        Ok(bytes) if bytes as u64 > FILE_BYTES => {
-            Err(format!("it has more than {FILE_BYTES} bytes, and no session has that many"))
-        }
+        Ok(bytes) if bytes as u64 > FILE_BYTES => Err(format!("larger than {FILE_BYTES} bytes, the limit for a session")),
         Ok(_) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err("it is not UTF-8 text, expected JSON".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err("not UTF-8 text; expected JSON".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -202,7 +200,7 @@ pub(super) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
     if let Some(last) = records.iter().map(|written| written.time).max()
         && last > Timestamp::now()
     {
-        said.push("some of it was written in what is the future here; one of the clocks is wrong".to_owned());
+        said.push("some records are dated in the future; check the clock of this machine".to_owned());
     }
     let first = records.first().map(|written| written.time).or(incoming.checkpointed_at).unwrap_or_default();
     let (title, model, draft, created, artifacts) = match own {
@@ -210,7 +208,7 @@ pub(super) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
             let here = workspace.to_string_lossy();
             if let Some(there) = own.workspace.filter(|there| *there != here) {
                 said.push(format!(
-                    "it was made in `{}` and belongs to `{here}` now; paths in it are those of the other place",
+                    "created in `{}`; it now belongs to `{here}`, but paths in it still refer to the old directory",
                     one_line(&there)
                 ));
             }
@@ -219,13 +217,13 @@ pub(super) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
         None => (None, String::new(), String::new(), first, Vec::new()),
     };
     if records.is_empty() && draft.trim().is_empty() {
-        return Err("nothing was said in this session, so there is nothing to import".to_owned());
+        return Err("nothing to import: the session is empty".to_owned());
     }
     let state = SessionState::from_records(records.iter().map(|written| &written.record));
     if let count @ 1.. = state.queue.len() {
         said.push(format!(
-            "{} in its queue: look at them before you go on",
-            if count == 1 { "1 message waits".to_owned() } else { format!("{count} messages wait") }
+            "{} queued: review before you continue",
+            if count == 1 { "1 message is".to_owned() } else { format!("{count} messages are") }
         ));
     }
     let title = title.or(state.title).map(|title| plain(&title)).filter(|title| !title.is_empty());
@@ -244,16 +242,17 @@ fn check_form(text: &str) -> Result<(), String> {
         Some(serde_json::Value::String(version)) if version == VERSION => {}
         Some(version) => {
             return Err(format!(
-                "its checkpointVersion is {}, and this aye reads \"{VERSION}\"; export it again with an aye that both know",
+                "unsupported checkpointVersion {}: this aye reads \"{VERSION}\"; export the session again with a \
+                matching version of aye",
                 one_line(&version.to_string())
             ));
         }
-        None => return Err(format!("it has no checkpointVersion, expected \"{VERSION}\" as `aye sessions export` writes it")),
+        None => return Err(format!("missing checkpointVersion: expected \"{VERSION}\", as written by `aye sessions export`")),
     }
     match form.aye.map(|own| own.format) {
         Some(Some(format)) if format != OWN_FORMAT => Err(format!(
-            "what stands under `aye` has format {}, and this aye reads {OWN_FORMAT}; use a newer aye, or take `aye` out of the file to import \
-             the thread alone",
+            "unsupported format {} of `aye`: this aye reads {OWN_FORMAT}; use a newer aye, or remove `aye` from the \
+            file to import the thread alone",
             one_line(&format.to_string())
         )),
         _ => Ok(()),
@@ -273,11 +272,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
         format!("line {}, column {}: {path}{}", inner.line(), inner.column(), one_line(reason))
     })?;
     reader.end().map_err(|error| {
-        format!(
-            "line {}, column {}: more text after the end of the session, expected one JSON object",
-            error.line(),
-            error.column()
-        )
+        format!("line {}, column {}: unexpected text after the session; expected one JSON object", error.line(), error.column())
     })?;
     Ok(parsed)
 }
@@ -295,7 +290,7 @@ fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Writ
     let records: Vec<Written> = records.collect();
     if unreadable > 0 {
         let first = first.map_or_else(String::new, |first| format!(" ({first})"));
-        said.push(format!("{} cannot be read by this version{first}; their places are kept", counted(unreadable, "record")));
+        said.push(format!("this version cannot read {}{first}; they are kept but not shown", counted(unreadable, "record")));
     }
     records
 }
@@ -311,7 +306,7 @@ fn keep(place: &Place, id: &SessionId, artifacts: Vec<Kept>) -> Vec<String> {
                 let mut writer = store.begin(new).map_err(|error| error.to_string())?;
                 writer.write(&content).map_err(|error| error.to_string())?;
                 let kept = writer.finish().map_err(|error| error.to_string())?;
-                if kept.uri == artifact.uri { Ok(()) } else { Err(format!("its content is that of {}", kept.uri)) }
+                if kept.uri == artifact.uri { Ok(()) } else { Err(format!("its content belongs to {}", kept.uri)) }
             });
         kept.err().map(|reason| format!("artifact `{}`: {reason}", one_line(&artifact.uri)))
     });

@@ -64,7 +64,7 @@ pub fn run(place: &Place, json: bool, scope: SessionScope, archived: bool) -> Re
         }
     }
     if sessions.is_empty() {
-        lines.push_str(if archived { "no session was put away here\n" } else { "no sessions here yet\n" });
+        lines.push_str(if archived { "no archived sessions\n" } else { "no sessions yet\n" });
     }
     crate::app::say(&lines);
     Ok(Exit::Completed)
@@ -109,7 +109,7 @@ pub fn open(session: &SessionSummary) -> Option<&'static str> {
 pub fn line(session: &SessionSummary) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let state = open(session).unwrap_or("idle");
-    let title = session.title.as_deref().unwrap_or("(only a draft)");
+    let title = session.title.as_deref().unwrap_or("(draft only)");
     let time = session.updated.strftime("%Y-%m-%d %H:%M");
     format!("{}  {time}  {state:11}  {}\n", one_line(&id), one_line(title))
 }
@@ -123,7 +123,7 @@ fn sums(tally: Tally) -> String {
         let _ = write!(sums, ", {}", dollars(cost, tally.totals.estimated));
     }
     if tally.queued > 0 {
-        let _ = write!(sums, ", {} waiting", tally.queued);
+        let _ = write!(sums, ", {} queued", tally.queued);
     }
     sums.push(')');
     sums

@@ -17,13 +17,13 @@ pub fn page(transcript: &Transcript) -> String {
     let mut page = format!("# {}\n\n", inline(&transcript.title));
     let _ = writeln!(
         page,
-        "Session {} in {}, begun {}.  ",
+        "Session {} in {}, started {}.  ",
         inline(&transcript.session_id),
         code(&transcript.workspace),
         time(transcript.created)
     );
     if let Some(parent) = &transcript.parent {
-        let _ = writeln!(page, "A copy of session {}.  ", inline(parent));
+        let _ = writeln!(page, "Forked from session {}.  ", inline(parent));
     }
     let _ = writeln!(page, "Model {}. {}.", code(&transcript.model), transcript.sums());
     for piece in &transcript.pieces {
@@ -50,7 +50,7 @@ pub fn page(transcript: &Transcript) -> String {
                 }
             }
             Piece::Summary { text } => {
-                let _ = write!(page, "\n### A summary stands for what was said before\n\n{}\n", quoted(text));
+                let _ = write!(page, "\n### Summary of the conversation so far\n\n{}\n", quoted(text));
             }
             Piece::Note(text) => {
                 let _ = write!(page, "\n_{}_\n", inline(text));
@@ -67,7 +67,7 @@ fn call(page: &mut String, card: &Card) {
     }
     let _ = writeln!(page, "- {}: {}", code(&card.tool), inline(&card.end));
     for uri in &card.artifacts {
-        let _ = writeln!(page, "- kept whole as {}", code(uri));
+        let _ = writeln!(page, "- full output: {}", code(uri));
     }
     // A diff says more than the arguments it was made of.
     if card.diff.is_empty() {

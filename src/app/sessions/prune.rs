@@ -89,7 +89,7 @@ pub fn quietly(place: &Place, store: &Store) {
     let rules = Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
     match prune(place, store, &rules, false, GiveBack::InSteps) {
         Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
-        Err(trouble) => tracing::warn!(trouble = trouble.message, "nothing was pruned"),
+        Err(trouble) => tracing::warn!(trouble = trouble.message, "cannot prune sessions"),
     }
 }
 
@@ -120,7 +120,7 @@ fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveB
     };
     let age = rules.days.map_or(NEVER, |days| Duration::from_secs(days.saturating_mul(DAY_SECONDS)));
     if rules.workspace.is_none() && rules.budget_bytes.is_some() {
-        let failed = |what: &str, error: &dyn std::fmt::Display| tracing::warn!(%error, "{what} are kept still");
+        let failed = |what: &str, error: &dyn std::fmt::Display| tracing::warn!(%error, "cannot prune {what}");
         let more = artifacts.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
             failed("artifacts", &error);
             Beside::default()
@@ -139,7 +139,7 @@ fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveB
         pruned.artifact_bytes = before.0.bytes.saturating_sub(after.0.bytes);
         pruned.snapshot_bytes = before.1.bytes.saturating_sub(after.1.bytes);
         if let Err(error) = store.give_back(how) {
-            tracing::warn!(%error, "the room of what is gone is used again, and not given back");
+            tracing::warn!(%error, "cannot shrink the session database; free space in it is reused");
         }
     }
     pruned.database_bytes = database_bytes(data);
@@ -198,7 +198,7 @@ fn as_text(pruned: &Pruned) -> String {
     let mut text = String::new();
     for gone in &pruned.sessions {
         let id: String = gone.session_id.as_str().chars().take(8).collect();
-        let title = gone.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), one_line);
+        let title = gone.title.as_deref().map_or_else(|| "(draft only)".to_owned(), one_line);
         let _ = writeln!(
             text,
             "{}  {}  {}  {title}  ({})",
@@ -211,7 +211,7 @@ fn as_text(pruned: &Pruned) -> String {
     let would = if pruned.dry_run { "would be" } else { "were" };
     let _ = writeln!(
         text,
-        "{} {would} forgotten: {}",
+        "{} {would} deleted: {}",
         counted(pruned.sessions.len() as u64, "session"),
         in_bytes(pruned.session_bytes)
     );
@@ -222,11 +222,11 @@ fn as_text(pruned: &Pruned) -> String {
         ("logs", pruned.log_bytes),
     ];
     for (what, bytes) in beside.into_iter().filter(|(_, bytes)| *bytes > 0) {
-        let _ = writeln!(text, "of {what}: {}", in_bytes(bytes));
+        let _ = writeln!(text, "{what}: {}", in_bytes(bytes));
     }
     let back = pruned.database_bytes_before.saturating_sub(pruned.database_bytes);
     if !pruned.dry_run && pruned.session_bytes > 0 {
-        let _ = writeln!(text, "the store gave back {}; the rest of its room is used again", in_bytes(back));
+        let _ = writeln!(text, "the session database shrank by {}; the rest of the free space is reused", in_bytes(back));
     }
     text
 }

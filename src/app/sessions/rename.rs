@@ -14,7 +14,7 @@ pub fn run(place: &Place, id: &str, title: &str) -> Result<Exit, Trouble> {
     let store = crate::app::open_store(place)?;
     let summary = store.find(id)?;
     let title = rename(&store, &summary.session_id, title)?;
-    crate::app::say(&format!("session {} is \"{title}\" now\n", one_line(summary.session_id.as_str())));
+    crate::app::say(&format!("renamed session {} to \"{title}\"\n", one_line(summary.session_id.as_str())));
     Ok(Exit::Completed)
 }
 
@@ -22,7 +22,7 @@ pub fn run(place: &Place, id: &str, title: &str) -> Result<Exit, Trouble> {
 pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
     let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
     if title.is_empty() {
-        return Err(Trouble::usage("the title is empty; say what the session is about".to_owned()));
+        return Err(Trouble::usage("the title is empty; give the session a title".to_owned()));
     }
     store.rename(id, &title)?;
     Ok(title)

@@ -71,15 +71,15 @@ pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result
         found |= hits > 0;
     }
     if !found && !json {
-        crate::app::warn(&format!("`{text}` stands in no session {}", where_looked(scope)));
+        crate::app::warn(&format!("no session {} contains `{text}`", where_looked(scope)));
     }
     Ok(if found { Exit::Completed } else { Exit::Failed })
 }
 
 fn where_looked(scope: SessionScope) -> &'static str {
     match scope {
-        SessionScope::Project => "of this project; `--all` looks in those of all projects",
-        SessionScope::All => "of this machine",
+        SessionScope::Project => "of this project",
+        SessionScope::All => "on this machine",
     }
 }
 
@@ -111,7 +111,7 @@ pub fn pattern(text: &str) -> Result<Regex, Trouble> {
         .multi_line(true)
         .size_limit(PATTERN_BYTES)
         .build()
-        .map_err(|error| Trouble::usage(format!("`{text}` is no regular expression: {error}")))
+        .map_err(|error| Trouble::usage(format!("invalid regular expression `{text}`: {error}")))
 }
 
 /// Tells each text of a session in which the pattern stands.

@@ -76,7 +76,7 @@ pub struct Card {
 impl Transcript {
     pub fn of(summary: &SessionSummary) -> Self {
         Self {
-            title: summary.title.clone().unwrap_or_else(|| "(only a draft)".to_owned()),
+            title: summary.title.clone().unwrap_or_else(|| "(draft only)".to_owned()),
             session_id: summary.session_id.to_string(),
             parent: summary.parent.as_ref().map(ToString::to_string),
             workspace: summary.workspace.clone(),
@@ -105,19 +105,19 @@ impl Transcript {
         }
         match applied.change {
             Change::TaskStarted { prompt, .. } => self.said("You", prompt),
-            Change::Steered { message } => self.said("You, while it worked", message),
+            Change::Steered { message } => self.said("You, during the task", message),
             Change::StepStarted { .. } => self.steps += 1,
             Change::Answered { message, model, spent: cost, .. } => {
                 self.answer(message, &format!("{}{}", named(model), spent(cost)));
             }
             Change::Spent { spent: cost, payer: Payer::FailedRequest } => {
-                self.note(format!("a request without an answer: {}", spent(cost)));
+                self.note(format!("a request without a response: {}", spent(cost)));
             }
             Change::Spent { spent: cost, payer: Payer::Server(server) } => {
-                self.note(format!("the MCP server {server} asked the model: {}", spent(cost)));
+                self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
             }
             Change::Compacted { compaction, .. } => self.pieces.push(Piece::Summary { text: compaction.summary.clone() }),
-            Change::CompactionUndone { .. } => self.note("the summary was taken back"),
+            Change::CompactionUndone { .. } => self.note("summary undone"),
             Change::ModelChosen { choice: ModelChoice { model, effort }, .. } => {
                 let effort = effort.map_or_else(String::new, |effort| format!(", effort {}", effort.as_str()));
                 self.note(format!("model {model}{effort}"));
@@ -127,7 +127,7 @@ impl Transcript {
             Change::TaskEnded { end: TaskEnd::Cancelled, .. } => self.note("stopped"),
             Change::Paused { failure } => self.note(format!("paused: {}", failure.message)),
             Change::Rewound { rewound, .. } => self.note(rewound.message.clone()),
-            Change::Continued => self.note("taken up again"),
+            Change::Continued => self.note("resumed"),
             Change::Unreadable => self.unreadable += 1,
             _ => {}
         }
@@ -144,7 +144,7 @@ impl Transcript {
             }
             CallChange::Asked { approval } => {
                 let card = self.card(id, |card| card.tool.clone_from(&approval.tool_name));
-                card.decided.push(format!("asked: {} ({})", approval.reason, approval.rule));
+                card.decided.push(format!("approval requested: {} ({})", approval.reason, approval.rule));
                 card.changes(&approval.proposal);
             }
             CallChange::Decided { decision } => self.card(id, |_| {}).decided.push(words(decision)),
@@ -152,7 +152,7 @@ impl Transcript {
             CallChange::Started { rule, edited } => {
                 let card = self.card(id, |_| {});
                 if let Some(edited) = edited.filter(|edited| edited.summary != card.summary) {
-                    card.decided.push(format!("it was asked for as: {}", card.summary));
+                    card.decided.push(format!("originally: {}", card.summary));
                     card.summary.clone_from(&edited.summary);
                 }
                 if card.decided.is_empty() {
@@ -165,9 +165,9 @@ impl Transcript {
             }
             CallChange::Resolved { resolution } => {
                 let words = match resolution {
-                    Resolution::Rerun => "its outcome was unknown: you had it asked again",
-                    Resolution::Skip => "its outcome was unknown: you skipped it",
-                    Resolution::TellModel => "its outcome was unknown: you had the model told so",
+                    Resolution::Rerun => "the outcome was unknown: you chose to run it again",
+                    Resolution::Skip => "the outcome was unknown: you skipped it",
+                    Resolution::TellModel => "the outcome was unknown: you chose to tell the model",
                 };
                 self.card(id, |_| {}).decided.push(words.to_owned());
             }
@@ -187,7 +187,7 @@ impl Transcript {
         }
         if self.unreadable > 0 {
             let records = counted(self.unreadable, "record");
-            self.note(format!("{records} of this session cannot be read by this version and are left out"));
+            self.note(format!("this version cannot read {records} of this session; they are left out"));
         }
         if !draft.trim().is_empty() {
             let (text, at) = (draft.to_owned(), self.at);
@@ -249,7 +249,7 @@ impl Card {
             decided: Vec::new(),
             diff: String::new(),
             output: String::new(),
-            end: "no outcome is known".to_owned(),
+            end: "unknown outcome".to_owned(),
             artifacts: Vec::new(),
         }
     }
@@ -303,13 +303,13 @@ fn spent(spent: Spent) -> String {
 /// A decision of the user, for the user.
 fn words(decision: &Decision) -> String {
     match decision {
-        Decision::Approved => "you said yes".to_owned(),
-        Decision::ApprovedAlways { .. } => "you said yes, from then on without a question".to_owned(),
-        Decision::Denied { reason: Some(reason) } => format!("you said no: {reason}"),
-        Decision::Denied { reason: None } => "you said no".to_owned(),
-        Decision::Amended { .. } => "you changed it".to_owned(),
-        Decision::Renewed => "the file had changed, and you wanted to see it made anew".to_owned(),
-        Decision::Previewed => "you wanted to see first what it would do".to_owned(),
+        Decision::Approved => "you approved it".to_owned(),
+        Decision::ApprovedAlways { .. } => "you approved it and always allow it from then on".to_owned(),
+        Decision::Denied { reason: Some(reason) } => format!("you denied it: {reason}"),
+        Decision::Denied { reason: None } => "you denied it".to_owned(),
+        Decision::Amended { .. } => "you edited it".to_owned(),
+        Decision::Renewed => "the file had changed, and you asked for an updated diff".to_owned(),
+        Decision::Previewed => "you asked for a preview".to_owned(),
     }
 }
 
@@ -325,5 +325,5 @@ pub fn cut(text: &str) -> (&str, Option<String>) {
     }
     let left = &text[end..];
     let lines = left.lines().count();
-    (&text[..end], Some(format!("[{lines} more lines, {} bytes; the JSON export has all of it]", left.len())))
+    (&text[..end], Some(format!("[{lines} more lines, {} bytes; the JSON export contains all of it]", left.len())))
 }

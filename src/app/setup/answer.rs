@@ -28,7 +28,7 @@ pub async fn answer(place: &Place, asked: SetupAsked) -> SetupTold {
     let failed = |message: String| SetupTold::Failed { message };
     // A program that aye runs could press the keys itself.
     if Nesting::of_process() == Nesting::InsideAye {
-        return failed("a command that aye runs can set up nothing: only a person may".to_owned());
+        return failed("a command that aye runs (AYE=1) cannot change the setup".to_owned());
     }
     // The settings may have been written meanwhile, by these very questions.
     let place = match place.anew(&[]) {
@@ -87,13 +87,13 @@ async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> 
 
 /// The first model that a server says it has.
 async fn first_listed(place: &Place, address: &str) -> Result<String, String> {
-    let otherwise = "write the name of its model behind the address";
+    let otherwise = "add the model name after the address";
     let spec = ModelsHere::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
     let listed = tokio::time::timeout(TIMEOUT, llm::list_models(spec)).await;
-    let listed = listed.map_err(|_| format!("`{address}` does not say in time which models it has; {otherwise}"))?;
+    let listed = listed.map_err(|_| format!("`{address}` did not list its models in time; {otherwise}"))?;
     let listed = listed.map_err(|failure| format!("{}; {otherwise}", words(&failure)))?;
     let first = listed.into_iter().next();
-    first.map(|told| told.id).ok_or_else(|| format!("`{address}` lists no model; {otherwise}"))
+    first.map(|told| told.id).ok_or_else(|| format!("`{address}` lists no models; {otherwise}"))
 }
 
 fn words(failure: &Failure) -> String {
@@ -122,7 +122,7 @@ async fn test(place: &Place, reach: &Reach) -> TestOutcome {
     for _ in 0..ATTEMPTS {
         let began = Instant::now();
         match tokio::time::timeout(TIMEOUT, first_words(model.as_ref())).await {
-            Err(_) => return failed(format!("no answer within {} s", TIMEOUT.as_secs())),
+            Err(_) => return failed(format!("no response within {} s", TIMEOUT.as_secs())),
             Ok(Ok(())) => return TestOutcome::Answered { model: name, latency_ms: began.elapsed().as_millis() as u64 },
             Ok(Err(failure)) => {
                 let of_request =
@@ -158,7 +158,7 @@ async fn first_words(model: &dyn Model) -> Result<(), Failure> {
     });
     match stream.next().await {
         Some(delta) => delta.map(drop).map_err(|error| error.failure),
-        None => Err(Failure::new(FailureKind::CutStream, "the answer ended before it began", "")),
+        None => Err(Failure::new(FailureKind::CutStream, "the response ended before any text", "")),
     }
 }
 

@@ -54,7 +54,7 @@ pub async fn models(place: &Place) -> Vec<FoundModel> {
     for name in place.credentials.names().unwrap_or_default() {
         let provider = settings.providers().into_iter().find(|provider| settings.key_name(provider).is_ok_and(|key| key == name));
         if let Some(model) = provider.and_then(|provider| with_key(&provider)) {
-            found.push(FoundModel { model, by: format!("the key of {name} that is kept") });
+            found.push(FoundModel { model, by: format!("saved key for {name}") });
         }
     }
     // One that needs no key, or is set.
@@ -102,10 +102,10 @@ fn keys_go_to(place: &Place) -> String {
 fn sandbox(place: &Place) -> String {
     let probe = probe(&Helper::default().program, &place.roots, &place.directories.data);
     let words = match tier(probe.tier) {
-        SandboxTier::Preview => "sandbox: works here: commands are held, and what they would change can be shown first",
-        SandboxTier::Guarded => "sandbox: works here, but what a command would change cannot be shown first",
-        SandboxTier::LandlockOnly => "sandbox: only rules on paths; every command asks",
-        SandboxTier::Bare => "sandbox: none on this kernel; every command asks",
+        SandboxTier::Preview => "sandbox: available; commands are sandboxed, and their changes can be previewed",
+        SandboxTier::Guarded => "sandbox: available; commands are sandboxed, but their changes cannot be previewed",
+        SandboxTier::LandlockOnly => "sandbox: path rules only; every command asks",
+        SandboxTier::Bare => "sandbox: not available on this kernel; every command asks",
     };
     let why = if probe.missing.is_empty() { "" } else { " (why: aye doctor)" };
     format!("{words}{why}")

@@ -18,7 +18,7 @@ use crate::config::{Edited, with_default_model};
 use crate::sys::secret_prompt;
 use std::io::{BufRead, IsTerminal};
 
-const NEXT: &str = "next: `aye` begins, `aye doctor` looks at what is missing here\n";
+const NEXT: &str = "next: run `aye` to start, or `aye doctor` to check the installation\n";
 /// The answer that leads to a key.
 const KEY: &str = "key";
 
@@ -37,7 +37,7 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     let chosen = if yes {
         Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)) }
     } else if !std::io::stdin().is_terminal() {
-        return Err(Trouble::usage("`aye setup` asks, and there is no terminal; `aye setup --yes` takes what the flags say"));
+        return Err(Trouble::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
     } else if asks_all && !super::interactive::is_plain(common, &place) {
         return screen::run(common, &place);
     } else {
@@ -85,14 +85,15 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
         super::say(&format!("  found: {}, for example {}\n", crate::text::reveal(&one.by), crate::text::reveal(&one.model)));
     }
     if found.is_empty() {
-        super::say(
-            "  no key and no server of models was found; OPENAI_BASE_URL names any server that speaks the same language\n",
-        );
+        super::say("  no API key and no local model server found; set OPENAI_BASE_URL to use any OpenAI-compatible server\n");
     }
     let suggested = suggested(place);
-    let usual = suggested.as_ref().map_or(String::new(), |name| format!(", such as {name}"));
+    let usual = suggested.as_ref().map_or(String::new(), |name| format!(", for example {name}"));
     loop {
-        let question = format!("Default model, PROVIDER/NAME{usual}; `{KEY}` gives a key; Enter leaves it as it is: ");
+        let question = format!(
+            "Default model (PROVIDER/NAME{usual}), `{KEY}` to enter an API key, or Enter to keep \
+            the current one: "
+        );
         let Some(answer) = line(&question)? else { return Ok(None) };
         if answer == KEY {
             match ask_for_key(place) {
@@ -107,28 +108,28 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
             // It may be a key that was pasted here: nothing repeats it.
             _ if crate::tui::provider_of_key(&answer).is_some() => {
                 super::say(&format!(
-                    "That looks like a key, which everybody can see now; `{KEY}` takes one that is not shown.\n"
+                    "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"
                 ));
             }
-            _ => super::say(&format!("`{}` is no model, expected PROVIDER/NAME\n", crate::text::reveal(&answer))),
+            _ => super::say(&format!("invalid model `{}`: must be PROVIDER/NAME\n", crate::text::reveal(&answer))),
         }
     }
 }
 
 /// A key that is not shown, kept; the model that it is for.
 fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
-    let no_terminal = |error| Trouble::usage(format!("the terminal cannot be asked: {error}"));
-    let Some(key) = secret_prompt::ask("Key (it is not shown; Enter alone: none): ").map_err(no_terminal)? else {
+    let no_terminal = |error| Trouble::usage(format!("cannot read from the terminal: {error}"));
+    let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
         return Ok(None);
     };
     let provider = match crate::tui::provider_of_key(&key) {
         Some(provider) => provider.to_owned(),
-        None => match secret_prompt::ask_openly("Whose key is it (anthropic, openai, gemini, …)? ").map_err(no_terminal)? {
+        None => match secret_prompt::ask_openly("Provider of the key (anthropic, openai, gemini, …): ").map_err(no_terminal)? {
             Some(provider) => provider,
             None => return Ok(None),
         },
     };
-    super::say(&format!("{} letters, a key of {}\n", key.chars().count(), crate::text::reveal(&provider)));
+    super::say(&format!("{} characters, a key for {}\n", key.chars().count(), crate::text::reveal(&provider)));
     say_all(&write::key(place, &provider, &key)?);
     Ok(place.settings.default_of(&provider).map(|model| format!("{provider}/{model}")))
 }
@@ -146,10 +147,12 @@ fn ask_for_policy(place: &Place) -> Result<Option<Preset>, Trouble> {
         super::say(&format!("  {name}{suggested}\n    runs:  {runs}\n    asks:  {asks}\n    never: {never}\n"));
     }
     if place.directories.config.join("policy.toml").exists() {
-        super::say("  There is a policy.toml already: another choice takes its place, and it is kept as a backup.\n");
+        super::say("  There is already a policy.toml. Another choice replaces it; the old file is backed up.\n");
     }
     loop {
-        let Some(answer) = line("Policy: ask, strict, relaxed or readonly; Enter leaves it as it is: ")? else { return Ok(None) };
+        let Some(answer) = line("Policy (ask, strict, relaxed or readonly), or Enter to keep the current one: ")? else {
+            return Ok(None);
+        };
         match preset_of(&answer) {
             Ok(preset) => return Ok(Some(preset)),
             Err(trouble) => super::say(&format!("{}\n", crate::text::reveal(&trouble.message))),
@@ -172,8 +175,8 @@ fn write_model(place: &Place, model: &str) -> Result<Vec<String>, Trouble> {
     let old = write::read(&file)?;
     let name = file.display();
     match with_default_model(&old, model).map_err(|error| Trouble::usage(format!("`{name}`: {error}")))? {
-        Edited::Set(set) if set == model => Ok(vec![format!("{name} asks {model} already")]),
-        Edited::Set(set) => Ok(vec![format!("kept  {name}: it asks {set}; change `model.default` there")]),
+        Edited::Set(set) if set == model => Ok(vec![format!("{name} already uses {model}")]),
+        Edited::Set(set) => Ok(vec![format!("unchanged: {name} uses {set}; change `model.default` there")]),
         Edited::New(text) => {
             let backup = super::policy::init::write(&place.directories.config, &file, &text, true, !old.is_empty())?;
             Ok(write::written(&file, backup.as_deref()))

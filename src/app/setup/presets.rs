@@ -8,23 +8,19 @@ const PRESETS: [(Preset, &str, [&str; 3]); 4] = [
     (
         Preset::Ask,
         "ask",
-        ["reading in the project, a few programs that only read", "edits, deletes, commands, the network", "nothing"],
+        ["reads in the project, a few read-only programs", "edits, deletions, commands, the network", "nothing"],
     ),
     (
         Preset::Strict,
         "strict",
-        ["reading, but for files with secrets", "edits, deletes, named programs", "other programs, the network"],
+        ["reads, except of files with secrets", "edits, deletions, named programs", "other programs, the network"],
     ),
     (
         Preset::Relaxed,
         "relaxed",
-        ["edits in the project, everyday builds", "deletes, what leaves the machine or destroys", "privilege"],
+        ["edits in the project, everyday builds", "deletions, anything destructive or leaving the machine", "privilege"],
     ),
-    (
-        Preset::Readonly,
-        "readonly",
-        ["reading, programs that only read", "what such programs would write", "edits, deletes, the network"],
-    ),
+    (Preset::Readonly, "readonly", ["reads, read-only programs", "writes by such programs", "edits, deletions, the network"]),
 ];
 
 pub fn facts() -> Vec<PresetFacts> {
@@ -41,6 +37,9 @@ pub fn facts() -> Vec<PresetFacts> {
 pub fn named(name: &str) -> Result<Preset, String> {
     let known = PRESETS.iter().find(|(_, known, _)| *known == name || name == "default" && *known == "ask");
     known.map(|(preset, ..)| *preset).ok_or_else(|| {
-        format!("`{name}` is no preset; expected ask, strict, relaxed or readonly (a file is taken by `aye --policy FILE`)")
+        format!(
+            "unknown preset `{name}`: must be ask, strict, relaxed or readonly\nhint: pass a policy file to `aye \
+            --policy FILE` instead"
+        )
     })
 }

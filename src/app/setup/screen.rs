@@ -28,7 +28,7 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
         let options = tui::Options { sets_up: true, ..look::options(place, &here, common.color) };
         let (front, wires) = connect(options, None, String::new());
         let answers = tokio::spawn(answers(place.clone(), wires.queries, wires.events));
-        let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
+        let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("terminal error: {error}")))?;
         // Neither a start nor a question came, and the senders live until here, so that their end is no message.
         drop((wires.start, wires.ahead));
         let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();

@@ -24,10 +24,10 @@ pub fn is_first(place: &Place) -> bool {
 pub fn note_asked(place: &Place) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
-        Ok(Some(b"aye setup asks again.\n".to_vec()))
+        Ok(Some(b"Delete this file and aye runs first-time setup again.\n".to_vec()))
     });
     if let Err(error) = kept {
-        tracing::warn!(%error, "that the first questions were asked is not kept");
+        tracing::warn!(%error, "cannot save that first-time setup was shown");
     }
 }
 
@@ -43,7 +43,7 @@ pub fn settings(place: &Place, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec
     let old = read(&file)?;
     let text = with_values(&old, values).map_err(|error| Trouble::usage(format!("`{}`: {error}", file.display())))?;
     if text == old {
-        return Ok(vec![format!("{} says so already", file.display())]);
+        return Ok(vec![format!("{} already has these settings", file.display())]);
     }
     let backup = policy::init::write(&place.directories.config, &file, &text, true, file.exists())?;
     Ok(written(&file, backup.as_deref()))
@@ -67,10 +67,10 @@ pub fn preset(place: &Place, preset: Preset, wanted: bool) -> Result<Vec<String>
     let there = std::fs::read_to_string(&file).ok();
     let text = policy::init::text_of(Template::Preset(preset));
     if there.as_ref() == Some(&text) {
-        return Ok(vec![format!("{} is so already", file.display())]);
+        return Ok(vec![format!("{} already has this policy", file.display())]);
     }
     if there.is_some() && !wanted {
-        return Ok(vec![format!("kept  {}", file.display())]);
+        return Ok(vec![format!("unchanged: {}", file.display())]);
     }
     let to = if there.is_some() { InitPlace::Replace } else { InitPlace::NewFile };
     let backup = policy::init::write(&place.directories.config, &file, &text, true, to == InitPlace::Replace)?;
@@ -79,5 +79,5 @@ pub fn preset(place: &Place, preset: Preset, wanted: bool) -> Result<Vec<String>
 
 pub fn written(file: &Path, backup: Option<&Path>) -> Vec<String> {
     let wrote = format!("wrote {}", file.display());
-    [wrote].into_iter().chain(backup.map(|backup| format!("kept  {}", backup.display()))).collect()
+    [wrote].into_iter().chain(backup.map(|backup| format!("saved the old file as {}", backup.display()))).collect()
 }

@@ -88,7 +88,7 @@ pub fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, Err
     }
     let schema = json!({
         "type": "object",
-        "properties": {FIELD: {"type": "string", "title": "Let it happen?", "enum": ["no", YES]}},
+        "properties": {FIELD: {"type": "string", "title": "Allow this?", "enum": ["no", YES]}},
         "required": [FIELD],
     });
     let requested_schema = serde_json::from_value(schema).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -104,7 +104,7 @@ pub async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(result) => Answer::of(&result),
         Err(error) => {
-            tracing::debug!(%error, "the client did not answer a question");
+            tracing::debug!(%error, "the client did not answer an approval prompt");
             Answer::No
         }
     }

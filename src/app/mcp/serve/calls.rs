@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Who the log of decisions names for an answer.
-const CLIENTS_PERSON: &str = "the client's person";
+const CLIENTS_PERSON: &str = "the user of the client";
 
 /// What all calls have in common.
 pub struct Calls {
@@ -81,7 +81,7 @@ impl Calls {
             return Ok(());
         }
         let shown: String = name.chars().take(100).collect();
-        Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; `tools/list` has all of them"), None))
+        Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; call `tools/list` for the tools"), None))
     }
 
     pub async fn call(
@@ -97,7 +97,8 @@ impl Calls {
             Some(state) => {
                 let answer = input_responses.as_ref().map_or(Answer::No, Answer::among);
                 let Some(waits) = self.waiting.take(&state, &name, arguments.as_ref()) else {
-                    let words = "no question waits under this `requestState` for this very call; make the call without it";
+                    let words = "no approval is pending under this `requestState` for this call; repeat the call \
+                        without `requestState`";
                     return Err(ErrorData::invalid_params(words, None));
                 };
                 Some((waits, answer))
@@ -201,7 +202,7 @@ impl Calls {
             Ok(asked) => Course::Ends(End::Question(asked.into())),
             Err(plan) => {
                 let_go(plan);
-                let message = "too many questions wait for an answer; answer one of them and call again";
+                let message = "too many approvals are pending; answer one of them and call again";
                 refuses(&made.call, ToolError::new(ErrorCode::NoApprover, message))
             }
         })
@@ -212,7 +213,7 @@ impl Calls {
         if answer == Answer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
             let_go(plan);
-            let message = "the person at the client did not say yes to it; ask them what they want in its place";
+            let message = "the user of the client did not approve it; ask them what to do instead";
             return refuses(call, ToolError::new(ErrorCode::UserDenied, message));
         }
         match self.bench.judged_again(plan, question).await {
@@ -224,15 +225,15 @@ impl Calls {
     async fn nobody_asked(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
         self.bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
         let asks = match self.asks {
-            Asks::Nobody => "nobody is asked here (`--ask client` has the client ask its person)",
-            Asks::Client => "the client has no form to ask its person with (elicitation)",
+            Asks::Nobody => "this server asks nobody (start it with `--ask client` to let the client ask its user)",
+            Asks::Client => "the client cannot show a form to its user (elicitation)",
         };
         let now = jiff::Timestamp::now();
         let asks_for =
             |action: &&Action| self.bench.policy.explain(std::slice::from_ref(*action), now).verdict == VerdictKind::Ask;
         let rule =
             plan.actions.iter().find(asks_for).and_then(would_allow).map_or_else(String::new, |words| format!(". {words}"));
-        let message = format!("the policy asks ({}; rule: {}), and {asks}{rule}", question.reason, question.rule);
+        let message = format!("approval required ({}; rule: {}), and {asks}{rule}", question.reason, question.rule);
         refuses(call, ToolError::new(ErrorCode::NoApprover, message))
     }
 
@@ -266,7 +267,7 @@ impl Calls {
         }
         done.unwrap_or_else(|error| {
             let code = if changes { ErrorCode::OutcomeUnknown } else { ErrorCode::ToolExecutionFailed };
-            ToolResult::refused(id, name, ToolError::new(code, format!("the tool ended before its work was done: {error}")))
+            ToolResult::refused(id, name, ToolError::new(code, format!("the tool ended with an internal error: {error}")))
         })
     }
 
@@ -285,13 +286,14 @@ fn would_allow(action: &Action) -> Option<String> {
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),
         Action::Custom { .. } => "Tool.Custom",
         Action::Fetch { .. } => {
-            let words = "[capabilities.\"Network.Http\"] with `requires_approval = false` in the policy lets it happen without a question";
+            let words = "With `requires_approval = false`, [capabilities.\"Network.Http\"] in the policy allows it \
+                without approval";
             return Some(words.to_owned());
         }
         Action::Open { .. } | Action::Upload { .. } | Action::Named { .. } | Action::Invoke { .. } => return None,
     };
     Some(format!(
-        "A rule of [capabilities.\"{capability}\"] with `decision = \"allow\"` in the policy lets it happen without a question"
+        "A rule of [capabilities.\"{capability}\"] with `decision = \"allow\"` in the policy allows it without approval"
     ))
 }
 
@@ -314,7 +316,7 @@ fn ends(result: ToolResult) -> Course {
 }
 
 fn stopped_result(call: &ToolCall) -> ToolResult {
-    let error = ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it was done");
+    let error = ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it completed");
     ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error)
 }
 

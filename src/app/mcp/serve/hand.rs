@@ -32,7 +32,7 @@ impl ServerHandler for Hand {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|request| request.cursor.is_some()) {
-            return Err(ErrorData::invalid_params("there is one page of tools; ask without `cursor`", None));
+            return Err(ErrorData::invalid_params("there is only one page of tools; call `tools/list` without `cursor`", None));
         }
         Ok(ListToolsResult::with_all_items(self.calls.tools()))
     }
@@ -48,8 +48,8 @@ impl ServerHandler for Hand {
     async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         let method: String = request.method.chars().take(100).collect();
         if METHODS.contains(&request.method.as_str()) {
-            return Err(ErrorData::invalid_params(format!("the parameters of `{method}` are not what it takes"), None));
+            return Err(ErrorData::invalid_params(format!("invalid parameters for `{method}`"), None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None))
     }
 }

@@ -45,8 +45,8 @@ pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> 
     let instructions = instructions(place, asks);
     let runtime = crate::app::runtime()?;
     let exit = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("signals cannot be heard: {error}")))?;
-        let client = Client::stdio().map_err(|error| Trouble::failed(format!("stdin cannot be read: {error}")))?;
+        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("cannot listen for signals: {error}")))?;
+        let client = Client::stdio().map_err(|error| Trouble::failed(format!("cannot read stdin: {error}")))?;
         let calls = Arc::new(Calls::new(Bench::new(ground, None), asks, patience, redactor, artifacts, end));
         let wire = Wire::new(client);
         let hand = Hand { calls: Arc::clone(&calls), instructions: instructions.into() };
@@ -62,12 +62,12 @@ pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> 
 /// What the client may tell its model of the tools.
 fn instructions(place: &Place, asks: Asks) -> String {
     let asked = match asks {
-        Asks::Nobody => "What it would have a person asked about is denied",
-        Asks::Client => "What it has a person asked about is asked through the client",
+        Asks::Nobody => "Calls that need approval are denied",
+        Asks::Client => "Calls that need approval are put to the user through the client",
     };
     format!(
-        "Tools for files and commands in `{}`, under a policy that the person who started this set. {asked}; a denial names its \
-         rule, and another way around it is denied too. Paths may be relative to the workspace.",
+        "Tools for files and commands in `{}`, under a policy set by the user who started this server. {asked}; a \
+        denial names its rule, and attempts to work around it are denied too. Paths may be relative to the workspace.",
         place.workspace.display()
     )
 }
@@ -104,7 +104,7 @@ async fn serve(wire: Wire, hand: Hand, over: CancellationToken) {
         match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {
             Ok(service) => {
                 if let Err(error) = service.waiting().await {
-                    tracing::error!(%error, "the connection ended by itself");
+                    tracing::error!(%error, "the connection ended unexpectedly");
                 }
                 return;
             }

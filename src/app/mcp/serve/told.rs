@@ -58,7 +58,7 @@ pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artif
     let structured = match structured.then(|| serde_json::from_str::<Value>(&result.output_text)) {
         Some(Ok(Value::Object(object))) => Some(Value::Object(object)),
         Some(_) => {
-            let message = "what it told is not the JSON that its schema promises once it is bounded and without secrets";
+            let message = "the result does not match its schema after redaction and truncation";
             let error = ToolError::new(ErrorCode::ToolExecutionFailed, message);
             let failed = ToolResult { error: Some(error), status: ToolStatus::Failed, ..result };
             return CallToolResult::error(vec![ContentBlock::text(failed.text_for_model())]);
@@ -78,9 +78,9 @@ pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artif
 fn pictures(images: &[crate::protocol::Image], artifacts: &dyn Artifacts) -> Vec<ContentBlock> {
     let shown = images.iter().take(MAX_IMAGES).map(|image| match artifacts.content(&image.uri, IMAGE_BYTES) {
         Ok(bytes) => ContentBlock::image(STANDARD.encode(bytes), image.media_type.clone()),
-        Err(error) => ContentBlock::text(format!("[the picture is not shown: {error}]")),
+        Err(error) => ContentBlock::text(format!("[image not shown: {error}]")),
     });
     let more = images.len().saturating_sub(MAX_IMAGES);
-    let more = (more > 0).then(|| ContentBlock::text(format!("[{more} more pictures are not shown]")));
+    let more = (more > 0).then(|| ContentBlock::text(format!("[{more} more images not shown]")));
     shown.chain(more).collect()
 }

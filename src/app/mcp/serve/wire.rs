@@ -80,7 +80,7 @@ impl Wire {
         };
         if let JsonRpcMessage::Request(request) = &mut message {
             let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
-                let words = format!("{MAX_REQUESTS} requests are not answered yet; wait for one of them");
+                let words = format!("{MAX_REQUESTS} requests are still without a response; wait for one of them");
                 self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
                 return None;
             };
@@ -95,7 +95,7 @@ fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Opti
     let bytes = match line {
         Line::Whole(bytes) => bytes,
         Line::TooLong => {
-            let words = format!("a line has more than {LINE_BYTES} bytes; nothing of it was read");
+            let words = format!("the line is longer than {LINE_BYTES} bytes and was discarded");
             return Err(Box::new((ErrorData::invalid_request(words, None), None)));
         }
     };
@@ -104,16 +104,16 @@ fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Opti
         Err(error) => error,
     };
     let Ok(value) = serde_json::from_slice::<Value>(&bytes) else {
-        let words = format!("the line is no JSON: {error}; send one message a line");
+        let words = format!("the line is not JSON: {error}; send one message per line");
         return Err(Box::new((ErrorData::parse_error(words, None), None)));
     };
     // What asks for no answer gets none.
     if value.get("method").is_some() && value.get("id").is_none() {
-        tracing::debug!(%error, "a notification that cannot be read");
+        tracing::debug!(%error, "ignored an invalid notification");
         return Ok(None);
     }
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-    let words = "it is no request, notification or answer of JSON-RPC 2.0; send one of them a line, and no batch";
+    let words = "not a JSON-RPC 2.0 request, notification or response; send one per line, without batches";
     Err(Box::new((ErrorData::invalid_request(words, None), id)))
 }
 
