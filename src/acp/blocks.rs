@@ -16,7 +16,7 @@ const INLINE_BYTES: usize = 32 << 10;
 /// The prompt, or why it cannot be sent.
 pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
     if blocks.len() > MAX_BLOCKS {
-        return Err(format!("the prompt has {} parts; at most {MAX_BLOCKS} are taken", blocks.len()));
+        return Err(format!("the prompt has {} parts; the limit is {MAX_BLOCKS}", blocks.len()));
     }
     let mut prompt = Prompt::default();
     for block in blocks {
@@ -39,27 +39,33 @@ pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Fil
                     } else {
                         let name = one_line(&blob.uri);
                         return Err(format!(
-                            "`{name}` is neither text nor an image; name the file, and the model reads what it can"
+                            "`{name}` is neither text nor an image; pass the name of the file instead, and the model \
+                            reads it with its tools"
                         ));
                     }
                 }
                 _ => return Err(UNKNOWN.to_owned()),
             },
-            ContentBlock::Audio(_) => return Err("a prompt takes text, images and files, no sound".to_owned()),
+            ContentBlock::Audio(_) => {
+                return Err("a prompt cannot contain audio; only text, images and files are supported".to_owned());
+            }
             _ => return Err(UNKNOWN.to_owned()),
         }
         if prompt.text.len() + prompt.behind.len() > MAX_BYTES {
-            return Err(format!("the prompt has more than {} MB; name files in place of their text", MAX_BYTES >> 20));
+            return Err(format!(
+                "the prompt is larger than {} MB; pass the names of files instead of their content",
+                MAX_BYTES >> 20
+            ));
         }
     }
     let text = prompt.whole();
-    if text.trim().is_empty() { Err("the prompt is empty; say what to do".to_owned()) } else { Ok(text) }
+    if text.trim().is_empty() { Err("the prompt is empty".to_owned()) } else { Ok(text) }
 }
 
-const UNKNOWN: &str = "the prompt has a part of an unknown kind; text, images and files are taken";
+const UNKNOWN: &str = "the prompt has a part of an unknown type; only text, images and files are supported";
 
 /// Behind the name of a text that comes along.
-const AS_IT_IS: &str = ", as the editor has it now:";
+const AS_IT_IS: &str = ", current content in the editor:";
 
 #[derive(Default)]
 struct Prompt {
@@ -131,7 +137,7 @@ fn called(place: &Place, directory: &Path) -> String {
 }
 
 async fn kept_image(data: &str, files: &dyn Files) -> Result<String, String> {
-    let bytes = STANDARD.decode(data.trim()).map_err(|error| format!("the image is no base64: {error}"))?;
+    let bytes = STANDARD.decode(data.trim()).map_err(|error| format!("the image is not valid base64: {error}"))?;
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }
 

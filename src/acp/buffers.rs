@@ -66,11 +66,11 @@ impl Buffers {
         match timeout(TIMEOUT, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {
-                tracing::info!(?error, "the editor does not say what it has of a file");
+                tracing::info!(?error, "the editor rejected a request for its version of a file");
                 None
             }
             Err(_) => {
-                tracing::warn!("the editor does not answer for a file; it is asked again with the next prompt");
+                tracing::warn!("the editor did not return its version of a file in time; aye asks again with the next prompt");
                 self.0.hangs.store(true, Ordering::Relaxed);
                 None
             }

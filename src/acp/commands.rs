@@ -9,7 +9,7 @@ pub const HANDLED: &[(&str, Option<&str>)] = &[
     ("/help", None),
     ("/status", None),
     ("/context", None),
-    ("/compact", Some("what it must not lose, or `undo`")),
+    ("/compact", Some("what to preserve, or `undo`")),
     ("/cost", None),
     ("/budget", None),
     ("/diff", None),
@@ -19,11 +19,11 @@ pub const HANDLED: &[(&str, Option<&str>)] = &[
     ("/mode", Some("plan, ask, auto-edit or auto")),
     ("/model", Some("PROVIDER/NAME")),
     ("/effort", Some("off, low, medium, high or auto")),
-    ("/policy", Some("reload, grants or undo; nothing: what is in force")),
+    ("/policy", Some("reload, grants or undo; without one, show the policy in force")),
     ("/ps", None),
-    ("/stop", Some("the id of a command in the background")),
+    ("/stop", Some("ID of a background command")),
     ("/artifacts", None),
-    ("/export", Some("md, json or html, and a name")),
+    ("/export", Some("md, json or html, and a file name")),
 ];
 
 /// Those that are prompts, in the form of a person's own.
@@ -73,19 +73,20 @@ pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> Meant {
     let free = || own.iter().find(|command| command.name == word && !is_taken(registry, word)).cloned();
     if let Some(command) = prompt.or_else(free) {
         if command.text.is_empty() {
-            return Meant::Not(format!("`{}` has no text; write there what the model is to be told", command.source));
+            return Meant::Not(format!("`{}` is empty; write the prompt for the model into it", command.source));
         }
         if command.wants_arguments() && behind.is_empty() {
-            return Meant::Not(format!("say what for: `/{word} {}`", command.argument_hint.unwrap_or_default()));
+            return Meant::Not(format!("missing argument: `/{word} {}`", command.argument_hint.unwrap_or_default()));
         }
         return Meant::Prompt(command.expand(behind));
     }
     if is_taken(registry, word) {
         return Meant::Not(format!(
-            "`/{word}` is a command of aye's screen; the editor has its own way to that, or `aye` in a terminal"
+            "`/{word}` is only available in the full-screen UI of aye; use the editor's own command, or run `aye` in \
+            a terminal"
         ));
     }
-    Meant::Not(format!("there is no `/{word}`; `/help` lists what there is"))
+    Meant::Not(format!("unknown command `/{word}`; `/help` lists the commands"))
 }
 
 pub fn help(registry: Registry, own: &[CustomCommand]) -> String {

@@ -251,7 +251,7 @@ impl Door {
             return self.initialize(&request, to);
         }
         let Some(understands) = self.understands.get().copied() else {
-            return refuse(to, INVALID_REQUEST, "`initialize` comes first");
+            return refuse(to, INVALID_REQUEST, "call `initialize` first");
         };
         match request {
             ClientRequest::PromptRequest(request) => {
@@ -271,7 +271,7 @@ impl Door {
             }
             request => {
                 let Ok(place) = self.opening.clone().try_acquire_owned() else {
-                    return refuse(to, INTERNAL, "too much is being opened at once; wait for the answers");
+                    return refuse(to, INTERNAL, "too many sessions are being opened at once; wait for the responses");
                 };
                 let client = Client { connection, room: self.room.clone(), understands, looks: self.front.looks, flow: None };
                 tokio::spawn(async move {
@@ -309,10 +309,17 @@ impl Door {
 
     fn hand_on(&self, id: &str, to: Reply, ask: impl FnOnce(Reply) -> Ask) {
         let Some(session) = self.session(id) else {
-            return refuse(to, NOT_FOUND, format!("no session `{id}` is open here; `session/load` opens one that is stored"));
+            return refuse(
+                to,
+                NOT_FOUND,
+                format!(
+                    "session `{id}` is not open in this process; call `session/load` to \
+                open a stored session"
+                ),
+            );
         };
         if session.capacity() <= FOR_CANCEL {
-            return refuse(to, TASK_RUNNING, "too much is asked of this session at once; wait for the answers");
+            return refuse(to, TASK_RUNNING, "too many pending requests for this session; wait for the responses");
         }
         // Where it ended meanwhile the request is answered by its being dropped.
         drop(session.try_send(ask(to)));
@@ -324,7 +331,7 @@ impl Door {
             ClientRequest::AuthenticateRequest(request) => {
                 let known = self.front.host.ways_in().iter().any(|way| way.id == &*request.method_id.0);
                 if !known {
-                    return refuse(to, INVALID_PARAMS, format!("there is no way in called `{}`", request.method_id.0));
+                    return refuse(to, INVALID_PARAMS, format!("unknown authentication method `{}`", request.method_id.0));
                 }
                 let done = self.front.host.authenticated().await;
                 reply(to, done.map(|()| AuthenticateResponse::new()).map_err(Into::into));
@@ -362,7 +369,7 @@ impl Door {
                 if self.close(&id).await {
                     reply(to, Ok(CloseSessionResponse::new()));
                 } else {
-                    refuse(to, NOT_FOUND, format!("no session `{id}` is open here"));
+                    refuse(to, NOT_FOUND, format!("session `{id}` is not open in this process"));
                 }
             }
             ClientRequest::DeleteSessionRequest(request) => {
@@ -383,7 +390,7 @@ impl Door {
             Err(error) => return reply::<()>(to, Err(error)),
         };
         if self.sessions().len() >= MAX_SESSIONS {
-            return refuse(to, INTERNAL, format!("{MAX_SESSIONS} sessions are open; close one first"));
+            return refuse(to, INTERNAL, format!("too many open sessions (limit {MAX_SESSIONS}); close one first"));
         }
         // Who opens a session again looks at it anew.
         if let Which::Stored { id, .. } = &asked.which {
@@ -410,7 +417,7 @@ impl Door {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
         let from: usize = match &request.cursor {
             None => 0,
-            Some(cursor) => cursor.parse().map_err(|_| wrong(format!("`{cursor}` is no cursor of this list")))?,
+            Some(cursor) => cursor.parse().map_err(|_| wrong(format!("invalid cursor `{cursor}`")))?,
         };
         let all = self.front.host.list(request.cwd).await?;
         let more = (all.len() > from.saturating_add(PAGE)).then(|| (from + PAGE).to_string());
@@ -445,7 +452,7 @@ async fn ended(session: &mpsc::Sender<Ask>, gone: bool) {
 fn asked(which: Which, cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>) -> Result<Asked, Error> {
     let relative = |path: &&PathBuf| !Path::new(path).is_absolute();
     if let Some(path) = std::iter::once(&cwd).chain(&more).find(relative) {
-        return Err(wrong(format!("`{}` is no absolute path of a directory", path.display())));
+        return Err(wrong(format!("`{}` is not an absolute path of a directory", path.display())));
     }
     let servers = servers.into_iter().map(capabilities::server).collect::<Result<Vec<_>, _>>()?;
     Ok(Asked { which, directory: cwd, more, servers, buffers: None })

@@ -161,10 +161,10 @@ impl Files for Nothing {
     }
 
     fn keep_image(&self, _: Vec<u8>) -> BoxFuture<'static, Result<String, String>> {
-        Box::pin(async { Err("nothing can be kept here".to_owned()) })
+        Box::pin(async { Err("saving is not available here".to_owned()) })
     }
 
     fn keep_text(&self, _: String, _: String) -> BoxFuture<'static, Result<String, String>> {
-        Box::pin(async { Err("nothing can be kept here".to_owned()) })
+        Box::pin(async { Err("saving is not available here".to_owned()) })
     }
 }

@@ -41,33 +41,34 @@ impl Options {
             .offered()
             .map(|(mode, name, words)| SessionConfigSelectOption::new(mode.as_str(), name).description(words.to_owned()));
         let mode = SessionConfigOption::select(MODE, "Mode", self.mode.as_str(), modes.collect::<Vec<_>>())
-            .description("what is asked about before it happens".to_owned())
+            .description("which actions need approval".to_owned())
             .category(SessionConfigOptionCategory::Mode);
         let own = (!self.models.contains(&self.model)).then_some(&self.model);
         let models = own.into_iter().chain(&self.models).take(MAX_MODELS);
         let models = models.map(|name| SessionConfigSelectOption::new(name.clone(), name.clone())).collect::<Vec<_>>();
         let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
-            .description("which model answers from the next request on".to_owned())
+            .description("the model for the next requests".to_owned())
             .category(SessionConfigOptionCategory::Model);
         let efforts = Effort::ALL.into_iter().map(|effort| SessionConfigSelectOption::new(effort.as_str(), effort.as_str()));
-        let by_itself =
-            SessionConfigSelectOption::new(BY_ITSELF, BY_ITSELF).description("as the model has it by itself".to_owned());
+        let by_itself = SessionConfigSelectOption::new(BY_ITSELF, BY_ITSELF).description("the default of the model".to_owned());
         let efforts = std::iter::once(by_itself).chain(efforts).collect::<Vec<_>>();
         let current = self.effort.map_or(BY_ITSELF, Effort::as_str);
         let effort = SessionConfigOption::select(EFFORT, "Effort", current, efforts)
-            .description("how hard the model is to think, where it can be told so".to_owned())
+            .description("reasoning effort, for models that support it".to_owned())
             .category(SessionConfigOptionCategory::ThoughtLevel);
         vec![mode, model, effort]
     }
 
     /// The command that sets it, or what could be said instead.
     pub fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
-        let Some(value) = value.as_value_id() else { return Err(format!("`{id}` is one of several words, not true or false")) };
+        let Some(value) = value.as_value_id() else {
+            return Err(format!("`{id}` must be one of its named values, not true or false"));
+        };
         match id {
             MODE => self.set_mode(&value.0),
             MODEL => set_model(&value.0),
             EFFORT => set_effort(&value.0),
-            other => Err(format!("there is no option `{other}`; there are `{MODE}`, `{MODEL}` and `{EFFORT}`")),
+            other => Err(format!("unknown option `{other}`; must be `{MODE}`, `{MODEL}` or `{EFFORT}`")),
         }
     }
 
@@ -76,14 +77,14 @@ impl Options {
         let names = || self.offered().map(|(mode, ..)| mode.as_str()).collect::<Vec<_>>().join(", ");
         found
             .map(|(mode, ..)| Command::SetMode { mode })
-            .ok_or_else(|| format!("`{name}` is no mode here; there are {}", names()))
+            .ok_or_else(|| format!("unknown mode `{name}`; must be one of {}", names()))
     }
 }
 
 pub fn set_model(name: &str) -> Result<Command, String> {
     match name.split_once('/') {
         Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(Command::SetModel { name: name.to_owned() }),
-        _ => Err(format!("`{name}` is no model; expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`")),
+        _ => Err(format!("invalid model `{name}`; must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`")),
     }
 }
 
@@ -91,7 +92,7 @@ pub fn set_effort(name: &str) -> Result<Command, String> {
     match (name, Effort::named(name)) {
         (BY_ITSELF, _) => Ok(Command::SetEffort { effort: None }),
         (_, Some(effort)) => Ok(Command::SetEffort { effort: Some(effort) }),
-        _ => Err(format!("`{name}` is no effort; there are {BY_ITSELF}, off, low, medium and high")),
+        _ => Err(format!("unknown effort `{name}`; must be {BY_ITSELF}, off, low, medium or high")),
     }
 }
 

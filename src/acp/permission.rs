@@ -62,7 +62,7 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
     if let Some(command) = &approval.command {
         contents.push(calls::code(&reveal(&command.line), "sh"));
         let cwd = reveal(&command.cwd);
-        contents.push(calls::words(format!("in `{cwd}`; held by: {}", reveal(&command.sandbox))));
+        contents.push(calls::words(format!("in `{cwd}`; sandbox: {}", reveal(&command.sandbox))));
     }
     let mut lines = Vec::new();
     lines.extend(approval.description.as_deref().map(reveal));
@@ -78,7 +78,7 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
         }));
     }
     if let Some(effects) = &approval.effects {
-        lines.push("It ran in a view of its own. Allow keeps what it did there; nothing runs again.".to_owned());
+        lines.push("The command already ran in a preview. Allow applies its changes; it does not run again.".to_owned());
         // Nothing is kept that is not listed here.
         lines.extend(effects.files.iter().map(|file| {
             let notes: String = file.notes.iter().flat_map(|note| [" · ".to_owned(), reveal(note)]).collect();
@@ -91,7 +91,11 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
         lines.extend(effects.unlisted());
     }
     lines.extend(
-        approval.opens.iter().take(MAX_LISTED).map(|place| format!("- a yes opens for this run: {}", reveal(&place.to_string()))),
+        approval
+            .opens
+            .iter()
+            .take(MAX_LISTED)
+            .map(|place| format!("- approving allows access for this run: {}", reveal(&place.to_string()))),
     );
     lines.extend(approval.proposal.notes.iter().take(MAX_LISTED).map(|note| reveal(note)));
     let critical = if approval.critical { ", critical" } else { "" };
@@ -112,7 +116,7 @@ pub fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
         Ok(response) => response,
         Err(message) => {
             let message = calls::shown(&message, REASON_BYTES);
-            return denied(Some(format!("the editor could not ask: {message}")));
+            return denied(Some(format!("the editor could not show the approval: {message}")));
         }
     };
     let always = |scope| Answered::Decided(Decision::ApprovedAlways { remember: Remember { scope, offer: 0, until: None } });
@@ -122,7 +126,7 @@ pub fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
             ALWAYS => always(GrantScope::Session),
             ALWAYS_HERE => always(GrantScope::Project),
             REJECT => denied(reason(response.meta.as_ref())),
-            other => denied(Some(format!("the editor answered `{}`, which was not asked", calls::shown(other, 80)))),
+            other => denied(Some(format!("the editor answered with an unknown option `{}`", calls::shown(other, 80)))),
         },
         _ => Answered::Stopped,
     }

@@ -272,7 +272,12 @@ impl Session {
     async fn prompt(&mut self, request: PromptRequest, to: Reply) {
         match &self.turn {
             Some(turn) if turn.cancelled && self.next.is_none() => self.next = Some((request, to)),
-            Some(_) => refuse(to, TASK_RUNNING, "a prompt runs in this session; cancel it first, or wait for its end"),
+            Some(_) => refuse(
+                to,
+                TASK_RUNNING,
+                "a prompt is already running in this session; cancel it first, or \
+                wait for its end",
+            ),
             None => self.begin_turn(request, to).await,
         }
     }
@@ -316,7 +321,7 @@ impl Session {
                 self.send(command).await;
                 if stops {
                     // What came of it shows in the list, of which nothing is told where nothing changed.
-                    self.finish("asked to end; `/ps` lists what still runs").await;
+                    self.finish("stopping; `/ps` lists what is still running").await;
                 }
             }
             Ok(Begun::Query(query, waits)) => {
@@ -356,14 +361,13 @@ impl Session {
     }
 
     fn cost(&self) -> String {
-        let cost =
-            self.told.cost.map_or_else(|| "the price is not known".to_owned(), |cost| format!("${cost:.4} in this session"));
-        format!("{} of {} tokens in the window; {cost}", self.told.used, self.told.window)
+        let cost = self.told.cost.map_or_else(|| "price unknown".to_owned(), |cost| format!("${cost:.4} in this session"));
+        format!("{} of {} tokens in the context window; {cost}", self.told.used, self.told.window)
     }
 
     fn list_running(&self) -> String {
         if self.running.is_empty() {
-            return "nothing runs in the background".to_owned();
+            return "no background commands".to_owned();
         }
         let line = |one: &RunningCommand| format!("- {}: `{}`", one.id, calls::title(&one.line));
         self.running.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -381,7 +385,8 @@ impl Session {
     /// A server wants something filled in, and there is no form for it here.
     async fn decline(&mut self, asked: &Elicitation) {
         let words = format!(
-            "the server `{}` asks: {}\nIt was told that nobody answers here; `aye --resume={}` in a terminal shows its forms.",
+            "the MCP server `{}` asks: {}\naye declined, because this editor cannot show its forms; run `aye \
+            --resume={}` in a terminal to answer them.",
             asked.server, asked.message, self.id
         );
         let told = self.told.notice(NoticeSeverity::Warning, &words);

@@ -64,10 +64,10 @@ pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, Strin
         ("policy", Some("reload")) => asked(Command::ReloadPolicy, Waits::Policy),
         ("policy", Some("grants")) => asked(Command::ListGrants, Waits::Notice),
         ("policy", Some("undo")) => asked(Command::UndoGrant, Waits::Notice),
-        ("policy", Some(other)) => Err(format!("`/policy {other}` is not known; there are reload, grants and undo")),
+        ("policy", Some(other)) => Err(format!("unknown command `/policy {other}`; must be reload, grants or undo")),
         ("ps", _) => Ok(Begun::Said((known.running)())),
         ("stop", Some(id)) => asked(Command::Stop { id: id.to_owned() }, Waits::Notice),
-        ("stop", None) => Err("say which: `/stop s1`; `/ps` lists them".to_owned()),
+        ("stop", None) => Err("missing command ID; for example `/stop s1` (`/ps` lists the IDs)".to_owned()),
         ("context", _) => asked(Command::ShowContext, Waits::Context),
         ("compact", Some("undo")) => asked(Command::UndoCompaction, Waits::Summary),
         ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, Waits::Summary),
@@ -86,7 +86,7 @@ pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, Strin
         }
         ("artifacts", _) => query(SessionQuery::ListArtifacts, Waits::Artifacts),
         ("export", words) => export(words.unwrap_or_default()),
-        (other, _) => Err(format!("there is no `/{other}`; `/help` lists what there is")),
+        (other, _) => Err(format!("unknown command `/{other}`; `/help` lists the commands")),
     }
 }
 
@@ -106,17 +106,18 @@ fn export(words: &str) -> Result<Begun, String> {
 
 fn models(options: &super::options::Options) -> String {
     let lines = options.models.iter().take(100).map(|name| format!("- `{name}`"));
-    format!("`{}` answers. There are:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
+    format!("Current model: `{}`. Available:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// What an event says to who waits for it.
 pub fn answer(waits: Waits, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (Waits::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
-        (Waits::Summary, EventKind::ContextCompacted(compaction)) => {
-            Some(format!("{} tokens are {} now.\n\n{}", compaction.tokens_before, compaction.tokens_after, compaction.summary))
-        }
-        (Waits::Summary, EventKind::CompactionUndone { tokens }) => Some(format!("The messages are back: {tokens} tokens.")),
+        (Waits::Summary, EventKind::ContextCompacted(compaction)) => Some(format!(
+            "Compacted from {} to {} tokens.\n\n{}",
+            compaction.tokens_before, compaction.tokens_after, compaction.summary
+        )),
+        (Waits::Summary, EventKind::CompactionUndone { tokens }) => Some(format!("Compaction undone: {tokens} tokens.")),
         (Waits::Budget, EventKind::BudgetShown { budgets }) => Some(budget(budgets)),
         (Waits::Changes, EventKind::ChangedFiles(changed)) => Some(changes(changed)),
         (Waits::Rewind, EventKind::Rewound(rewound)) => Some(rewound.message.clone()),
@@ -129,7 +130,7 @@ pub fn answer(waits: Waits, event: &EventKind) -> Option<String> {
         (Waits::Policy, EventKind::PolicyRejected { message }) => Some(message.clone()),
         (Waits::Artifacts, EventKind::ArtifactsListed { artifacts }) => {
             let lines: Vec<String> = artifacts.iter().map(|one| format!("- `{}` {}", one.uri, one.name)).collect();
-            Some(if lines.is_empty() { "nothing was kept whole yet".to_owned() } else { lines.join("\n") })
+            Some(if lines.is_empty() { "no artifacts yet".to_owned() } else { lines.join("\n") })
         }
         (_, EventKind::Notice { message }) => Some(message.clone()),
         (_, EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure }) => Some(failure.message.clone()),
@@ -140,7 +141,7 @@ pub fn answer(waits: Waits, event: &EventKind) -> Option<String> {
 fn context(filled: &ContextUse) -> String {
     let percent = |tokens: u64| tokens.saturating_mul(100) / filled.window.max(1);
     let mut lines = vec![format!(
-        "{}: {} of {} tokens ({} %), {} kept for the answer",
+        "{}: {} of {} tokens ({} %), {} reserved for the response",
         filled.model,
         filled.used(),
         filled.window,
@@ -159,7 +160,7 @@ fn context(filled: &ContextUse) -> String {
 
 fn budget(budgets: &[Budget]) -> String {
     if budgets.is_empty() {
-        return "nothing limits what may be used up".to_owned();
+        return "no budget is set".to_owned();
     }
     let line = |budget: &Budget| {
         let scope = match budget.scope {
@@ -177,7 +178,7 @@ fn budget(budgets: &[Budget]) -> String {
 }
 
 fn changes(changed: &ChangedFiles) -> String {
-    let Some(counts) = changed.counts() else { return "nothing changed since the session began".to_owned() };
+    let Some(counts) = changed.counts() else { return "no changes since the session began".to_owned() };
     let mut lines = vec![format!("{counts} since the session began")];
     lines.extend(changed.files.iter().take(MAX_FILES).map(|file| {
         let by = file.by.iter().map(|by| by.words()).collect::<Vec<_>>().join(", ");
@@ -197,11 +198,11 @@ fn changes(changed: &ChangedFiles) -> String {
 pub fn rewind(plan: &RewindPlan) -> String {
     let mut lines = Vec::new();
     if let Some(point) = &plan.point {
-        lines.push(format!("back to before prompt {}: {}", point.number, calls::title(&point.prompt)));
+        lines.push(format!("rewind to before prompt {}: {}", point.number, calls::title(&point.prompt)));
     }
     lines.push(format!("messages of the conversation: {}", plan.messages));
     lines.extend(plan.files.iter().take(MAX_FILES).map(|file| {
-        let stays = file.conflict.as_ref().map(|why| format!("; stays as it is: {why}")).unwrap_or_default();
+        let stays = file.conflict.as_ref().map(|why| format!("; left as is: {why}")).unwrap_or_default();
         format!("- {} {} (+{} −{}){stays}", file.path.display(), file.change.words(), file.added, file.removed)
     }));
     lines.extend(plan.cannot.iter().map(|why| format!("- {why}")));

@@ -147,10 +147,12 @@ impl Told {
             EventKind::TextChunk { text } => vec![SessionUpdate::AgentMessageChunk(self.chunk(text))],
             EventKind::ReasoningChunk { text } => vec![SessionUpdate::AgentThoughtChunk(self.chunk(text))],
             EventKind::AnswerDiscarded { reason } => {
-                vec![SessionUpdate::AgentMessageChunk(self.chunk(&format!("\n\n*(this answer does not count: {reason})*\n\n")))]
+                vec![SessionUpdate::AgentMessageChunk(
+                    self.chunk(&format!("\n\n*(the response above was discarded: {reason})*\n\n")),
+                )]
             }
             EventKind::LlmRetry { attempt, max_attempts, message, .. } => {
-                let text = format!("{message}; asked again ({attempt} of {max_attempts})");
+                let text = format!("{message}; retrying ({attempt} of {max_attempts})");
                 vec![self.notice(NoticeSeverity::Warning, &text)]
             }
             EventKind::LlmRequestCompleted { usage, session_cost_usd, .. } => {
@@ -207,7 +209,7 @@ impl Told {
             }
             EventKind::CompactionStarted { messages, .. } => {
                 self.compactions += 1;
-                vec![self.compaction(CompactionStatus::InProgress, &format!("{messages} older messages are summed up"))]
+                vec![self.compaction(CompactionStatus::InProgress, &format!("summarizing {messages} older messages"))]
             }
             EventKind::ContextCompacted(compaction) => {
                 if when == When::Before {
@@ -215,23 +217,21 @@ impl Told {
                 }
                 self.used = compaction.tokens_after;
                 let words = format!(
-                    "{} messages became a summary: {} tokens are {} now",
+                    "summarized {} messages: {} → {} tokens",
                     compaction.summarised, compaction.tokens_before, compaction.tokens_after
                 );
                 vec![self.compaction(CompactionStatus::Completed, &words)]
             }
             EventKind::ContextTruncated { removed } => {
-                let words = format!("the {removed} oldest messages no longer fit the model and are not sent any more");
+                let words = format!("the {removed} oldest messages no longer fit the context window and are no longer sent");
                 vec![self.notice(NoticeSeverity::Warning, &words)]
             }
             EventKind::StepLimitApproaching { step_count, max_steps } => {
-                vec![self.notice(NoticeSeverity::Warning, &format!("{step_count} of {max_steps} steps are used"))]
+                vec![self.notice(NoticeSeverity::Warning, &format!("{step_count} of {max_steps} steps used"))]
             }
             EventKind::BudgetApproaching { budget } => {
-                let words = format!(
-                    "80 % of what may be used up is used ({:.2} of {:.2}, set by {})",
-                    budget.used, budget.limit, budget.set_by
-                );
+                let words =
+                    format!("80 % of the budget is used ({:.2} of {:.2}, set by {})", budget.used, budget.limit, budget.set_by);
                 vec![self.notice(NoticeSeverity::Warning, &words)]
             }
             EventKind::PolicyRejected { message } | EventKind::PolicyExpired { message } => {
@@ -310,7 +310,7 @@ impl Told {
     /// Calls whose end nobody saw: the process that ran them is gone.
     pub fn give_up_open(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
-        let content = || vec![calls::words("aye ended here; what became of it is not known".to_owned())];
+        let content = || vec![calls::words("aye exited here; the outcome is unknown".to_owned())];
         let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content());
         calls.iter().map(|call| self.update(call, fields())).collect()
     }
@@ -350,8 +350,8 @@ pub fn available(name: &str, description: &str, hint: Option<&str>) -> Available
 }
 
 pub const MODES: [(Mode, &str, &str); 4] = [
-    (Mode::Plan, "Plan", "nothing is changed: reading and looking only"),
-    (Mode::Ask, "Ask", "as the policy says; what it does not decide is asked about"),
-    (Mode::AutoEdit, "Auto-edit", "changes of files in the workspace are not asked about"),
-    (Mode::Auto, "Auto", "what is of low or medium risk is not asked about"),
+    (Mode::Plan, "Plan", "read-only: no changes"),
+    (Mode::Ask, "Ask", "follow the policy; ask where it does not decide"),
+    (Mode::AutoEdit, "Auto-edit", "edit files in the workspace without asking"),
+    (Mode::Auto, "Auto", "ask about high-risk actions only"),
 ];

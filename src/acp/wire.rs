@@ -120,9 +120,9 @@ pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender
                 }
             },
             Line::TooLong => {
-                Some(refusal(&Value::Null, INVALID_REQUEST, &format!("a message of more than {} MB", LINE_BYTES >> 20)))
+                Some(refusal(&Value::Null, INVALID_REQUEST, &format!("the message is larger than {} MB", LINE_BYTES >> 20)))
             }
-            Line::NotUtf8 => Some(refusal(&Value::Null, PARSE_ERROR, "the message is not UTF-8")),
+            Line::NotUtf8 => Some(refusal(&Value::Null, PARSE_ERROR, "the message is not UTF-8 text")),
         };
         if let Some(refused) = refused
             && out.send(refused).await.is_err()
@@ -136,11 +136,11 @@ pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender
 /// What is said of a line that is no message; nothing to an answer, or two programs would complain of each other for ever.
 fn refusal_of(text: &str) -> Option<String> {
     match serde_json::from_str::<Value>(text) {
-        Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is no JSON; expected one JSON-RPC message a line")),
+        Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is not JSON; expected one JSON-RPC message per line")),
         Ok(value) if value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some()) => None,
         Ok(value) => {
             let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or(Value::Null);
-            Some(refusal(&id, INVALID_REQUEST, "this is no JSON-RPC 2.0 request, notification or response"))
+            Some(refusal(&id, INVALID_REQUEST, "not a JSON-RPC 2.0 request, notification or response"))
         }
     }
 }

@@ -22,8 +22,7 @@ const FILE_BYTES: u64 = 256 << 10;
 const READING: Duration = Duration::from_secs(5);
 /// Who logs in is there to unlock it.
 const CHANGING: Duration = Duration::from_secs(60);
-const HEAD: &str =
-    "# Written by `aye auth`. `keyring = true`: the key is in the keyring of the system. Nobody else may read this file.\n";
+const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the system keyring. Only you may read this file.\n";
 
 /// Where a key is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +147,7 @@ impl Credentials {
         let secret = match keyring::get(provider, READING) {
             Ok(Some(key)) => Ok(Secret::new(key.trim())),
             Ok(None) => {
-                Err(format!("the keyring has no key for `{provider}` any more; `aye auth login {provider}` puts one there"))
+                Err(format!("the keyring no longer has a key for `{provider}`; run `aye auth login {provider}` to save one"))
             }
             Err(error) => Err(error.to_string()),
         };
@@ -196,7 +195,7 @@ impl Credentials {
         let kept = self.kept(provider)?;
         if kept == Some(Kept::Keyring) {
             let gone = keyring::delete(provider, CHANGING);
-            gone.map_err(|error| ConfigError::one(format!("the key of `{provider}` is still in the keyring: {error}")))?;
+            gone.map_err(|error| ConfigError::one(format!("cannot delete the key for `{provider}` from the keyring: {error}")))?;
         }
         if kept.is_some() {
             self.change(|entries| {
@@ -262,7 +261,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     let wrong = |byte: usize| {
         let line = 1 + bytes.iter().take(byte).filter(|byte| **byte == b'\n').count();
         ConfigError::one(format!(
-            "`{}` line {line}: expected `[PROVIDER]` with `key = \"…\"` or `keyring = true`; `aye auth login` writes it",
+            "`{}` line {line}: expected `[PROVIDER]` with `key = \"…\"` or `keyring = true`, as written by `aye auth login`",
             path.display()
         ))
     };

@@ -17,7 +17,7 @@ pub fn with_default_model(text: &str, model: &str) -> Result<Edited, ConfigError
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
     let table = document.entry("model").or_insert_with(|| Item::Table(Table::new()));
     let Some(table) = table.as_table_like_mut() else {
-        return Err(ConfigError::one("`model` is no table, expected `[model]`"));
+        return Err(ConfigError::one("`model` must be a table: `[model]`"));
     };
     if let Some(set) = table.get("default") {
         return Ok(Edited::Set(set.as_str().unwrap_or_default().to_owned()));

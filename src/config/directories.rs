@@ -19,7 +19,7 @@ impl Directories {
                 std::path::absolute(given).map_err(|error| ConfigError::one(format!("{variable}: `{given}`: {error}")))
             }
             None => usual.ok_or_else(|| {
-                ConfigError::one(format!("there is no home directory to keep files in; set HOME, or {variable} to a directory"))
+                ConfigError::one(format!("cannot find your home directory; set HOME, or set {variable} to a directory"))
             }),
         };
         Ok(Self {

@@ -35,8 +35,7 @@ pub fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<Str
                 Item::Table(table)
             };
             let next = table.entry(name).or_insert_with(new);
-            table =
-                next.as_table_like_mut().ok_or_else(|| ConfigError::one(format!("`{name}` is no table, expected `[{name}]`")))?;
+            table = next.as_table_like_mut().ok_or_else(|| ConfigError::one(format!("`{name}` must be a table: `[{name}]`")))?;
         }
         let mut value = value.value();
         if let Some(old) = table.get(key).and_then(Item::as_value) {

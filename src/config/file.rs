@@ -58,8 +58,8 @@ pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
     match path.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Values::new()),
         Err(error) => return Err(wrong(&error)),
-        Ok(metadata) if !metadata.is_file() => return Err(wrong(&"it is not a file; expected a TOML file")),
-        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(&"it is larger than 1 MiB; expected a small TOML file")),
+        Ok(metadata) if !metadata.is_file() => return Err(wrong(&"not a regular file; expected a TOML file")),
+        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(&"larger than 1 MiB")),
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
         Ok(text) => parse(text.strip_prefix('\u{feff}').unwrap_or(text), path),
         Err(error) => {
             let line = line_of(bytes.get(..error.valid_up_to()).unwrap_or_default(), usize::MAX);
-            Err(ConfigError::one(format!("`{}` line {line}: it is not UTF-8 text", path.display())))
+            Err(ConfigError::one(format!("`{}` line {line}: not UTF-8 text", path.display())))
         }
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
 pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<String>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
-        ConfigError::one(format!("`{}` line {line}: {}; expected TOML", path.display(), error.message()))
+        ConfigError::one(format!("`{}` line {line}: invalid TOML: {}", path.display(), error.message()))
     })?;
     let mut walk = Walk { text, path, values: Values::new(), problems: Vec::new() };
     walk.table(&mut Vec::new(), document.get_ref());
@@ -100,7 +100,7 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
     let parsed = DeValue::parse(given).ok();
     let value = parsed.and_then(|value| convert(key.kind, value.get_ref())).or_else(|| from_word(key.kind, given));
     let Some(value) = value else {
-        return Err(ConfigError::one(format!("--set: `{name}` is `{given}`, expected {}", key.kind.describe())));
+        return Err(ConfigError::one(format!("--set: invalid value `{given}` for `{name}`, expected {}", key.kind.describe())));
     };
     values.insert(path, Entry { value, origin: Origin::Flag });
     Ok(())

@@ -37,20 +37,20 @@ const TIGHTEN: &[(&[&str], Tightens)] = &[
 
 /// Why a key of no such kind is ignored, by how it begins.
 const REASONS: &[(&[&str], &str)] = &[
-    (&["providers"], "a project cannot set providers, addresses or keys"),
-    (&["auth"], "a project cannot set where keys are kept"),
+    (&["providers"], "a project cannot set providers, URLs or keys"),
+    (&["auth"], "a project cannot choose where keys are saved"),
     (&["model"], "a project cannot choose the model"),
-    (&["llm"], "a project cannot set how models are reached"),
-    (&["context"], "a project cannot set what is sent to the model"),
-    (&["ui"], "a project cannot set the screen"),
+    (&["llm"], "a project cannot configure model requests"),
+    (&["context"], "a project cannot set when conversations are compacted"),
+    (&["ui"], "a project cannot configure the UI"),
     (&["status"], "a project cannot set the status row or its command"),
-    (&["approval"], "a project cannot set how an approval is answered"),
-    (&["retention"], "retention is about the sessions of all projects"),
-    (&["mcp", "servers"], "servers of a project belong in `.mcp.json`"),
-    (&["mcp"], "a project cannot set how tools of servers are offered"),
+    (&["approval"], "a project cannot set how approvals are answered"),
+    (&["retention"], "retention applies to the sessions of all projects"),
+    (&["mcp", "servers"], "MCP servers of a project belong in `.mcp.json`"),
+    (&["mcp"], "a project cannot set how MCP tools are offered"),
     (&["tools", "on_demand"], "a project cannot set how tools are offered"),
-    (&["tools", "shell"], "a project cannot choose the program that runs commands"),
-    (&["tools", "conflict"], "a project cannot choose which of two tools a name means"),
+    (&["tools", "shell"], "a project cannot choose the shell for commands"),
+    (&["tools", "conflict"], "a project cannot choose which tool an ambiguous name means"),
 ];
 
 /// What became of a project's file.
@@ -66,7 +66,7 @@ impl ProjectLayer {
     /// What a file says beside these settings; with it, what holds.
     pub fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
         let text = std::str::from_utf8(bytes)
-            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
+            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
         let (said, ignored) = file::parse_what_fits(text, path)?;
         let mut values = settings.values.clone();
         let mut layer = Self { taken: Vec::new(), ignored };
@@ -96,7 +96,7 @@ fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Val
     let fits = |pattern: &[&str]| pattern.len() == key.len() && begins(key, pattern);
     let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {
         let reason = REASONS.iter().find(|(start, _)| begins(key, start));
-        return Err(reason.map_or("a project can only tighten", |(_, reason)| reason).to_owned());
+        return Err(reason.map_or("a project can only tighten settings", |(_, reason)| reason).to_owned());
     };
     let set = values.get(key).map(|entry| &entry.value);
     let usual = || schema::find(key).map(|key| key.default).filter(|default| !default.is_empty());
@@ -107,18 +107,14 @@ fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Val
                 _ => usual().and_then(|default| default.parse().ok()),
             };
             match now {
-                Some(now) if *new > now => Err(format!("it would raise a limit; {now} holds")),
+                Some(now) if *new > now => Err(format!("it would raise the limit, which stays at {now}")),
                 _ => Ok(Some(said.clone())),
             }
         }
         (Tightens::By(wanted), Value::Flag(flag)) if flag == wanted => {
             let is_unknown_server = key.first().is_some_and(|table| table == "mcp")
                 && !values.keys().any(|known| known.len() > 3 && known[..3] == key[..3]);
-            if is_unknown_server {
-                Err("there is no such server in your configuration".to_owned())
-            } else {
-                Ok(Some(said.clone()))
-            }
+            if is_unknown_server { Err("your settings have no such server".to_owned()) } else { Ok(Some(said.clone())) }
         }
         (Tightens::By(wanted), _) => Err(format!("only `{wanted}` tightens")),
         (Tightens::ByList, _) => Ok(None),
@@ -132,12 +128,12 @@ fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Val
                 _ => new.clone(),
             };
             if both.is_empty() {
-                Err("it has nothing in common with your list, which holds".to_owned())
+                Err("it has nothing in common with your list, which stays in effect".to_owned())
             } else {
                 Ok(Some(Value::List(both)))
             }
         }
-        (Tightens::BySmaller | Tightens::ByIntersection, _) => Err("a project can only tighten".to_owned()),
+        (Tightens::BySmaller | Tightens::ByIntersection, _) => Err("a project can only tighten settings".to_owned()),
     }
 }
 

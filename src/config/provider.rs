@@ -166,7 +166,7 @@ impl Settings {
     ) -> Result<ModelChoice, NoModel> {
         if let Some(asked) = flag.or_else(|| self.text(&["model", "default"])) {
             let Some((provider, model)) = asked.split_once('/') else {
-                return Err(ConfigError::one(format!("`{asked}` is no model; expected PROVIDER/NAME")).into());
+                return Err(ConfigError::one(format!("invalid model `{asked}`: must be PROVIDER/NAME")).into());
             };
             return self.at_provider(provider, model, environment, credentials);
         }
@@ -188,7 +188,7 @@ impl Settings {
         let configured = kept.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
         match configured {
             Some((provider, model)) => self.at_provider(provider, model, environment, credentials),
-            None => Err(no_key("no key was found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),
+            None => Err(no_key("no API key found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),
         }
     }
 
@@ -294,7 +294,7 @@ impl Settings {
         // A server of one's own may need no key; the provider itself always does.
         let at_home = known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
-            return Err(no_key(&format!("no key for `{provider}`"), &key_variable, kept_as(provider)));
+            return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, kept_as(provider)));
         }
         Ok(ModelChoice { provider: provider.to_owned(), model: model.to_owned(), api, base_url, key, key_place, key_variable })
     }
@@ -311,9 +311,9 @@ impl Settings {
         }
         match known {
             Some(known) if !known.home.is_empty() => Ok(known.home.to_owned()),
-            Some(_) => Err(NoModel::NoKey { message: format!("no address for `{provider}`: set {variable}, {OTHERWISE}") }),
+            Some(_) => Err(NoModel::NoKey { message: format!("no URL for `{provider}`: set {variable}, {OTHERWISE}") }),
             None => {
-                Err(ConfigError::one(format!("provider `{provider}` has no address; set `providers.{provider}.base_url`")).into())
+                Err(ConfigError::one(format!("provider `{provider}` has no URL; set `providers.{provider}.base_url`")).into())
             }
         }
     }
@@ -358,9 +358,9 @@ fn kept_as(provider: &str) -> &str {
     if provider == CHAT { RESPONSES } else { provider }
 }
 
-const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server, or see it work without one: `aye demo`";
+const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server; `aye demo` works without a model";
 
 fn no_key(what: &str, variable: &str, provider: &str) -> NoModel {
-    let message = format!("{what}: `aye auth login {provider}` keeps one, or set {variable}, {OTHERWISE}");
+    let message = format!("{what}: run `aye auth login {provider}`, or set {variable}, {OTHERWISE}");
     NoModel::NoKey { message }
 }

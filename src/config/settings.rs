@@ -99,7 +99,7 @@ impl ToolLists {
     /// What a project's settings say of tools; it can only take away. `ProjectLayer` reads all else.
     pub fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes)
-            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
+            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
         file::parse_what_fits(text, path).map(|(values, _)| Self::of(&values))
     }
 }

@@ -9,7 +9,7 @@ pub fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
     let table = document.entry("ui").or_insert_with(|| Item::Table(Table::new()));
     let Some(table) = table.as_table_like_mut() else {
-        return Err(ConfigError::one("`ui` is no table, expected `[ui]`"));
+        return Err(ConfigError::one("`ui` must be a table: `[ui]`"));
     };
     match table.get_mut("theme").and_then(Item::as_value_mut) {
         // What stands around it stays.

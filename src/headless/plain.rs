@@ -110,29 +110,24 @@ impl Plain {
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
             EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
             EventKind::ContextCompacted(compaction) => Some(format!(
-                "compacted {} into a summary: {} → {} tokens, {} as {}",
+                "compacted {} into a summary: {} → {} tokens, {} unchanged",
                 counted(compaction.summarised),
                 grouped(compaction.tokens_before),
                 grouped(compaction.tokens_after),
-                if compaction.kept == 1 { "1 message stays".to_owned() } else { format!("{} messages stay", compaction.kept) },
-                if compaction.kept == 1 { "it was" } else { "they were" },
+                if compaction.kept == 1 { "1 message".to_owned() } else { format!("{} messages", compaction.kept) },
             )),
-            EventKind::CompactionUndone { tokens } => {
-                Some(format!("the summary is gone, the messages are back: {} tokens", grouped(*tokens)))
-            }
+            EventKind::CompactionUndone { tokens } => Some(format!("summary undone: {} tokens", grouped(*tokens))),
             EventKind::ContextTruncated { removed } => {
-                Some(format!("the oldest {removed} messages are no longer sent to the model"))
+                Some(format!("the {removed} oldest messages are no longer sent to the model"))
             }
             EventKind::BudgetApproaching { budget } => Some(approaching(budget)),
-            EventKind::Steered { text } => Some(format!("said to the model: {text}")),
+            EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
             EventKind::ApprovalTimeout { tool_call_id, .. } => {
                 let what = self.summaries.get(tool_call_id).map(|summary| format!(": {summary}")).unwrap_or_default();
-                Some(format!("nobody answered in time, that counts as a no{what}"))
+                Some(format!("approval timed out and was denied{what}"))
             }
-            EventKind::AnswerDiscarded { reason } => Some(format!("the answer until here does not count: {reason}")),
-            EventKind::StepLimitApproaching { step_count, max_steps } => {
-                Some(format!("step {step_count} of at most {max_steps}"))
-            }
+            EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
+            EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
             | EventKind::PolicyInForce { message: Some(message), .. }
@@ -143,7 +138,7 @@ impl Plain {
             EventKind::SessionPaused { failure } => Some(failure_line("paused", failure, &self.provider)),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
             EventKind::SessionStarted { model, mode, workspace, resumed, .. } => {
-                let verb = if *resumed { "going on" } else { "working" };
+                let verb = if *resumed { "continuing" } else { "working" };
                 Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
             }
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
@@ -155,7 +150,7 @@ impl Plain {
                 (!said.is_empty()).then_some(said)
             }
             EventKind::ElicitationRequested(asked) => {
-                Some(format!("the MCP server {} asks for something that only a person can answer", asked.server))
+                Some(format!("the MCP server {} asks for input that only a user can give", asked.server))
             }
             EventKind::SandboxInForce { missing: None, .. }
             | EventKind::OwnCommandStarted { .. }

@@ -48,20 +48,20 @@ impl FaultCode {
     #[cfg(test)]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::ParseError => "the line is no JSON",
-            Self::InvalidRequest => "it is JSON and no request, or the line is too long",
-            Self::MethodNotFound => "there is no such method",
-            Self::InvalidParams => "the parameters are not those of the method; the message says which",
-            Self::Internal => "it could not be done; the message says why",
-            Self::NoSession => "there is no session: none was created, or none has this id",
-            Self::SessionExists => "this process has a session; another one needs a process of its own",
-            Self::TaskRunning => "a task runs; wait for its end or cancel it",
-            Self::NoTask => "no such task runs",
+            Self::ParseError => "the line is not JSON",
+            Self::InvalidRequest => "the line is JSON but not a request, or it is too long",
+            Self::MethodNotFound => "the method does not exist",
+            Self::InvalidParams => "invalid parameters for the method; the message says which",
+            Self::Internal => "the request failed; the message says why",
+            Self::NoSession => "no session has been created, or none has this ID",
+            Self::SessionExists => "this process already serves a session; start another process for a second one",
+            Self::TaskRunning => "A task is running; wait for it to end or cancel it",
+            Self::NoTask => "this task is not running",
             Self::PolicyInvalid => {
-                "the policy cannot be read, has another schema version, is for another session, or has expired"
+                "the policy is invalid, has an unsupported schema version, applies to another session, or has expired"
             }
-            Self::IncompatibleClient => "the client wants a version of the protocol that this host does not speak",
-            Self::ApprovalUnknown => "no approval with this id waits: it is unknown, or was decided already",
+            Self::IncompatibleClient => "the client requires a protocol version that this host does not support",
+            Self::ApprovalUnknown => "no approval with this ID is pending: the ID is unknown or already decided",
             Self::SessionHeld => "another process has this session open",
         }
     }

@@ -61,24 +61,24 @@ impl Incoming {
                 let at = error.valid_up_to();
                 return refused(
                     FaultCode::ParseError,
-                    format!("the line is not UTF-8 (byte {at}); send JSON in UTF-8, one message a line"),
+                    format!("the line is not UTF-8 (byte {at}); send JSON in UTF-8, one message per line"),
                 );
             }
         };
         if !text.trim_start().starts_with('[') {
             return match serde_json::from_str::<&RawValue>(text) {
                 Ok(message) => Self::One(Request::read(message)),
-                Err(error) => refused(FaultCode::ParseError, format!("the line is no JSON: {error}")),
+                Err(error) => refused(FaultCode::ParseError, format!("the line is not JSON: {error}")),
             };
         }
         match serde_json::from_str::<Vec<&RawValue>>(text) {
             Ok(messages) if messages.is_empty() => refused(FaultCode::InvalidRequest, "the batch is empty".to_owned()),
             Ok(messages) if messages.len() > BATCH_MAX => refused(
                 FaultCode::InvalidRequest,
-                format!("the batch has {} requests, at most {BATCH_MAX} are taken; send several", messages.len()),
+                format!("the batch has {} requests, but the limit is {BATCH_MAX}; send several batches", messages.len()),
             ),
             Ok(messages) => Self::Batch(messages.into_iter().map(Request::read).collect()),
-            Err(error) => refused(FaultCode::ParseError, format!("the line is no JSON: {error}")),
+            Err(error) => refused(FaultCode::ParseError, format!("the line is not JSON: {error}")),
         }
     }
 }
@@ -108,10 +108,10 @@ impl Request {
             fault: Fault::new(FaultCode::InvalidRequest, message),
         };
         if !message.get().starts_with('{') {
-            return Err(invalid(None, "a request is an object with `jsonrpc`, `id`, `method` and `params`".to_owned()));
+            return Err(invalid(None, "a request must be an object with `jsonrpc`, `id`, `method` and `params`".to_owned()));
         }
         let members: Members<'_> =
-            serde_json::from_str(message.get()).map_err(|error| invalid(None, format!("the request cannot be read: {error}")))?;
+            serde_json::from_str(message.get()).map_err(|error| invalid(None, format!("invalid request: {error}")))?;
         let Members { jsonrpc, id, method, params } = members;
         if jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(invalid(id, "`jsonrpc` must be \"2.0\"".to_owned()));
@@ -126,12 +126,12 @@ impl Request {
             Some(Ok(Value::Array(list))) if list.is_empty() => Map::new(),
             Some(Ok(Value::Array(_))) => {
                 let fault =
-                    Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` have names: send an object"));
+                    Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` are named; send an object"));
                 return Err(Refused { id: id.map_or_else(Id::null, Id::of), fault });
             }
             Some(Ok(_)) => return Err(invalid(id, "`params` must be an object".to_owned())),
             Some(Err(error)) => {
-                let fault = Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` cannot be read: {error}"));
+                let fault = Fault::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {error}"));
                 return Err(Refused { id: id.map_or_else(Id::null, Id::of), fault });
             }
         };

@@ -242,9 +242,6 @@ pub fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> R
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();
         let place = if path == "." { String::new() } else { format!("`{path}`: ") };
-        Fault::new(
-            FaultCode::InvalidParams,
-            format!("the parameters of `{method}` are not as expected: {place}{}", error.inner()),
-        )
+        Fault::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {place}{}", error.inner()))
     })
 }

@@ -37,7 +37,7 @@ impl Landing {
     /// Waits for the browser and returns the URL that it requested. Only a request with `state` counts.
     pub async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
-        let over = || format!("no response from the browser within {minutes} minutes; not signed in");
+        let over = || format!("timed out: the browser did not return within {minutes} minutes; you are not signed in");
         tokio::time::timeout(TIMEOUT, self.first(state)).await.map_err(|_| over())
     }
 

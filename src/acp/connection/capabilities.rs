@@ -61,7 +61,7 @@ pub fn server(server: McpServer) -> Result<Server, Error> {
         }
         McpServer::Http(server) => (server.name, ServerReach::Http { url: server.url, headers: pairs(server.headers) }),
         McpServer::Sse(server) => (server.name, ServerReach::Events { url: server.url, headers: pairs(server.headers) }),
-        _ => return Err(wrong("a server of tools is reached by a program, by http or by sse")),
+        _ => return Err(wrong("unsupported MCP server transport: must be stdio, http or sse")),
     };
     Ok(Server { name, reach })
 }

@@ -98,15 +98,15 @@ impl Session {
         let paths = (&[][..], self.told.directory());
         let (mut content, _) = diffs::contents(&plan.diff, paths, &*self.files, Way::Forth).await;
         content.push(calls::words((looks.reveal)(&slash::rewind(plan)).into_owned()));
-        let title = if plan.target == RewindTarget::Redo { "Take the last rewind back" } else { "Go back by one prompt" };
+        let title = if plan.target == RewindTarget::Redo { "Redo the last rewind" } else { "Rewind one prompt" };
         let fields = ToolCallUpdateFields::new()
             .title(title.to_owned())
             .kind(ToolKind::Edit)
             .status(ToolCallStatus::Pending)
             .content(content);
         let options = vec![
-            PermissionOption::new("allow", "Go back", PermissionOptionKind::AllowOnce),
-            PermissionOption::new("reject", "Leave all as it is", PermissionOptionKind::RejectOnce),
+            PermissionOption::new("allow", "Rewind", PermissionOptionKind::AllowOnce),
+            PermissionOption::new("reject", "Cancel", PermissionOptionKind::RejectOnce),
         ];
         self.rewinds += 1;
         let call = ToolCallUpdate::new(format!("rewind-{}", self.rewinds), fields);

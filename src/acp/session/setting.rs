@@ -55,7 +55,7 @@ impl Setting {
     }
 
     pub fn give_up(&mut self) {
-        self.refused("nothing came of it in time; try again");
+        self.refused("the setting did not take effect in time; try again");
     }
 }
 
@@ -75,7 +75,7 @@ impl Session {
         match command {
             Err(message) => refused(to, message),
             Ok(_) if self.setting.waiting.len() >= MAX => {
-                refused(to, "too much is being set at once; wait for the answers".to_owned());
+                refused(to, "too many pending settings; wait for the responses".to_owned());
             }
             Ok(command) => {
                 let mode = matches!(command, Command::SetMode { .. });

@@ -9,7 +9,7 @@ const CAPABILITIES: &str = "capabilities";
 const RULES: &str = "rules";
 const READABLE: &str = "readable_paths";
 const SHELL: &str = "Shell.Exec";
-const NO_END: &str = "a directory that commands may read has no end date";
+const NO_END: &str = "access to a directory cannot expire";
 /// Those that saved rules can join.
 const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
@@ -68,7 +68,7 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
             // Only a rule has an end.
             Some((Place { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
             Some((place, kept)) if kept.expires_at != until => {
-                let table = rule_at(&mut document, &place).ok_or("the rule that is there cannot be changed")?;
+                let table = rule_at(&mut document, &place).ok_or("cannot change the existing rule")?;
                 table.insert("reason", toml_edit::value(reason));
                 match until {
                     Some(end) => drop(table.insert("expires_at", Item::Value(time(end)?))),
@@ -81,7 +81,7 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
     }
     let text = document.to_string();
     let first = found(&text)?.into_iter().find(|(_, kept)| rules.contains(&kept.rule));
-    let line = first.map(|(_, kept)| kept.line).ok_or("the rule did not come out as it was meant")?;
+    let line = first.map(|(_, kept)| kept.line).ok_or("cannot add the rule to the file as intended")?;
     Ok(Added { text: ends.give_back(&before, &text), line })
 }
 
@@ -103,7 +103,7 @@ pub fn removed(text: &str, is_chosen: impl Fn(&Kept) -> bool) -> Result<(String,
             Some(Item::ArrayOfTables(tables)) => drop(tables.remove(place.at)),
             Some(Item::Value(Value::Array(array))) if place.list == READABLE => remove_path(array, place.at),
             Some(Item::Value(Value::Array(array))) => drop(array.remove(place.at)),
-            Some(Item::None | Item::Value(_) | Item::Table(_)) | None => return Err("the rule cannot be taken out".to_owned()),
+            Some(Item::None | Item::Value(_) | Item::Table(_)) | None => return Err("cannot remove the rule".to_owned()),
         }
     }
     if places.iter().any(|place| place.list == READABLE) {
@@ -248,7 +248,7 @@ fn rule_at<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut d
 }
 
 fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
-    let no_table = || format!("`{CAPABILITIES}` is no table");
+    let no_table = || format!("`{CAPABILITIES}` must be a table");
     let implicit = || {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -274,7 +274,7 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
             fill(&mut table, rule, reason, until)?;
             array.push(table);
         }
-        Item::None | Item::Value(_) | Item::Table(_) => return Err(format!("`{RULES}` is no list of rules")),
+        Item::None | Item::Value(_) | Item::Table(_) => return Err(format!("`{RULES}` must be an array of rules")),
     }
     Ok(())
 }
@@ -285,7 +285,7 @@ fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Opti
         return Err(NO_END.to_owned());
     }
     let paths = shell.entry(READABLE).or_insert_with(|| toml_edit::value(Array::new()));
-    let paths = paths.as_array_mut().ok_or_else(|| format!("`{READABLE}` is not a list"))?;
+    let paths = paths.as_array_mut().ok_or_else(|| format!("`{READABLE}` must be an array"))?;
     // Comments behind the last entry stay before the new one.
     let before = paths.trailing().as_str().unwrap_or_default().trim_end().to_owned();
     let mut value = Value::from(path);
@@ -321,6 +321,6 @@ fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option
 }
 
 fn time(at: Timestamp) -> Result<Value, String> {
-    let time: toml_edit::Datetime = at.to_string().parse().map_err(|_| format!("`{at}` is no time that TOML knows"))?;
+    let time: toml_edit::Datetime = at.to_string().parse().map_err(|_| format!("`{at}` is not a valid TOML date-time"))?;
     Ok(time.into())
 }

@@ -28,7 +28,7 @@ pub fn lock(config_dir: &Path) -> Result<File, ConfigError> {
 
 fn what_to_do(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::WouldBlock => "try again when it is done, or end it",
+        ErrorKind::WouldBlock => "another process uses it; try again when that process is done",
         _ => "make its directory writable",
     }
 }
@@ -62,7 +62,7 @@ pub fn change<T>(path: &Path, mut edit: impl FnMut(Option<&str>) -> Result<(Stri
         match written {
             Ok(()) => return Ok(made),
             Err(WriteError::Changed) => {}
-            Err(error) => return Err(wrong(path, "written", &error)),
+            Err(error) => return Err(wrong(path, "write", &error)),
         }
     }
     Err(ConfigError::one(format!("`{}` is being changed by another program; try again", path.display())))
@@ -106,7 +106,7 @@ fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigErro
     match place.kind {
         Kind::Missing => Ok(None),
         Kind::Directory | Kind::Special | Kind::Link { .. } => {
-            Err(ConfigError::one(format!("`{}` is not a file; move it away", path.display())))
+            Err(ConfigError::one(format!("`{}` is not a regular file; move it away", path.display())))
         }
         Kind::File { .. } => match crate::sys::file::read(&place.real, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -117,9 +117,9 @@ fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigErro
 }
 
 fn text(bytes: Vec<u8>, path: &Path) -> Result<String, ConfigError> {
-    String::from_utf8(bytes).map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; mend the file", path.display())))
+    String::from_utf8(bytes).map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; fix the file", path.display())))
 }
 
 fn wrong(path: &Path, done: &str, error: &dyn std::fmt::Display) -> ConfigError {
-    ConfigError::one(format!("`{}` cannot be {done}: {error}", path.display()))
+    ConfigError::one(format!("cannot {done} `{}`: {error}", path.display()))
 }

@@ -30,7 +30,7 @@ pub fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
         let next = table.entry(part).or_insert_with(new);
         table = next
             .as_table_like_mut()
-            .ok_or_else(|| ConfigError::one(format!("`{part}` is no table, expected `[mcp.servers.NAME]`")))?;
+            .ok_or_else(|| ConfigError::one(format!("`{part}` must be a table: `[mcp.servers.NAME]`")))?;
     }
     if table.contains_key(name) {
         return Ok(None);

@@ -5,9 +5,9 @@ use crate::config::Environment;
 /// Why a value cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExpandError {
-    #[error("the variable {0} is not set")]
+    #[error("the environment variable {0} is not set")]
     Unset(String),
-    #[error("{0} holds a key of aye, which no project's server is given")]
+    #[error("{0} contains an API key of aye, which MCP servers of a project cannot use")]
     OwnKey(String),
 }
 

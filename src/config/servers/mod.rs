@@ -93,7 +93,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     let shown: String = name.chars().take(MAX_LETTERS).collect();
-    Err(format!("`{shown}` is no name of a server: expected at most {MAX_LETTERS} of ASCII letters, digits, `-`, `_` and `.`"))
+    Err(format!("invalid server name `{shown}`: must be 1 to {MAX_LETTERS} ASCII letters, digits, `-`, `_` and `.`"))
 }
 
 /// An address that a server may have, as it is written, or what is wrong with it.
@@ -112,13 +112,13 @@ fn says_who(header: &str) -> bool {
 /// The bearer token from a variable, as a header.
 fn bearer(variable: &str, environment: &Environment, headers: &mut Values) -> Option<String> {
     if headers.names("authorization") {
-        return Some("has both an `Authorization` header and `bearer_token_env`; leave one out".to_owned());
+        return Some("both an `Authorization` header and `bearer_token_env` are set; remove one".to_owned());
     }
     match environment.get(variable) {
         Some(token) => {
             headers.0.push(("Authorization".to_owned(), format!("Bearer {token}")));
             check_header("Authorization", token).err()
         }
-        None => Some(format!("the variable {variable} with its token is not set")),
+        None => Some(format!("the environment variable {variable} (bearer token) is not set")),
     }
 }

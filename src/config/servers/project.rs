@@ -17,12 +17,12 @@ pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld
     let document: Value = match serde_json::from_slice(bytes) {
         Ok(document) => document,
         Err(error) => {
-            found.problems.push(format!("{place} line {}: it is no JSON; its servers do not count", error.line()));
+            found.problems.push(format!("{place} line {}: invalid JSON; its servers are ignored", error.line()));
             return found;
         }
     };
     let Some(entries) = document.get("mcpServers").and_then(Value::as_object) else {
-        found.problems.push(format!("{place}: expected {{\"mcpServers\": {{NAME: …}}}}; no server is read from it"));
+        found.problems.push(format!("{place}: expected {{\"mcpServers\": {{NAME: …}}}}; its servers are ignored"));
         return found;
     };
     let directory = file.parent().unwrap_or(Path::new(""));
@@ -35,12 +35,12 @@ pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld
             Ok(server) => found.servers.push(server),
             Err(why) => {
                 let name: String = name.chars().take(64).collect();
-                found.problems.push(format!("{place}: the server `{name}` is left out: {why}"));
+                found.problems.push(format!("{place}: ignored the MCP server `{name}`: {why}"));
             }
         }
     }
     if entries.len() > MAX_SERVERS {
-        found.problems.push(format!("{place}: it has more than {MAX_SERVERS} servers; the others do not count"));
+        found.problems.push(format!("{place}: more than {MAX_SERVERS} servers; the others are ignored"));
     }
     found
 }
@@ -54,17 +54,17 @@ struct Description<'a> {
 
 impl Description<'_> {
     fn read(&self, name: &str, place: &str) -> Result<Server, String> {
-        let mut off = self.says("disabled").then(|| "it is disabled in the project's `.mcp.json`".to_owned());
+        let mut off = self.says("disabled").then(|| "disabled in the project's `.mcp.json`".to_owned());
         if self.entry.get("enabled") == Some(&Value::Bool(false)) {
-            off = Some("it is disabled in the project's `.mcp.json`".to_owned());
+            off = Some("disabled in the project's `.mcp.json`".to_owned());
         }
         let kind = self.text("type")?.or(self.text("transport")?);
         let way = match (self.text("command")?, self.text("url")?.or(self.text("serverUrl")?)) {
-            (Some(_), Some(_)) => return Err("it has a `command` and a `url`".to_owned()),
-            (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+            (Some(_), Some(_)) => return Err("both `command` and `url` are set".to_owned()),
+            (None, None) => return Err("neither `command` nor `url` is set".to_owned()),
             (Some(command), None) => match kind {
                 None | Some("stdio") => self.program(command, &mut off)?,
-                Some(other) => return Err(format!("its `type` is `{other}` and it has a `command`; expected `stdio`")),
+                Some(other) => return Err(format!("`type` is `{other}`, but must be `stdio` with a `command`")),
             },
             (None, Some(url)) => self.http(url, kind, &mut off)?,
         };
@@ -87,7 +87,7 @@ impl Description<'_> {
             argv.push(self.expanded(word, off));
         }
         if off.is_none() && argv.first().is_none_or(|program| program.trim().is_empty()) {
-            return Err("its `command` is empty".to_owned());
+            return Err("`command` is empty".to_owned());
         }
         let environment = self.values("env", off)?;
         // Below the project, whatever the workspace of this run is.
@@ -104,7 +104,7 @@ impl Description<'_> {
             Some("sse") => HttpKind::Sse,
             Some(other) => {
                 let other: String = other.chars().take(40).collect();
-                return Err(format!("its `type` is `{other}`, expected `http` or `sse` with a `url`"));
+                return Err(format!("`type` is `{other}`, but must be `http` or `sse` with a `url`"));
             }
         };
         let url = self.expanded(url, off);
@@ -126,7 +126,7 @@ impl Description<'_> {
 
     fn values(&self, key: &str, off: &mut Option<String>) -> Result<Values, String> {
         let Some(table) = self.entry.get(key) else { return Ok(Values::default()) };
-        let wrong = || format!("its `{key}` is no table of names and texts");
+        let wrong = || format!("`{key}` must be an object of strings");
         let mut values = Values::default();
         for (name, value) in table.as_object().ok_or_else(wrong)? {
             let value = value.as_str().ok_or_else(wrong)?;
@@ -139,12 +139,12 @@ impl Description<'_> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(format!("its `{key}` is no text")),
+            Some(_) => Err(format!("`{key}` must be a string")),
         }
     }
 
     fn list(&self, key: &str) -> Result<Vec<&str>, String> {
-        let wrong = || format!("its `{key}` is no list of texts");
+        let wrong = || format!("`{key}` must be an array of strings");
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(words)) => words.iter().map(|word| word.as_str().ok_or_else(wrong)).collect(),

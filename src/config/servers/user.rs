@@ -18,7 +18,7 @@ impl Settings {
             match entry.read(&mut found) {
                 Ok(server) => found.servers.push(server),
                 Err(why) => {
-                    found.problems.push(format!("{}: the server `{name}` is left out: {why}", entry.place()));
+                    found.problems.push(format!("{}: ignored the MCP server `{name}`: {why}", entry.place()));
                 }
             }
         }
@@ -54,8 +54,8 @@ impl Description<'_> {
         check_name(self.name)?;
         let mut off = (!self.flag("enabled")).then(|| "`enabled = false` in your settings".to_owned());
         let way = match (self.text("command"), self.text("url")) {
-            (Some(_), Some(_)) => return Err("it has a `command` and a `url`; leave one out".to_owned()),
-            (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+            (Some(_), Some(_)) => return Err("both `command` and `url` are set; remove one".to_owned()),
+            (None, None) => return Err("neither `command` nor `url` is set".to_owned()),
             (Some(command), None) => self.program(command, &mut off)?,
             (None, Some(url)) => self.http(url, &mut off, found)?,
         };
@@ -78,7 +78,7 @@ impl Description<'_> {
 
     fn program(&self, command: &str, off: &mut Option<String>) -> Result<Way, String> {
         if command.trim().is_empty() {
-            return Err("its `command` is empty".to_owned());
+            return Err("`command` is empty".to_owned());
         }
         let argv = std::iter::once(command.to_owned()).chain(self.list("args")).collect();
         let environment = self.expanded("env", off);
@@ -93,7 +93,8 @@ impl Description<'_> {
                 let secret = value.split_once(' ').map_or(value.as_str(), |(_, token)| token);
                 found.literal_secrets.push(secret.to_owned());
                 found.problems.push(format!(
-                    "{}: the header `{header}` of `{}` stands in the file as it is; put what is secret of it into a variable and write `${{VARIABLE}}`",
+                    "{}: the header `{header}` of `{}` contains a secret in plain text; put the secret into an \
+                    environment variable and write `${{VARIABLE}}`",
                     self.place_of(&["headers"]),
                     self.name
                 ));
@@ -132,7 +133,7 @@ impl Description<'_> {
         for (name, value) in self.table(key).into_iter().flatten() {
             match expand(value, self.environment, &[]) {
                 Ok(value) => values.0.push((name.clone(), value)),
-                Err(error) => drop(off.get_or_insert(format!("{error}, which its `{key}` needs"))),
+                Err(error) => drop(off.get_or_insert(format!("{error}, but `{key}` needs it"))),
             }
         }
         values

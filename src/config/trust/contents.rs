@@ -102,13 +102,13 @@ impl Item {
             Kind::Program => "program of a tool",
             Kind::McpServers => "MCP servers",
             Kind::Instructions => "instructions for the model",
-            Kind::Rest => "not looked at, ignored",
+            Kind::Rest => "not inspected, ignored",
         };
         match &self.content {
             Content::Text(bytes) => format!("{kind}, {}", size(bytes.len() as u64)),
             Content::Hashed { bytes, .. } => format!("{kind}, {}", size(*bytes)),
             Content::TooLarge { bytes } => format!("{kind}; too large ({}), ignored", size(*bytes)),
-            Content::Outside { to } => format!("{kind}; leads out of the project to {}, ignored", to.display()),
+            Content::Outside { to } => format!("{kind}; points outside the project to {}, ignored", to.display()),
             Content::Closed { why } if self.kind == Kind::Rest => format!("{why}, {kind}"),
             Content::Closed { why } => format!("{kind}; {why}, ignored"),
         }
@@ -180,7 +180,7 @@ fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return None,
         Err(_) => return closed("cannot be read"),
     }
-    let Ok(real) = path.canonicalize() else { return closed("a link to nothing") };
+    let Ok(real) = path.canonicalize() else { return closed("dangling symlink") };
     if !real.starts_with(workspace) {
         return Some(Content::Outside { to: real });
     }
@@ -197,7 +197,7 @@ fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
     };
     match read {
         Ok(Some(content)) => Some(content),
-        Ok(None) => closed("grew while it was read"),
+        Ok(None) => closed("changed while it was read"),
         Err(_) => closed("cannot be read"),
     }
 }

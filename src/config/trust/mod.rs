@@ -67,7 +67,7 @@ impl Project {
         let Some(nested) = &self.nested else { return Vec::new() };
         let mut items: Vec<Item> = nested.files.iter().map(|file| told(&self.real, file)).collect();
         if nested.is_cut {
-            let why = "more folders, whose instructions count only once you looked at them".to_owned();
+            let why = "more folders, whose instructions are used only after you review them".to_owned();
             items.push(Item { name: "other folders".to_owned(), kind: Kind::Rest, content: Content::Closed { why } });
         }
         items
@@ -97,7 +97,7 @@ impl Project {
         {
             note.nested.insert(name.to_owned(), String::new());
             if let Err(error) = note.keep(&path) {
-                tracing::warn!(%error, "a new instruction file could not be noted");
+                tracing::warn!(%error, "cannot save a new instruction file");
             }
         }
     }
@@ -204,7 +204,11 @@ impl Project {
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.now_nested() } else { self.kept_nested(config_dir) };
         let kept = Note { nested, ..self.note() }.keep(&path).map_err(|error| {
-            ConfigError::one(format!("cannot keep your yes in `{}`: {error}; make its directory writable", path.display()))
+            ConfigError::one(format!(
+                "cannot save your decision to trust this project in `{}`: {error}; make its \
+                directory writable",
+                path.display()
+            ))
         });
         kept.map(|()| Trusted(()))
     }

@@ -30,10 +30,10 @@ impl Note {
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let mut words = Vec::new();
         if self.directory != now.directory || self.inode != now.inode {
-            words.push("the directory is another one than you trusted".to_owned());
+            words.push("this is a different directory than the one you trusted".to_owned());
         }
         if self.repository != now.repository {
-            words.push("its git data is elsewhere now".to_owned());
+            words.push("its git directory is in a different place".to_owned());
         }
         for (name, print) in &now.files {
             match self.files.get(name) {
@@ -43,7 +43,7 @@ impl Note {
             }
         }
         let gone = self.files.keys().filter(|name| !now.files.contains_key(*name));
-        words.extend(gone.map(|name| format!("{name} is gone")));
+        words.extend(gone.map(|name| format!("{name} was removed")));
         words
     }
 

@@ -28,7 +28,7 @@ impl Desk {
         }
         let named = match (&event.kind, &self.stage) {
             (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.status == SessionStatus::Failed => {
-                let reason = live.failed_by.clone().unwrap_or_else(|| "the end of the session could not be saved".to_owned());
+                let reason = live.failed_by.clone().unwrap_or_else(|| "cannot save the end of the session".to_owned());
                 Some(("session_failed", Some(reason)))
             }
             (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.cancelled => Some(("session_cancelled", None)),
@@ -179,7 +179,7 @@ impl Desk {
             self.answer(slot, Err(Fault::new(FaultCode::NoSession, "the session has ended")));
         }
         if let Some(slot) = ready {
-            self.answer(slot, Err(Fault::new(FaultCode::Internal, "the session ended at once; stderr and the log say why")));
+            self.answer(slot, Err(Fault::new(FaultCode::Internal, "the session ended unexpectedly; see stderr and the log")));
         }
         if let Some(slot) = self.leaving.take() {
             let status = match status {

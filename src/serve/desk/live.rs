@@ -70,7 +70,7 @@ impl Live {
         };
         let message = match self.task.as_ref().filter(|_| self.works()) {
             Some(task) => format!(
-                "{why} `ResumeSession` to continue the task `{}`, or `CancelTask` to end it before another one begins",
+                "{why} `ResumeSession` to continue the task `{}`, or `CancelTask` to end it before you start another one",
                 task.task_id
             ),
             None => format!("{why} `ResumeSession` first"),

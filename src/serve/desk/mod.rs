@@ -104,7 +104,7 @@ impl Desk {
     pub fn line(&mut self, line: Line) -> Vec<Act> {
         match line {
             Line::TooLong => {
-                let message = format!("the line has more than {} MiB and was passed over; send less at once", LINE_BYTES >> 20);
+                let message = format!("ignored a line longer than {} MiB; send less at once", LINE_BYTES >> 20);
                 self.send(Outgoing::refusal(Fault::new(FaultCode::InvalidRequest, message)));
             }
             Line::Whole(bytes) => match Incoming::read(&bytes) {
@@ -160,7 +160,7 @@ impl Desk {
             "ApproveAction" => return self.approve(slot, method, given),
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {
-                let message = format!("there is no method `{method}`; docs/PROTOCOL.md has them all");
+                let message = format!("unknown method `{method}`; docs/PROTOCOL.md lists the methods");
                 Err(Fault::new(FaultCode::MethodNotFound, message))
             }
         };
@@ -177,7 +177,9 @@ impl Desk {
                 self.stage = Stage::Opening { slot };
                 self.acts.push(Act::Open(Box::new(asked)));
             }
-            Stage::Opening { .. } => self.answer(slot, exists("a session is being opened; one a process".to_owned())),
+            Stage::Opening { .. } => {
+                self.answer(slot, exists("a session is already being opened; a process serves only one".to_owned()))
+            }
             Stage::Live(live) => {
                 let same =
                     |asked: &ResumeSession| live.opened.session_id.as_str().starts_with(&asked.session_id.to_ascii_lowercase());
@@ -191,7 +193,10 @@ impl Desk {
                     }
                     _ => {
                         let id = &live.opened.session_id;
-                        let message = format!("this process has the session `{id}`; start `aye serve` again for another one");
+                        let message = format!(
+                            "this process already serves the session `{id}`; start another `aye \
+                            serve` for a second one"
+                        );
                         self.answer(slot, exists(message));
                     }
                 }
@@ -250,7 +255,7 @@ impl Desk {
         match &mut self.stage {
             Stage::Live(live) => Ok(live),
             Stage::Empty | Stage::Opening { .. } => {
-                Err(Fault::new(FaultCode::NoSession, "there is no session; `CreateSession` or `ResumeSession` comes first"))
+                Err(Fault::new(FaultCode::NoSession, "no session is open; call `CreateSession` or `ResumeSession` first"))
             }
         }
     }
@@ -275,14 +280,14 @@ fn compatible(version: Option<&Value>) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "this host speaks version {PROTOCOL_VERSION} of the protocol, the client wants {}",
+        "unsupported protocol version {}: this host supports version {PROTOCOL_VERSION}",
         version.unwrap_or(&Value::Null)
     );
     Err(Fault::new(FaultCode::IncompatibleClient, message).with(json!({"supported": [PROTOCOL_VERSION]})))
 }
 
 fn unknown_approval(id: &str) -> Fault {
-    Fault::new(FaultCode::ApprovalUnknown, format!("no approval `{id}` waits: it is unknown, or was decided already"))
+    Fault::new(FaultCode::ApprovalUnknown, format!("no approval `{id}` is pending: the ID is unknown or already decided"))
 }
 
 fn value(result: &impl Serialize) -> Value {

@@ -15,16 +15,16 @@ impl Desk {
         let outcome = params::<StartTask>(method, given).and_then(|asked| {
             let live = self.live()?;
             if asked.prompt.trim().is_empty() {
-                return Err(Fault::new(FaultCode::InvalidParams, "`prompt` is empty; say what to do"));
+                return Err(Fault::new(FaultCode::InvalidParams, "`prompt` is empty"));
             }
             if asked.task_options.max_steps == Some(0) {
-                return Err(Fault::new(FaultCode::InvalidParams, "`taskOptions.maxSteps` is 0, expected at least 1"));
+                return Err(Fault::new(FaultCode::InvalidParams, "`taskOptions.maxSteps` is 0; must be at least 1"));
             }
             if live.status == SessionStatus::Paused {
                 return Err(live.is_paused());
             }
             if begins || live.works() {
-                let message = "a task runs; wait for its end, or stop it with `CancelTask`";
+                let message = "a task is already running; wait for it to end, or stop it with `CancelTask`";
                 return Err(Fault::new(FaultCode::TaskRunning, message));
             }
             let steps = asked.task_options.max_steps.map_or(live.opened.max_steps, |steps| steps.min(live.opened.max_steps));
@@ -48,7 +48,7 @@ impl Desk {
             let live = self.live_to_the_end()?;
             let runs = live.works() && live.task.as_ref().is_some_and(|task| task.task_id.as_str() == asked.task_id);
             if !runs {
-                return Err(Fault::new(FaultCode::NoTask, format!("no task `{}` runs", asked.task_id)));
+                return Err(Fault::new(FaultCode::NoTask, format!("task `{}` is not running", asked.task_id)));
             }
             live.cancels_task = true;
             Ok(asked.force)
@@ -78,7 +78,7 @@ impl Desk {
             match asked.task_id {
                 None => Ok(None),
                 Some(id) if live.knows_task(&id) => Ok(Some(TaskId::new(id))),
-                Some(id) => Err(Fault::new(FaultCode::NoTask, format!("this session has no task `{id}`"))),
+                Some(id) => Err(Fault::new(FaultCode::NoTask, format!("task `{id}` does not exist in this session"))),
             }
         });
         match outcome {
@@ -121,7 +121,7 @@ impl Desk {
         };
         if let Some(first) = self.leaving.take() {
             // Who asks once more has the first one answered with it, and may have become impatient.
-            self.answer(first, Err(Fault::new(FaultCode::Internal, "asked for once more")));
+            self.answer(first, Err(Fault::new(FaultCode::Internal, "requested again")));
         }
         self.leaving = Some(slot);
         match &mut self.stage {
