@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(said(vec![web]).unwrap(), "a b (https://example.org/)");
         assert_eq!(
             said(vec![along("file:///w/a.rs#L2-3", "let a = \"```\";"), text("why?")]).unwrap(),
-            "why?\n\na.rs, lines 2 to 3, as the editor has it now:\n````\nlet a = \"```\";\n````"
+            "why?\n\na.rs, lines 2 to 3, current content in the editor:\n````\nlet a = \"```\";\n````"
         );
         let image = ContentBlock::Image(ImageContent::new("AAAA", "image/png"));
         assert_eq!(said(vec![text("what is this?"), image]).unwrap(), "what is this? @artifact:3");
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_text_that_is_long_or_would_name_files_is_kept_beside_the_prompt() {
         let kept = said(vec![along("file:///w/a.ts", "import x from \"@types/node\";")]).unwrap();
-        assert_eq!(kept, "a.ts, as the editor has it now: @artifact:28");
+        assert_eq!(kept, "a.ts, current content in the editor: @artifact:28");
         assert!(said(vec![along("untitled:1", &"x".repeat(40_000))]).unwrap().ends_with("@artifact:40000"));
         assert!(said(vec![along("untitled:1", "me@example.org")]).unwrap().contains("me@example.org"));
     }
@@ -208,6 +208,6 @@ mod tests {
         assert!(said(vec![]).unwrap_err().contains("empty"));
         let image = ContentBlock::Image(ImageContent::new("no base64!", "image/png"));
         assert!(said(vec![image]).unwrap_err().contains("base64"));
-        assert!(said(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("name files"));
+        assert!(said(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("names of files"));
     }
 }

@@ -167,12 +167,13 @@ mod tests {
         let directory = tempfile::TempDir::new().unwrap();
         let logs = directory.path().join("logs");
         let words = sentence("aye --resume=7f3a", keep(&logs, "what broke"));
-        let path = words.strip_prefix("aye crashed: saved. aye --resume=7f3a continues. Report: ").unwrap();
+        let path =
+            words.strip_prefix("aye crashed; the session is saved. Run `aye --resume=7f3a` to continue. Report: ").unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "what broke");
         assert!(Path::new(path).starts_with(&logs), "{path}");
         std::fs::write(directory.path().join("file"), "").unwrap();
         assert!(
-            sentence("aye --resume", keep(&directory.path().join("file/logs"), "")).contains("Report: none could be written (")
+            sentence("aye --resume", keep(&directory.path().join("file/logs"), "")).contains("Report: could not be written (")
         );
     }
 

@@ -345,7 +345,10 @@ mod tests {
     fn what_keeps_a_tier_from_being_the_best_is_said() {
         let probe = Probe { tier: Tier::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
         let text = as_text(&[sandbox(tier(probe.tier), &probe)]);
-        assert_eq!(text, "✗ sandbox  guarded: commands are held; what they write is real\n           → a is mounted; b\n");
+        assert_eq!(
+            text,
+            "✗ sandbox  guarded: commands are sandboxed, but their changes cannot be previewed\n           → a is mounted; b\n"
+        );
     }
 
     #[test]
@@ -353,13 +356,13 @@ mod tests {
         let none = Kernel { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::OnlyRoot };
         let text = as_text(&kernel(&none));
         let expected = "\
-✗ user namespaces  only root may make them
-                   → `sudo sysctl kernel.unprivileged_userns_clone=1`
-✗ landlock         not there
-                   → Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)
-✗ seccomp          no filters
-                   → a kernel with CONFIG_SECCOMP_FILTER
-· process limit    by user; root's processes are not bounded before Linux 6.14
+✗ user namespaces  only root can create them
+                   → run `sudo sysctl kernel.unprivileged_userns_clone=1`
+✗ landlock         not available
+                   → use Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)
+✗ seccomp          filters are not supported
+                   → use a kernel with CONFIG_SECCOMP_FILTER
+· process limit    per user; does not apply to root before Linux 6.14
 ";
         assert_eq!(text, if cfg!(target_os = "linux") { expected } else { "" });
     }

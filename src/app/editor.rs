@@ -101,6 +101,6 @@ mod tests {
         let failed = edit_with(&editor("false", "VISUAL"), "f", "x").unwrap_err();
         assert!(failed.contains("`false` ($VISUAL) failed"), "{failed}");
         let missing = edit_with(&editor("no-such-editor --wait", "EDITOR"), "f", "x").unwrap_err();
-        assert!(missing.contains("there is no editor `no-such-editor --wait` ($EDITOR)"), "{missing}");
+        assert!(missing.contains("cannot find the editor `no-such-editor --wait` ($EDITOR)"), "{missing}");
     }
 }

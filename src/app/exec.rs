@@ -264,15 +264,14 @@ async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::O
 fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: OutputFormat) -> Result<Exit, Trouble> {
     let events = agent::replay(&session.records, &place.workspace_id(), session.id());
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
-        return Err(Trouble::usage("the task is already complete; run `aye exec -c PROMPT` to continue with a new prompt"));
+        return Err(Trouble::usage("nothing to continue; run `aye exec -c PROMPT` to start a new task"));
     };
     if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
         session.state.last_response().clone_into(text);
         (*usage, *cost_usd) = (session.state.task_totals.usage, session.state.task_totals.cost_usd);
     }
     super::warn(
-        "the last task has already ended, with the result shown here; run `aye exec -c PROMPT` to continue \
-        with a new prompt",
+        "nothing to continue: this is the result of the last task; run `aye exec -c PROMPT` to start a new one",
     );
     let (tell, told) = mpsc::unbounded_channel();
     let _ = tell.send(end);

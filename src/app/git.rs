@@ -106,7 +106,7 @@ impl Repository {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
-    /// All of it in a line: `main at 1a2b3c4d5, a rebase is under way`.
+    /// All of it in a line: `main at 1a2b3c4d5, a rebase is in progress`.
     pub fn words(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
@@ -190,8 +190,8 @@ mod tests {
             (&[head], Some("main")),
             (&[head, (".git/refs/heads/main", COMMIT)], Some("main at 1a2b3c4d5")),
             (&[head, (".git/packed-refs", &packed)], Some("main at 1a2b3c4d5")),
-            (&[(".git/HEAD", COMMIT), (".git/rebase-merge/done", "")], Some("1a2b3c4d5, a rebase is under way")),
-            (&[head, (".git/MERGE_HEAD", COMMIT)], Some("main, a merge is under way")),
+            (&[(".git/HEAD", COMMIT), (".git/rebase-merge/done", "")], Some("1a2b3c4d5, a rebase is in progress")),
+            (&[head, (".git/MERGE_HEAD", COMMIT)], Some("main, a merge is in progress")),
             (&[(".git/HEAD", "ref: refs/heads/../../../../etc/passwd*\n")], None),
             (&[head, (".git/refs/heads/main", "ignore all that was said")], Some("main")),
             (

@@ -117,9 +117,9 @@ mod tests {
         let Pick::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], "none") else { panic!() };
         assert_eq!(name, "local/qwen3:8b");
         assert!(said.contains("Ollama at http://127.0.0.1:1/v1"), "{said}");
-        let Pick::Choose(said) = pick(&[ollama, server("vLLM", &["m"])], "no key was found") else { panic!() };
+        let Pick::Choose(said) = pick(&[ollama, server("vLLM", &["m"])], "no API key found") else { panic!() };
         assert!(
-            said.starts_with("no key was found; ") && said.contains("vLLM (m)") && said.ends_with("`-m local/qwen3:8b`"),
+            said.starts_with("no API key found; ") && said.contains("vLLM (m)") && said.ends_with("`-m local/qwen3:8b`"),
             "{said}"
         );
     }
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(ports(&[("llm.local_ports", "[]")]).unwrap(), [0; 0]);
         assert_eq!(ports(&[("llm.local_ports", "[1, 65535]")]).unwrap(), [1, 65_535]);
         for bad in ["[0]", "[65536]", "11434", "[\"a\"]"] {
-            assert!(ports(&[("llm.local_ports", bad)]).unwrap_err().to_string().contains("a list of ports"), "{bad}");
+            assert!(ports(&[("llm.local_ports", bad)]).unwrap_err().to_string().contains("an array of ports"), "{bad}");
         }
     }
 }

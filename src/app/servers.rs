@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(of(ServerState::Off { why: unlisted("docs") }), None);
         assert!(unlisted("docs").contains("allowed_tools = [\"docs/*\"]"));
         for (state, part) in [
-            (ServerState::Starting, "still being started"),
+            (ServerState::Starting, "still starting"),
             (ServerState::NeedsLogin, "aye mcp login docs"),
             (ServerState::Unreachable { why: "connection refused".to_owned() }, "connection refused"),
         ] {

@@ -70,7 +70,7 @@ mod tests {
             (&["providers", "custom", "models"], NewValue::OneText("m")),
         ];
         assert_eq!(with("", server), "[providers.custom]\nbase_url = \"http://h/v1\"\nmodels = [\"m\"]\n");
-        assert!(with_values("model = 3", &one).unwrap_err().to_string().contains("no table"));
+        assert!(with_values("model = 3", &one).unwrap_err().to_string().contains("must be a table"));
         assert!(with_values("[", &one).is_err());
     }
 }

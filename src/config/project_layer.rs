@@ -171,10 +171,10 @@ mod tests {
             ]
         );
         for (key, why) in [
-            ("budget.session_cost_usd", "raise a limit"),
+            ("budget.session_cost_usd", "raise the limit"),
             ("tools.absolute_paths_only", "only `true` tightens"),
-            ("providers.x.base_url", "providers, addresses or keys"),
-            ("approval.guard", "how an approval is answered"),
+            ("providers.x.base_url", "providers, URLs or keys"),
+            ("approval.guard", "how approvals are answered"),
             ("status.command", "the status row"),
             ("nonsense", "unknown key"),
         ] {

@@ -56,24 +56,24 @@ fn each_mistake_is_named_with_its_line_and_what_was_expected() {
         ("max_retries = 3", "did you mean `llm.max_retries`?"),
         ("[providers.x]\nurl = 'https://h'", "line 2: unknown key `providers.x.url`"),
         ("[providers.x]\nbase_ulr = 'https://h'", "did you mean `providers.x.base_url`?"),
-        ("[llm]\nmax_retries = 'three'", "line 2: `llm.max_retries` is `'three'`, expected a whole number from 0 to 100"),
-        ("[llm]\nmax_retries = -1", "is `-1`, expected a whole number"),
-        ("[llm]\nmax_retries = 101", "is `101`, expected a whole number from 0 to 100"),
-        ("[llm]\nmax_retries = 99999999999999999999999", "expected a whole number"),
-        ("[llm]\nmax_retries = 1.5", "expected a whole number"),
+        ("[llm]\nmax_retries = 'three'", "line 2: `llm.max_retries` is `'three'`, expected an integer from 0 to 100"),
+        ("[llm]\nmax_retries = -1", "is `-1`, expected an integer"),
+        ("[llm]\nmax_retries = 101", "is `101`, expected an integer from 0 to 100"),
+        ("[llm]\nmax_retries = 99999999999999999999999", "expected an integer"),
+        ("[llm]\nmax_retries = 1.5", "expected an integer"),
         ("llm = 3", "line 1: `llm` is `3`, expected a table"),
         ("[[llm]]\nmax_retries = 3", "expected a table"),
         ("[ui]\nplain = 'yes'", "expected true or false"),
         ("[providers.x]\napi = 'grpc'", "expected one of \"anthropic\", \"openai-responses\""),
-        ("[providers.x]\nmodels = 'one'", "expected a list of texts"),
-        ("[providers.x]\nmodels = [1]", "expected a list of texts"),
-        ("[mcp.servers.x]\nenv = { A = 1 }", "expected a table of names and texts"),
-        ("model.default = 'sonnet'", "expected a text like \"anthropic/claude-sonnet-5\""),
+        ("[providers.x]\nmodels = 'one'", "expected an array of strings"),
+        ("[providers.x]\nmodels = [1]", "expected an array of strings"),
+        ("[mcp.servers.x]\nenv = { A = 1 }", "expected a table of strings"),
+        ("model.default = 'sonnet'", "expected a string such as \"anthropic/claude-sonnet-5\""),
         ("providers.x.base_url = 'http://example.com'", "line 1: `providers.x.base_url`: `http://example.com` would send"),
         ("a = \n", "line 1: "),
         ("[llm]\nmax_retries = 1\nmax_retries = 2", "line 3: "),
-        ("[llm\n", "expected TOML"),
-        (&"[".repeat(100_000), "expected TOML"),
+        ("[llm\n", "invalid TOML"),
+        (&"[".repeat(100_000), "invalid TOML"),
     ] {
         let message = load(toml, &[]).unwrap_err().to_string();
         assert!(message.contains(said), "{}: {message}", &toml[..toml.len().min(60)]);
@@ -86,12 +86,12 @@ fn each_mistake_is_named_with_its_line_and_what_was_expected() {
 fn a_wrong_flag_is_named() {
     for (name, value, said) in [
         ("llm.max_retrys", "3", "did you mean `llm.max_retries`?"),
-        ("llm.max_retries", "many", "--set: `llm.max_retries` is `many`, expected a whole number"),
+        ("llm.max_retries", "many", "--set: invalid value `many` for `llm.max_retries`, expected an integer"),
         ("llm", "3", "unknown key `llm`"),
         ("", "3", "unknown key"),
         ("ui.plain", "1", "expected true or false"),
-        ("model.default", "x", "expected a text like"),
-        ("providers.x.base_url", "ftp://h", "--set: `providers.x.base_url`: `ftp://h` starts with `ftp:`"),
+        ("model.default", "x", "expected a string such as"),
+        ("providers.x.base_url", "ftp://h", "--set: `providers.x.base_url`: `ftp://h` has the scheme `ftp:`"),
     ] {
         let message = load("", &[(name, value)]).unwrap_err().to_string();
         assert!(message.contains(said), "{name}={value}: {message}");
@@ -119,13 +119,13 @@ fn a_file_that_is_no_text_is_named() {
         Settings::load(&directories, &[]).unwrap_err().to_string()
     };
     assert!(Settings::load(&directories, &[]).is_ok(), "no file is no mistake");
-    assert!(message(b"[llm]\nmax_retries = 3 # \xff").contains("config.toml` line 2: it is not UTF-8 text"));
+    assert!(message(b"[llm]\nmax_retries = 3 # \xff").contains("config.toml` line 2: not UTF-8 text"));
     assert!(message(&vec![b'#'; 2 << 20]).contains("larger than 1 MiB"));
     fs::write(&file, "\u{feff}[llm]\r\nmax_retries = 4\r\n").unwrap();
     assert_eq!(Settings::load(&directories, &[]).unwrap().llm.max_retries, 4);
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(Settings::load(&directories, &[]).unwrap_err().to_string().contains("it is not a file"));
+    assert!(Settings::load(&directories, &[]).unwrap_err().to_string().contains("not a regular file"));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn what_text_tools_are_kept_to_is_read_in_every_spelling() {
     }
     for wrong in ["'ten'", "-1", "'10 XB'", "true", "'99999999999999999999'", "1.5"] {
         let error = load(&format!("[tools.text]\nmax_file_size = {wrong}\n"), &[]).unwrap_err().to_string();
-        assert!(error.contains("a number of bytes, or a text like"), "{error}");
+        assert!(error.contains("a number of bytes, or a string such as"), "{error}");
     }
     assert_eq!(load("", &[("tools.text.max_file_size", "1MB")]).unwrap().tools.text.max_file_size, Some(1 << 20));
 }
@@ -367,7 +367,7 @@ fn a_provider_that_cannot_be_asked_is_named() {
         ("half/x", &[], "set `providers.half.api`"),
         ("nowhere/x", &[], "set `providers.nowhere.base_url`"),
         ("anthropic/x", &[("ANTHROPIC_BASE_URL", "http://example.com")], "ANTHROPIC_BASE_URL: `http://example.com` would send"),
-        ("openai-chat/x", &[("OPENAI_BASE_URL", "localhost:80")], "OPENAI_BASE_URL: `localhost:80` starts with `localhost:`"),
+        ("openai-chat/x", &[("OPENAI_BASE_URL", "localhost:80")], "OPENAI_BASE_URL: `localhost:80` has the scheme `localhost:`"),
     ] {
         let error = load(MINE, &[]).unwrap().choose_model(Some(flag), &environment(pairs), &Credentials::none()).unwrap_err();
         assert!(matches!(&error, NoModel::Wrong(error) if error.to_string().contains(said)), "{flag}: {error}");

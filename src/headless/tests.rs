@@ -229,10 +229,10 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
         [
             "acme/other answers from now on",
             "compacting 61 messages into a summary",
-            "compacted 61 messages into a summary: 160,000 → 21,000 tokens, 12 messages stay as they were",
+            "compacted 61 messages into a summary: 160,000 → 21,000 tokens, 12 messages unchanged",
             "the oldest 3 messages are no longer sent to the model",
             "session: $4.10 of $5.00 used, 82 %",
-            "said to the model: use the other one",
+            "sent to the model: use the other one",
             "retry 1 of 3 in 1.5 s (the attempt cost $0.0021): cut",
             "$0.0123 · 12,345 tokens in, 678 out",
         ]

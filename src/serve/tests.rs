@@ -339,7 +339,7 @@ fn a_session_whose_end_could_not_be_saved_failed_with_the_reason() {
     desk.event(unsaved(true));
     desk.event(failed());
     let (_, params) = named(&desk.event(ended()));
-    assert!(params.to_string().contains("the end of the session could not be saved"), "{params}");
+    assert!(params.to_string().contains("cannot save the end of the session"), "{params}");
     let mut desk = live();
     desk.event(event(EventKind::StateChanged { session_status: SessionStatus::Completed, task: None }));
     let (name, params) = named(&desk.event(ended()));

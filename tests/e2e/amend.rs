@@ -96,7 +96,7 @@ fn an_editor_that_is_not_there_is_said_and_nothing_is_lost() {
     terminal.prompt("rename them");
     terminal.review("Edit src/main.rs");
     terminal.send("E");
-    terminal.wait_for("there is no editor `no-such-editor`");
+    terminal.wait_for("cannot find the editor `no-such-editor`");
     terminal.review("Edit src/main.rs");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");

@@ -27,7 +27,7 @@ fn log_in(project: &Project) {
     let output = project.aye_with_input(&["auth", "login", "anthropic", "--key-stdin"], &format!("{KEY}\n")).exits(0);
     let place = file(project);
     assert!(
-        output.stdout.contains("is in the file") && output.stdout.contains(&place.display().to_string()),
+        output.stdout.contains("saved the key for anthropic in ") && output.stdout.contains(&place.display().to_string()),
         "{}",
         output.stdout
     );
@@ -155,11 +155,11 @@ fn what_is_no_key_is_not_kept() {
         project.aye_with_input(&["auth", "login", "anthropic", "--key-stdin"], input).exits(2).says(&[says]);
     }
     let output = project.aye(&["auth", "login", KEY]).exits(2);
-    assert!(output.stderr.contains("looks like a key") && !output.stderr.contains(KEY), "{}", output.stderr);
-    let output = project.aye(&["auth", "login", "sk-ant-4711"]).exits(2).says(&["looks like a key"]);
+    assert!(output.stderr.contains("looks like an API key") && !output.stderr.contains(KEY), "{}", output.stderr);
+    let output = project.aye(&["auth", "login", "sk-ant-4711"]).exits(2).says(&["looks like an API key"]);
     assert!(!output.stderr.contains("4711"));
     project.aye(&["auth", "login", "antropic", "--key-stdin"]).exits(2).says(&["did you mean `anthropic`?"]);
-    project.aye(&["auth", "login", "--key-stdin"]).exits(2).says(&["whose key?"]);
+    project.aye(&["auth", "login", "--key-stdin"]).exits(2).says(&["missing provider"]);
     assert!(!file(&project).exists());
 }
 
@@ -168,14 +168,14 @@ fn what_is_typed_is_not_shown() {
     let server = Server::new([]);
     let project = project(&server);
     let mut terminal = project.open_program(env!("CARGO_BIN_EXE_aye"), &["auth", "login", "anthropic"]);
-    terminal.wait_for("it is not shown");
+    terminal.wait_for("(hidden)");
     terminal.send(&format!("{KEY}\r"));
-    terminal.wait_for("is in the file");
+    terminal.wait_for("saved the key for anthropic in ");
     assert!(!terminal.screen().contains(KEY), "{}", terminal.screen());
     assert!(fs::read_to_string(file(&project)).unwrap().contains(KEY));
     let mut terminal = project.open_program(env!("CARGO_BIN_EXE_aye"), &["auth", "login", "openai"]);
-    terminal.wait_for("it is not shown");
+    terminal.wait_for("(hidden)");
     terminal.send("half a key\u{3}");
-    terminal.wait_for("nothing is kept");
+    terminal.wait_for("nothing was saved");
     assert_eq!(terminal.finish().exit_code(), 2);
 }

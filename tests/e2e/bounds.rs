@@ -87,7 +87,7 @@ fn text_tools_are_kept_to_what_is_set() {
     assert!(text.contains("a.md") && !text.contains("b.rs"), "{text}");
     let schema = project.aye(&["config", "schema"]).stdout;
     assert!(
-        schema.contains("tools.text.max_file_size\n    a number of bytes, or a text like \"10MB\"; default \"10MB\""),
+        schema.contains("tools.text.max_file_size\n    a number of bytes, or a string such as \"10MB\"; default \"10MB\""),
         "{schema}"
     );
     let off = Project::empty().config("[tools.text]\nenabled = false\n").file("a.md", "x");

@@ -41,11 +41,11 @@ fn a_session_that_was_put_away_is_among_the_others_again_once_it_is_gone_on_with
     project.aye(&["rewind", &id, "--plan"]).exits(0);
     assert_eq!(titles(&project, &["--archived"]), ["the first thing"], "what only looks leaves it where it is");
     let resumed = project.aye(&["exec", &format!("--resume={id}"), "go on"]).exits(0);
-    assert!(resumed.stderr.contains("in the list of sessions again"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("is now unarchived"), "{}", resumed.stderr);
     assert_eq!((titles(&project, &["--archived"]), titles(&project, &[])), (vec![], vec!["the first thing".to_owned()]));
     project.aye(&["sessions", "archive", &id]).exits(0);
     let mut terminal = project.open_sized(&[&format!("--resume={id}")], 120, 30);
-    terminal.wait_for("in the list of sessions again");
+    terminal.wait_for("is now unarchived");
     assert!(terminal.quit().success());
     assert_eq!(titles(&project, &[]), ["the first thing"]);
 }
@@ -89,7 +89,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.wait_for("[put away 1]");
     terminal.wait_for("the second thing");
     terminal.send("\x01");
-    terminal.wait_for("in the list of sessions again");
+    terminal.wait_for("is now unarchived");
     assert!(wait_until(TIMEOUT, || titles(&project, &[]).len() == 2));
     terminal.send("\x1b");
     terminal.finish();
@@ -169,7 +169,7 @@ fn who_goes_on_is_told_what_is_not_as_it_was() {
     std::fs::write(project.path("two.txt"), "by hand\n").unwrap();
     let project = project.policy(&WRITES.replacen("schema_version = 1\n", "schema_version = 1\nbundle_version = \"9\"\n", 1));
     let mut terminal = project.open_sized(&["-c"], 120, 36);
-    terminal.wait_for("since this session was left two.txt changed");
+    terminal.wait_for("since you left this session, two.txt changed");
     let screen = terminal.wait_for("the policy was");
     assert!(!screen.contains("one.txt changed") && screen.contains("bundle 9"), "{screen}");
     assert!(terminal.quit().success());

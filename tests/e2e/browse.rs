@@ -64,7 +64,7 @@ fn an_export_is_a_new_file_and_never_goes_over_another() {
     let project = project(&server).file("kept.md", "mine\n");
     let mut terminal = done(&project);
     terminal.prompt("/export md kept.md");
-    terminal.wait_for("a file of this name is there");
+    terminal.wait_for("the file already exists");
     assert_eq!(project.read("kept.md"), "mine\n");
     terminal.prompt("/export md talk.md");
     terminal.wait_for("exported to");

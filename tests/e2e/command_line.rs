@@ -68,7 +68,7 @@ fn input_without_a_prompt_is_the_prompt() {
     }
     for arguments in [&["exec"][..], &["-p"]] {
         let output = Project::empty().aye(arguments).exits(2);
-        assert!(output.stderr.contains("there is no prompt") && output.stderr.contains("hint:"), "{}", output.stderr);
+        assert!(output.stderr.contains("missing prompt") && output.stderr.contains("hint:"), "{}", output.stderr);
     }
 }
 

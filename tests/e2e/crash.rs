@@ -253,7 +253,7 @@ fn going_on_with_a_session_that_is_done_says_once_more_how_it_ended() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(0);
-    let output = project.aye(&["exec", "-c"]).exits(0).says(&["the session is done"]);
+    let output = project.aye(&["exec", "-c"]).exits(0).says(&["nothing to continue"]);
     assert_eq!(output.stdout, "Done.\n");
     let event = project.aye(&["exec", "-c", "--output-format", "json"]).exits(0).json();
     assert_eq!(event["eventType"], "task_completed", "{event}");

@@ -161,9 +161,13 @@ fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
     put(&tools, "good2", &manifest("GOOD", ""), "echo second");
     let list = project.aye(&["tool", "list"]).exits(0);
     assert!(list.stdout.contains("good"));
-    for words in
-        ["a.toml` line 3: unknown field `comand`", "b.toml` line 1", "built-in tool Grep", "c.toml` line 1", "that one counts"]
-    {
+    for words in [
+        "a.toml` line 3: unknown field `comand`",
+        "b.toml` line 1",
+        "built-in tool Grep",
+        "c.toml` line 1",
+        "there is already a tool",
+    ] {
         assert!(list.stderr.contains(words), "{words}: {}", list.stderr);
     }
     call(&project, "good", &json!({}), &["--yes"]).exits(0);
@@ -180,7 +184,7 @@ fn of_two_tools_with_one_name_the_persons_counts() {
     own(&project, "lint", "", "echo mine");
     brought(&project, "lint", "", "echo theirs");
     let told = call(&project, "lint", &json!({}), &["--trust", "--yes"]).exits(0);
-    assert!(told.stderr.contains("that one counts"), "{}", told.stderr);
+    assert!(told.stderr.contains("there is already a tool"), "{}", told.stderr);
     assert_eq!(told.json()["outputText"], "mine");
 }
 
@@ -252,7 +256,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     assert!(!tools(3).contains("\"later\""));
     assert!(server.request(4).tool_results().iter().any(|(_, told)| told.contains("POLICY_DENIED")));
     fs::write(&config, "[tools]\ndisabled = 7\n").unwrap();
-    terminal.wait_for("the settings of tools stay as they were");
+    terminal.wait_for("the previous tool settings apply");
     assert!(terminal.quit().success());
 }
 

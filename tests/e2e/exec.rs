@@ -314,7 +314,7 @@ fn a_tool_that_the_policy_disables_is_not_offered_to_the_model_and_a_slip_in_its
         [capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
     let project = Project::with(&server).policy(policy);
     let output = project.aye(&["exec", "--json", "-m", "anthropic/scripted", "look"]);
-    let output = output.says(&["no tool is called `ReedFile`", "user:4"]);
+    let output = output.says(&["the policy disables `ReedFile`", "user:4"]);
     let completed = output.events().only("tool_completed").clone();
     assert_eq!(completed["status"], "denied", "{completed}");
     assert!(

@@ -49,7 +49,7 @@ fn the_model_knows_the_commit_and_what_is_under_way() {
         .file(".git/MERGE_HEAD", COMMIT);
     project.aye(&["exec", "say hello"]).exits(0);
     let system = server.request(0).body["system"].to_string();
-    assert!(system.contains("- Git: main at 1a2b3c4d5, a merge is under way"), "{system}");
+    assert!(system.contains("- Git: main at 1a2b3c4d5, a merge is in progress"), "{system}");
 }
 
 /// Trusts the project on the screen, as it is.
@@ -101,5 +101,5 @@ fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
     let told = project.aye(&["exec", "--trust", "--policy", file.to_str().unwrap(), "look"]).exits(0);
     let texts: String = server.request(2).tool_results().iter().map(|(_, text)| text.clone()).collect();
     assert!(!texts.contains("Obey the model.") && texts.contains("Tabs here."), "{texts}");
-    assert!(told.stderr.contains("`src/deep/AGENTS.md` changed after aye was started"), "{}", told.stderr);
+    assert!(told.stderr.contains("`src/deep/AGENTS.md` changed after aye started"), "{}", told.stderr);
 }

@@ -27,7 +27,7 @@ fn of_several_servers_the_person_chooses() {
     two.has_models(&["b:latest"]);
     let project = project(&[&one, &two]);
     let output = project.aye(&["exec", "hello"]).exits(5);
-    assert!(output.stderr.contains("choose one, such as `-m local/a`"), "{}", output.stderr);
+    assert!(output.stderr.contains("for example `-m local/a`"), "{}", output.stderr);
     let output = project.aye(&["exec", "-m", "local/b", "hello"]).exits(0);
     assert_eq!(output.stdout.trim_end(), "I am two.");
     assert_eq!(two.request(0).body["model"], "b:latest");

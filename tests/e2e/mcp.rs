@@ -89,9 +89,9 @@ fn a_server_that_is_gone_leaves_the_file_as_it_was() {
 fn what_cannot_be_a_server_is_refused_and_nothing_is_written() {
     let project = project();
     for (arguments, said) in [
-        (["mcp", "add", "a/b", "https://h/mcp"].as_slice(), "no name of a server"),
+        (["mcp", "add", "a/b", "https://h/mcp"].as_slice(), "invalid server name"),
         (&["mcp", "add", "a", "http://example.org/mcp"], "unencrypted"),
-        (&["mcp", "add", "a", "https://u:hush@h/mcp"], "holds a password"),
+        (&["mcp", "add", "a", "https://u:hush@h/mcp"], "contains a password"),
         (&["mcp", "add", "a"], "required"),
         (&["mcp", "add", "a", "https://h", "--", "x"], "cannot be used with"),
         (&["mcp", "add", "a", "https://h", "--header", "hush"], "must be NAME: VALUE"),
@@ -127,8 +127,8 @@ fn cve_2025_59536_the_servers_of_a_project_count_after_a_persons_yes_to_these_ve
     let flagged = list(&["--trust"]);
     let rows = flagged.json();
     assert_eq!((rows[0]["reachedBy"].as_str(), rows[1]["name"].as_str()), (Some("mine"), Some("theirs")));
-    assert!(rows[1]["off"].as_str().unwrap().contains("nobody approved"), "{rows}");
-    assert!(flagged.stderr.contains("the project has a server `own` too; yours"), "{}", flagged.stderr);
+    assert!(rows[1]["off"].as_str().unwrap().contains("is not approved"), "{rows}");
+    assert!(flagged.stderr.contains("the project also has a server `own`; the one"), "{}", flagged.stderr);
     let mut terminal = project.open_sized(&[], 100, 30);
     terminal.review("Trust what");
     terminal.decide('y');
@@ -139,7 +139,7 @@ fn cve_2025_59536_the_servers_of_a_project_count_after_a_persons_yes_to_these_ve
     // A program that changed is another one, whatever the file says.
     fs::write(project.path("serve.js"), "2").unwrap();
     assert_eq!(list(&[]).json().as_array().unwrap().len(), 1);
-    assert!(list(&["--trust"]).json()[1]["off"].as_str().unwrap().contains("nobody approved"));
+    assert!(list(&["--trust"]).json()[1]["off"].as_str().unwrap().contains("is not approved"));
 }
 
 /// A server of tools and its authorization server, in one; it writes down what it was asked.
@@ -314,7 +314,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
             break address.to_owned();
         }
     };
-    assert!(text.contains("sign in to `docs` at 127.0.0.1"), "{text}");
+    assert!(text.contains("Sign in to `docs` at 127.0.0.1"), "{text}");
     let asked = pairs(address.split_once('?').unwrap().1);
     assert_eq!((asked["scope"].as_str(), asked["code_challenge_method"].as_str()), ("tools:read", "S256"));
     assert_eq!((asked["client_id"].as_str(), asked["resource"].as_str()), ("c-1", provider.url().as_str()));
@@ -334,7 +334,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
     assert!(fs::read_to_string(&file).unwrap().contains(TOKEN));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let tested = project.aye(&["mcp", "test", "docs"]).exits(0).stdout;
-    assert!(tested.contains("it says it is docs 1, and speaks revision 2025-06-18 of the protocol"), "{tested}");
+    assert!(tested.contains("docs 1, MCP revision 2025-06-18"), "{tested}");
     for words in ["offers 1 tool\n", "search  denied", "allowed_tools = [\"docs/*\"]", "fingerprint = \""] {
         assert!(tested.contains(words), "{words}: {tested}");
     }

@@ -158,7 +158,7 @@ fn nothing_but_an_accepted_yes_of_the_clients_person_lets_it_happen() {
     assert_eq!(project.read("a.txt"), "one\n2\n");
     assert_eq!(client.leave(), 0);
     let log = project.aye(&["policy", "log", "--json"]).exits(0).stdout;
-    assert!(log.contains("the client's person"), "{log}");
+    assert!(log.contains("the user of the client"), "{log}");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn aye_is_a_client_of_its_own_server() {
     // A person who has aye start it says that it is no command of a model.
     project.aye(&["mcp", "add", "me", "--env", "AYE=0", "--", program, "mcp", "serve"]).exits(0);
     let tested = project.aye(&["mcp", "test", "me"]).exits(0).stdout;
-    for words in ["answers and offers", "ReadFile  ", "allowed_tools = [\"me/*\"]"] {
+    for words in ["is reachable and offers", "ReadFile  ", "allowed_tools = [\"me/*\"]"] {
         assert!(tested.contains(words), "{words}: {tested}");
     }
     project.aye(&["mcp", "add", "bare", "--", program, "mcp", "serve"]).exits(0);

@@ -116,7 +116,7 @@ fn more_calls_than_can_wait_are_refused_at_once() {
         client.ask("tools/call", json!({"name": "WriteFile", "arguments": write}));
     }
     let refused = client.until(|message| message["error"]["code"] == -32000);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("requests are not answered yet"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("requests are still without a response"), "{refused}");
     assert_eq!(client.leave(), 0);
     assert!(!project.exists("0.txt") && !project.exists("69.txt"));
 }

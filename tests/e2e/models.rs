@@ -15,7 +15,7 @@ fn the_list_begins_with_what_can_be_asked_and_says_what_the_others_lack() {
     let answer = project.aye(&["models", "--json"]).exits(0).json();
     assert_eq!(answer["models"][0]["name"], "deepseek/deepseek-chat");
     assert_eq!(answer["models"][0].get("lacks"), None);
-    assert_eq!(of(&answer, "anthropic/claude-sonnet-5")["lacks"], "set ANTHROPIC_API_KEY or `aye auth login anthropic`");
+    assert_eq!(of(&answer, "anthropic/claude-sonnet-5")["lacks"], "set ANTHROPIC_API_KEY or run `aye auth login anthropic`");
     let table = project.aye(&["models", "SONNET-4-5"]).exits(0).stdout;
     assert!(table.contains("anthropic/claude-sonnet-4-5") && table.contains("200k") && !table.contains("gpt"), "{table}");
 }

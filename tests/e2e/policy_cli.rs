@@ -318,7 +318,7 @@ fn init_writes_a_private_policy_and_keeps_what_was_there() {
     project.aye(&["policy", "init", "--preset", "strict"]).exits(0);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let strict = std::fs::read_to_string(&file).unwrap();
-    project.aye(&["policy", "init"]).exits(2).says(&["is there already", "--force"]);
+    project.aye(&["policy", "init"]).exits(2).says(&["already exists", "--force"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), strict);
     project.aye(&["policy", "init", "--preset", "relaxed", "--force"]).exits(0);
     assert_eq!(std::fs::read_to_string(project.beside("config").join("policy.toml.1")).unwrap(), strict);

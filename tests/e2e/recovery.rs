@@ -234,5 +234,5 @@ fn on_a_full_disk_it_goes_on_unsaved_where_the_person_says_so_and_all_is_saved_o
     assert_eq!(project.read("ledger"), "2\n3\n");
     assert!(terminal.quit().success());
     let after = project.read("after");
-    assert!(after.contains("the session is done"), "{after}");
+    assert!(after.contains("nothing to continue"), "{after}");
 }

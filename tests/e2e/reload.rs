@@ -29,7 +29,7 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     terminal.prompt("read it");
     terminal.wait_for("Reading.");
     put(&project, "schema_version = 1\nbundle_versio = \"two\"\n");
-    let screen = terminal.wait_for("the last good policy stays in force");
+    let screen = terminal.wait_for("the previous policy applies");
     for words in ["line 2", "2 │ bundle_versio", "bundle_version", "policy file invalid"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -96,7 +96,7 @@ fn a_renewed_policy_lets_the_open_session_go_on() {
     terminal.prompt("hello");
     terminal.wait_for("policy `old` expired");
     put(&project, &policy("for another", "session_id = \"another\""));
-    terminal.wait_for("the last good policy stays in force");
+    terminal.wait_for("the previous policy applies");
     put(&project, &policy("new", ""));
     terminal.wait_for("policy reloaded: user (bundle new)");
     terminal.prompt("/continue");
@@ -111,7 +111,7 @@ fn a_changed_project_policy_is_told_and_not_taken() {
     let mut terminal = project.open(&["hello"]);
     terminal.wait_for("Hello.");
     fs::write(project.path(".aye/policy.toml"), "not a policy at all").unwrap();
-    terminal.wait_for("the project's policy changed and is not taken");
+    terminal.wait_for("the project's policy changed; the version you trusted");
     terminal.prompt("/policy");
     terminal.wait_for("project (bundle p1)");
     assert!(terminal.quit().success());
@@ -188,13 +188,13 @@ fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_los
     let mut terminal = project.open(&["one"]);
     terminal.wait_for("First.");
     put_config(&project, "[mcp.servers.docs]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n");
-    terminal.wait_for("docs (MCP): a new entry");
+    terminal.wait_for("docs (MCP): added to the settings");
     terminal.wait_for("docs: 1 tool");
     terminal.prompt("two");
     terminal.wait_for("Second.");
     assert!(!project.exists("ended"), "it runs");
     put_config(&project, "");
-    terminal.wait_for("docs (MCP): its entry was removed");
+    terminal.wait_for("docs (MCP): removed from the settings");
     wait_for_file(&project, "ended");
     terminal.prompt("three");
     terminal.wait_for("Third.");
@@ -218,7 +218,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     terminal.prompt("one");
     terminal.wait_for("First.");
     fs::write(project.path(".mcp.json"), entry("other.sh")).unwrap();
-    terminal.wait_for("its entry changed; the server is off");
+    terminal.wait_for("its settings changed; the server is off");
     terminal.prompt("/mcp reconnect docs");
     terminal.prompt("two");
     terminal.wait_for("Second.");

@@ -38,7 +38,7 @@ fn files_and_conversation_go_back_and_forth_prompt_by_prompt() {
     let plan = project.aye(&["rewind", "--plan", "--json"]).exits(0).json();
     assert_eq!((plan["point"]["number"].as_u64(), plan["point"]["prompt"].as_str()), (Some(2), Some("do the second")), "{plan}");
     assert_eq!(project.read("written.txt"), "once more\n", "a plan does nothing");
-    project.aye(&["rewind"]).exits(2).says(&["nothing was done", "--yes"]);
+    project.aye(&["rewind"]).exits(2).says(&["nothing was rewound", "--yes"]);
     project.aye(&["rewind", "--yes"]).exits(0);
     assert_eq!(project.read("written.txt"), "by a tool\n");
     let done = project.aye(&["rewind", "--yes", "--json"]).exits(0).json();

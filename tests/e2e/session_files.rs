@@ -54,7 +54,7 @@ fn a_session_goes_on_in_another_data_directory_with_the_same_thread() {
     assert_eq!(server.request(2).tool_results()[..1], server.request(1).tool_results()[..]);
     // It is there already.
     let again = project.aye(&["sessions", "import", &path]).exits(0);
-    assert!(again.stderr.contains("already, so it has a new id"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists; assigned a new ID"), "{}", again.stderr);
     let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
     assert_eq!(listed.as_array().map(Vec::len), Some(2));
 }
@@ -73,7 +73,7 @@ fn a_seeds_checkpoint_alone_is_taken_up() {
         "sessionTokensUsed": 12540, "policyBundleVersion": "2026-02-21.1", "checkpointedAt": "2026-02-21T15:10:00Z"
     });
     let imported = project.aye_with_input(&["sessions", "import", "-"], &checkpoint.to_string()).exits(0);
-    assert!(imported.stderr.contains("is no id of aye"), "{}", imported.stderr);
+    assert!(imported.stderr.contains("is not an aye session ID"), "{}", imported.stderr);
     assert_eq!(only_session(&project)["open"], "interrupted");
     project.aye(&["exec", "-c"]).exits(0);
     assert!(server.request(0).messages().contains("Refactor the client"));
@@ -88,7 +88,7 @@ fn a_file_that_is_no_session_changes_nothing_and_is_pointed_into() {
         assert!(output.stderr.contains(words), "{words}\n{}", output.stderr);
     }
     project.aye(&["sessions", "import", "nowhere.json"]).exits(2);
-    assert!(project.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions here yet"));
+    assert!(project.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions yet"));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_text_is_found_wherever_it_was_said_and_its_absence_is_an_exit_code() {
     let shown = project.aye(&["sessions", "search", "needle"]).exits(0).stdout;
     assert!(shown.contains(&id[..8]) && shown.contains("I will write the needle."), "{shown}");
     let nothing = project.aye(&["sessions", "search", "nobody said this"]).exits(1);
-    assert!(nothing.stderr.contains("stands in no session"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("no session of this project"), "{}", nothing.stderr);
     project.aye(&["sessions", "search", "/(/"]).exits(2);
 }
 

@@ -15,7 +15,7 @@ fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
     assert!(file("policy.toml").contains("strict.1"));
     project.aye(&["setup", "--yes", "--policy", "relaxed"]).exits(0);
     assert!(file("policy.toml").contains("relaxed.1") && file("policy.toml.1").contains("strict.1"), "the old one is kept");
-    project.aye(&["setup", "--yes", "--policy", "lax"]).exits(2).says(&["expected ask, strict, relaxed or readonly"]);
+    project.aye(&["setup", "--yes", "--policy", "lax"]).exits(2).says(&["must be ask, strict, relaxed or readonly"]);
     project.aye(&["setup"]).exits(2).says(&["aye setup --yes"]);
 }
 
@@ -34,11 +34,11 @@ fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
     terminal.wait_for("aye: Hello.");
     terminal.wait_that("a line is asked for", |screen| screen.trim_end().ends_with("You:"));
     terminal.send("/setup\n");
-    let screen = terminal.wait_for("Enter leaves it as it is:");
+    let screen = terminal.wait_for("or Enter to keep the current one:");
     assert!(screen.contains("found: ANTHROPIC_API_KEY"), "{screen}");
     assert!(!screen.contains("sk-ant-scripted"), "{screen}");
     terminal.send("\n");
-    let screen = terminal.wait_for("Policy: ask, strict, relaxed or readonly");
+    let screen = terminal.wait_for("Policy (ask, strict, relaxed or readonly)");
     assert!(screen.contains("ask  (suggested)"), "{screen}");
     terminal.send("readonly\n");
     terminal.wait_for("wrote");
@@ -57,7 +57,7 @@ fn the_first_lines_say_what_was_done_here_last_and_what_is_not_done() {
     terminal.wait_for("Hello.");
     assert!(terminal.quit().success());
     let mut terminal = project.open(&[]);
-    let screen = terminal.wait_for("Last here: \"greet the world\"");
+    let screen = terminal.wait_for("Last session: \"greet the world\"");
     assert!(screen.contains("look into the TODO in src/main.rs:2"), "{screen}");
 }
 
@@ -172,7 +172,7 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     // The hints are drawn last.
     terminal.wait_for("enter ends · left right theme");
     press(&mut terminal, 's');
-    let screen = terminal.wait_for("next: `aye` begins");
+    let screen = terminal.wait_for("next: run `aye` to start");
     assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");
     assert!(terminal.finish().success());
     let kept = fs::read_to_string(project.beside("config").join("credentials.toml")).unwrap();

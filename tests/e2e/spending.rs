@@ -112,8 +112,8 @@ fn amounts_that_are_none_are_refused_with_what_is_expected() {
     for (flag, words) in [
         (["--max-budget-usd", "lots"], "a number of dollars"),
         (["--max-budget-usd", "-1"], "-1"),
-        (["--set", "budget.session_tokens=0"], "a whole number from 1"),
-        (["--set", "budget.session_cost_usd=x"], "a number of dollars"),
+        (["--set", "budget.session_tokens=0"], "an integer from 1"),
+        (["--set", "budget.session_cost_usd=x"], "an amount in US dollars"),
         (["--effort", "very"], "low"),
     ] {
         let output = project.aye(&["exec", flag[0], flag[1], "hi"]).exits(2);

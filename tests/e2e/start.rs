@@ -66,7 +66,7 @@ fn why_there_is_no_session_is_told_on_the_main_screen_with_what_was_typed() {
     drop(lock);
     let screen = terminal.wait_for("there is no session `abcdef12`");
     assert_eq!(terminal.finish().exit_code(), 2, "{screen}");
-    terminal.wait_for("what you typed meanwhile: half a thought");
+    terminal.wait_for("what you typed in the meantime: half a thought");
     terminal.assert_restored();
 }
 
@@ -131,6 +131,6 @@ fn the_first_lines_say_what_is_not_committed() {
     std::fs::write(project.path("name.rs"), "fn name() { todo!() }\n").unwrap();
     std::fs::write(project.path("new.rs"), "").unwrap();
     let mut terminal = project.open_sized(&[], 140, 30);
-    let screen = terminal.wait_for("Last here: \"Validate the name\"");
-    assert!(screen.contains("just now · 2 files changed, not committed · aye --resume="), "{screen}");
+    let screen = terminal.wait_for("Last session: \"Validate the name\"");
+    assert!(screen.contains("just now · 2 uncommitted changes · run `aye --resume="), "{screen}");
 }

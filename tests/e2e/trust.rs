@@ -264,8 +264,8 @@ fn the_settings_of_a_trusted_project_tighten_and_what_they_cannot_set_is_named()
     assert!(shown.contains("is ignored: this project is not trusted") && !shown.contains("task_steps = 7"), "{shown}");
     let shown = project.aye(&["--trust", "config", "show"]).exits(0).stdout;
     assert!(shown.contains("budget.task_steps = 7") && shown.contains("tools.follow_symlinks = false"), "{shown}");
-    assert!(shown.contains("`ui.theme` is ignored: a project cannot set the screen"), "{shown}");
-    assert!(shown.contains("`approval.guard` is ignored: a project cannot set how an approval is answered"), "{shown}");
+    assert!(shown.contains("`ui.theme` is ignored: a project cannot configure the UI"), "{shown}");
+    assert!(shown.contains("`approval.guard` is ignored: a project cannot set how approvals are answered"), "{shown}");
     let found = project.aye(&["--trust", "doctor"]).stdout;
     assert!(found.contains("project configuration") && found.contains("budget.task_steps = 7"), "{found}");
     let told = project.aye(&["exec", "--trust", "hi"]).exits(0);

@@ -180,7 +180,7 @@ impl Story {
         self.known.is_told_to_the_model(&self.server.requests())?;
         // What a person sees last says where the task stands.
         let before = self.ended;
-        if traced.stderr.contains("the session is done") {
+        if traced.stderr.contains("nothing to continue") {
             self.ended = self.ended.max(self.known.all_was_done(self.answered())?);
         } else if traced.code == 2 && traced.stderr.contains("there is no session") {
             self.known.all_was_done(0)?;
@@ -230,8 +230,8 @@ impl Story {
             (0, true) => &[FIRST],
             (1, _) if ended == 1 && !self.went_on_in_vain() => &["-c", SECOND],
             _ if self.said_last("there is no session") => &[FIRST],
-            (0, _) if self.said_last("the session is done") => &["-c", FIRST],
-            (1, _) if self.said_last("the session is done") => &["-c", SECOND],
+            (0, _) if self.said_last("nothing to continue") => &["-c", FIRST],
+            (1, _) if self.said_last("nothing to continue") => &["-c", SECOND],
             _ => &["-c"],
         }
     }

@@ -31,7 +31,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// `3 files changed, not committed`
+    /// `3 uncommitted changes`
     pub fn words(self) -> Option<String> {
         let least = if self.more { "at least " } else { "" };
         match self.files {
@@ -267,7 +267,7 @@ mod tests {
     fn nothing_changed_is_not_said() {
         let words = |files, more| Changes { files, more }.words();
         assert_eq!(words(0, true), None);
-        assert_eq!(words(1, false).unwrap(), "1 file changed, not committed");
-        assert_eq!(words(3, true).unwrap(), "at least 3 files changed, not committed");
+        assert_eq!(words(1, false).unwrap(), "1 uncommitted change");
+        assert_eq!(words(3, true).unwrap(), "at least 3 uncommitted changes");
     }
 }

@@ -13,12 +13,12 @@ fn cve_2026_35603_a_managed_policy_that_others_could_write_is_not_taken() {
     };
     assert_eq!(with(0o644, 0), None);
     for mode in [0o664, 0o646, 0o666] {
-        assert_eq!(with(mode, 0), Some("can be written by its group or by everyone"));
+        assert_eq!(with(mode, 0), Some("is writable by its group or by everyone"));
     }
-    assert_eq!(with(0o644, 1), Some("belongs to another user"));
+    assert_eq!(with(0o644, 1), Some("is owned by another user"));
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
     let refused = owned_by_root(&path, &path.metadata().unwrap()).unwrap_err().message;
-    assert!(refused.contains("is not taken") && refused.contains("root"), "{refused}");
+    assert!(refused.contains("cannot use") && refused.contains("root"), "{refused}");
 }
 
 #[test]

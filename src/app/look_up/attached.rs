@@ -126,7 +126,7 @@ mod tests {
         let path = artifacts.find(&image.uri).unwrap().path;
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(kept(&artifacts, &png(9000, 10), CLIPBOARD).unwrap_err().contains("too large"));
-        assert!(kept(&artifacts, b"II*\0nothing", CLIPBOARD).unwrap_err().contains("no PNG"));
+        assert!(kept(&artifacts, b"II*\0nothing", CLIPBOARD).unwrap_err().contains("not PNG"));
     }
 
     #[test]

@@ -204,9 +204,9 @@ fn what_is_exported_names_the_session_it_is_a_copy_of() {
     assert!(store.import(Foreign { parent: Some(parent), ..foreign(ID, "", vec![prompt("x")]) }).unwrap());
     assert!(exported(&store, ID).contains("\"parent\": \"feedbeef\""));
     let transcript = Transcript::of(&store.find(ID).unwrap());
-    assert!(markdown::page(&transcript).contains("A copy of session feedbeef."));
-    assert!(html::page(&transcript).contains("A copy of session feedbeef."));
-    assert!(!markdown_of(&[]).contains("A copy") && !html_of(&[]).contains("A copy"));
+    assert!(markdown::page(&transcript).contains("Forked from session feedbeef."));
+    assert!(html::page(&transcript).contains("Forked from session feedbeef."));
+    assert!(!markdown_of(&[]).contains("Forked from") && !html_of(&[]).contains("Forked from"));
 }
 
 fn transcript_of(records: &[Record]) -> Transcript {
@@ -347,20 +347,20 @@ fn what_is_wrong_with_a_file_is_said_with_its_place_and_what_was_expected() {
         ("", "line 1, column 0"),
         ("{\"checkpointVersion\": \"1.0\",\n  \"thread\": [}", "line 2, column 14: `thread`: expected value"),
         ("[1]", "line 1, column"),
-        ("{\"thread\": []}", "has no checkpointVersion, expected \"1.0\""),
-        ("{\"checkpointVersion\": \"2.0\", \"thread\": []}", "checkpointVersion is \"2.0\", and this aye reads \"1.0\""),
+        ("{\"thread\": []}", "missing checkpointVersion: expected \"1.0\""),
+        ("{\"checkpointVersion\": \"2.0\", \"thread\": []}", "unsupported checkpointVersion \"2.0\": this aye reads \"1.0\""),
         (
             "{\"checkpointVersion\": \"1.0\", \"thread\": [], \"aye\": {\"format\": 9, \"records\": []}}",
-            "format 9, and this aye reads 1",
+            "unsupported format 9 of `aye`: this aye reads 1",
         ),
         ("{\"checkpointVersion\": \"1.0\"}", "missing field `thread`"),
-        ("{\"checkpointVersion\": \"1.0\", \"thread\": []}", "nothing was said"),
+        ("{\"checkpointVersion\": \"1.0\", \"thread\": []}", "nothing to import"),
         (
             "{\"checkpointVersion\": \"1.0\", \"thread\": [{\"role\": \"user\",\n\"content\": 5}]}",
-            "line 2, column 12: `thread[0].content`: invalid type: integer `5`, expected a text, or a list of parts",
+            "line 2, column 12: `thread[0].content`: invalid type: integer `5`, expected a string, or a list of parts",
         ),
         ("{\"checkpointVersion\": \"1.0\", \"thread\": [{\"role\": \"\\u001bx\", \"content\": \"\"}]}", "unknown variant"),
-        ("{\"checkpointVersion\": \"1.0\", \"thread\": []} more", "more text after the end"),
+        ("{\"checkpointVersion\": \"1.0\", \"thread\": []} more", "unexpected text after the session"),
     ] {
         let Err(reason) = ready(Path::new("/w"), text) else { panic!("{text}") };
         assert!(reason.contains(words), "{text}\n{reason}");
@@ -452,7 +452,8 @@ fn a_page_has_all_that_was_said_done_decided_and_paid() {
         (markdown_of(&records), ["Make it \\*so\\*", "I **will**.", "faster"]),
         (html_of(&records), ["Make it *so*", "<strong>will</strong>", "faster"]),
     ] {
-        let all = ["cargo test", "you said yes", "line 199", "more lines", "$0.39", "100 tokens in", "done in 5 ms", "acme/one"];
+        let all =
+            ["cargo test", "you approved it", "line 199", "more lines", "$0.39", "100 tokens in", "done in 5 ms", "acme/one"];
         for word in words.into_iter().chain(all) {
             assert!(page.contains(word), "{word}\n{page}");
         }

@@ -222,7 +222,7 @@ fn what_cannot_be_changed_stays_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("policy.toml");
     std::fs::create_dir(&path).unwrap();
-    assert!(save(&path, &command(&["a"])).unwrap_err().to_string().contains("is not a file"));
+    assert!(save(&path, &command(&["a"])).unwrap_err().to_string().contains("is not a regular file"));
     std::fs::remove_dir(&path).unwrap();
     std::fs::write(&path, b"\xff").unwrap();
     assert!(save(&path, &command(&["a"])).unwrap_err().to_string().contains("not UTF-8"));

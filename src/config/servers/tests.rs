@@ -42,15 +42,15 @@ fn a_program_and_an_address_are_read_with_all_that_is_set() {
 #[test]
 fn what_cannot_be_used_is_said_with_its_line_and_the_others_count() {
     for (toml, said) in [
-        ("[mcp.servers.x]\nargs = ['a']\n", "line 2: the server `x` is left out: it has neither"),
-        ("[mcp.servers.x]\ncommand = 'a'\nurl = 'https://h'\n", "leave one out"),
+        ("[mcp.servers.x]\nargs = ['a']\n", "line 2: ignored the MCP server `x`: neither"),
+        ("[mcp.servers.x]\ncommand = 'a'\nurl = 'https://h'\n", "remove one"),
         ("[mcp.servers.x]\nurl = 'http://example.org/mcp'\n", "unencrypted"),
-        ("[mcp.servers.x]\nurl = 'https://u:p@h/mcp'\n", "holds a password"),
-        ("[mcp.servers.x]\nurl = 'file:///x'\n", "starts with `file:`"),
-        ("[mcp.servers.'a/b']\ncommand = 'a'\n", "`a/b` is no name of a server"),
+        ("[mcp.servers.x]\nurl = 'https://u:p@h/mcp'\n", "contains a password"),
+        ("[mcp.servers.x]\nurl = 'file:///x'\n", "has the scheme `file:`"),
+        ("[mcp.servers.'a/b']\ncommand = 'a'\n", "invalid server name `a/b`"),
         ("[mcp.servers.x]\nurl = 'https://h'\nheaders = { Host = 'a' }\n", "is set by aye"),
-        ("[mcp.servers.x]\nurl = 'https://h'\nheaders = { 'a b' = 'a' }\n", "no name of a header"),
-        ("[mcp.servers.x]\ncommand = ' '\n", "its `command` is empty"),
+        ("[mcp.servers.x]\nurl = 'https://h'\nheaders = { 'a b' = 'a' }\n", "invalid header name"),
+        ("[mcp.servers.x]\ncommand = ' '\n", "`command` is empty"),
     ] {
         let found = own(&format!("{toml}[mcp.servers.z]\ncommand = 'ok'\n"));
         let problems = found.problems.join("\n");
@@ -115,7 +115,7 @@ fn the_file_of_a_project_is_read_as_other_tools_read_it() {
     assert_eq!((argv.join(" ").as_str(), directory.as_deref()), ("node x t-1", Some(Path::new("/w/sub"))));
     let Way::Http { url, headers, .. } = &found.servers[1].way else { panic!() };
     assert_eq!((url.as_str(), headers.0[0].1.as_str()), ("https://example.org/mcp", "Bearer t-1"));
-    assert!(found.servers[2].off.as_deref().unwrap().contains("a key of aye"));
+    assert!(found.servers[2].off.as_deref().unwrap().contains("an API key of aye"));
     assert!(found.servers[3].off.as_deref().unwrap().contains("disabled"));
     assert_eq!(found.problems.len(), 5, "{:?}", found.problems);
     for json in ["", "{", "[]", "{\"servers\": {}}", "{\"mcpServers\": []}"] {
@@ -147,6 +147,6 @@ fn a_server_comes_and_goes_and_nothing_else_changes() {
         assert_eq!(without.trim_end(), before.trim_end());
         assert_eq!(without_server(before, "x.y"), Ok(None));
     }
-    assert!(with_server("mcp = 3", "a", &server).unwrap_err().to_string().contains("no table"));
+    assert!(with_server("mcp = 3", "a", &server).unwrap_err().to_string().contains("must be a table"));
     assert!(with_server("[", "a", &server).is_err());
 }

@@ -57,7 +57,7 @@ fn another_directory_at_the_same_path_is_not_trusted() {
     fs::create_dir(&workspace).unwrap();
     assert_eq!(
         Project::examine(&workspace).standing(config.path()),
-        Standing::Changed(vec!["the directory is another one than you trusted".to_owned()])
+        Standing::Changed(vec!["this is a different directory than the one you trusted".to_owned()])
     );
 }
 
@@ -129,11 +129,11 @@ fn nothing_but_a_plain_file_inside_the_project_is_opened() {
         listed(&project),
         [
             ".aye/policy.toml: policy, can only tighten; not a file, ignored".to_owned(),
-            ".aye/config.toml: settings; a link to nothing, ignored".to_owned(),
-            format!(".mcp.json: MCP servers; leads out of the project to {}, ignored", key.display()),
+            ".aye/config.toml: settings; dangling symlink, ignored".to_owned(),
+            format!(".mcp.json: MCP servers; points outside the project to {}, ignored", key.display()),
             ".aye/commands/big.md: command; too large (1.0 MB), ignored".to_owned(),
-            format!(".aye/tools: tool; leads out of the project to {}, ignored", outside.join("tools").display()),
-            format!("AGENTS.md: instructions for the model; leads out of the project to {}, ignored", key.display()),
+            format!(".aye/tools: tool; points outside the project to {}, ignored", outside.join("tools").display()),
+            format!("AGENTS.md: instructions for the model; points outside the project to {}, ignored", key.display()),
         ]
     );
     assert_eq!(project.brings().count(), 0);
@@ -151,7 +151,7 @@ fn more_commands_than_anybody_reads_are_counted_and_not_looked_at() {
     }
     let project = Project::examine(&real(&dir));
     assert_eq!(project.brings().count(), 100);
-    assert_eq!(listed(&project)[100], ".aye/commands/…: 3 more, not looked at, ignored");
+    assert_eq!(listed(&project)[100], ".aye/commands/…: 3 more, not inspected, ignored");
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn cve_2026_40068_a_worktree_that_points_at_other_git_data_is_asked_about_again(
     Project::examine(&tree).record(config.path()).unwrap();
     assert_eq!(changes(&tree, &config), Vec::<String>::new());
     point("two");
-    assert_eq!(changes(&tree, &config), ["its git data is elsewhere now"]);
+    assert_eq!(changes(&tree, &config), ["its git directory is in a different place"]);
     point("one");
     put(&root, "one/worktrees/tree/commondir", "/home/user/trusted/.git\n");
-    assert_eq!(changes(&tree, &config), ["its git data is elsewhere now"]);
+    assert_eq!(changes(&tree, &config), ["its git directory is in a different place"]);
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn page() -> String {
         "### `session_cancelled`\n\nIn place of `session_completed`, with the same members, where the end of the session cancelled a task.\n\n",
     );
     page.push_str(
-        "### `session_failed`\n\nIn place of `session_completed`, with the same members and `reason` (string), where the end of the session could not be saved.\n\n",
+        "### `session_failed`\n\nIn place of `session_completed`, with the same members and `reason` (string), if the end of the session cannot be saved.\n\n",
     );
     page.push_str("## Types\n\n");
     for name in PARTS {

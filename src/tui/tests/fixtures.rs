@@ -83,23 +83,20 @@ pub fn setup_found() -> SetupFound {
         presets: vec![
             preset(
                 "ask",
-                ["reading in the project, a few programs that only read", "edits, deletes, commands, the network", "nothing"],
+                ["reads in the project, a few read-only programs", "edits, deletions, commands, the network", "nothing"],
             ),
             preset(
                 "strict",
-                ["reading, but for files with secrets", "edits, deletes, named programs", "other programs, the network"],
+                ["reads, except of files with secrets", "edits, deletions, named programs", "other programs, the network"],
             ),
             preset(
                 "relaxed",
-                ["edits in the project, everyday builds", "deletes, what leaves the machine or destroys", "privilege"],
+                ["edits in the project, everyday builds", "deletions, anything destructive or leaving the machine", "privilege"],
             ),
-            preset(
-                "readonly",
-                ["reading, programs that only read", "what such programs would write", "edits, deletes, the network"],
-            ),
+            preset("readonly", ["reads, read-only programs", "writes by such programs", "edits, deletions, the network"]),
         ],
         has_policy: false,
-        sandbox: "sandbox: works here: commands are held, and what they would change can be shown first".to_owned(),
+        sandbox: "sandbox: available; commands are sandboxed, and their changes can be previewed".to_owned(),
     }
 }
 

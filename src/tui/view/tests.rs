@@ -75,7 +75,7 @@ fn begins(model: &mut Model, start: Start) {
 
 #[test]
 fn the_first_lines_tear_no_command() {
-    let last = "Last here: \"Validate the name\" · 2 h ago · 3 files changed, not committed · aye --resume=7f3a0c12 continues";
+    let last = "Last session: \"Validate the name\" · 2 h ago · 3 uncommitted changes · run `aye --resume=7f3a0c12` to continue";
     let attempt = "look into the TODO in src/main.rs:2";
     check("greeting", |model| {
         begins(model, Start { last_here: Some(last.to_owned()), attempt: Some(attempt.to_owned()), ..start() });
@@ -100,7 +100,7 @@ fn the_first_lines_say_whether_the_project_is_trusted_and_when_the_policy_ends()
 #[test]
 fn without_a_key_the_way_to_one_is_in_sight() {
     check("no-key", |model| {
-        let message = "no key was found: `aye auth login PROVIDER` keeps one".to_owned();
+        let message = "no API key found: run `aye auth login PROVIDER`".to_owned();
         let header = Header { model: String::new(), ..header() };
         begins(model, Start { header, model_access: ModelAccess::NoKey { message, model: None }, ..start() });
         typed(model, "explain this");

@@ -142,6 +142,6 @@ fn a_report_shows_the_line_and_ends_with_a_count() {
     assert_eq!(
         shown,
         "mistake policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
-         policy.toml: 1 mistake; nothing runs under a policy that cannot be read\n"
+         policy.toml: 1 error; nothing runs under an invalid policy\n"
     );
 }

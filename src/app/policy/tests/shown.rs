@@ -47,7 +47,7 @@ fn in_force() -> InForce {
         layers: layers.iter().map(LayerInForce::of).collect(),
         mode: Mode::Ask,
         workspace: PathBuf::from("/w"),
-        project: "trusted, its policy holds".to_owned(),
+        project: "trusted, its policy applies".to_owned(),
         entries: Enforcer::new(layers, context).entries(),
         home: PathBuf::from("/home/me"),
     }
@@ -59,7 +59,7 @@ fn every_entry_has_its_place_and_what_has_no_effect_says_so() {
     for words in [
         "layers    managed   /etc/aye/policy.toml, version m.1, EXPIRED 2026-01-01T00:00:00Z\n",
         "          user      ~/c/policy.toml\n",
-        "project   trusted, its policy holds\n",
+        "project   trusted, its policy applies\n",
         "  blocked_commands = [\"dd\"]                         /etc/aye/policy.toml:7\n",
         "  blocked_commands = [\"sudo\"]                       ~/c/policy.toml:5\n",
         "~/c/policy.toml:4\n    ↳ overridden by managed:6\n",
