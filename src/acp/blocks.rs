@@ -1,4 +1,5 @@
-//! What an editor sends with a prompt, as the text of one: files by their names, images and long texts kept beside it.
+//! Conversion of an editor's prompt into the text of one: files are named, images and long texts are stored as
+//! artifacts.
 
 use super::host::Files;
 use super::places::{self, Place};
@@ -8,12 +9,12 @@ use base64::engine::general_purpose::STANDARD;
 use std::path::Path;
 
 const MAX_BLOCKS: usize = 500;
-/// More words nobody means a model to read.
+/// Maximum size of a prompt, in bytes.
 const MAX_BYTES: usize = 4 << 20;
-/// A longer text that comes along is kept beside the prompt, and read as a file is.
+/// Size in bytes above which an embedded text is stored as an artifact, which the model reads like a file.
 const INLINE_BYTES: usize = 32 << 10;
 
-/// The prompt, or why it cannot be sent.
+/// Converts the content blocks into a prompt, or returns the reason why it cannot be sent.
 pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
     if blocks.len() > MAX_BLOCKS {
         return Err(format!("the prompt has {} parts; the limit is {MAX_BLOCKS}", blocks.len()));
@@ -64,15 +65,15 @@ pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Fil
 
 const UNKNOWN: &str = "the prompt has a part of an unknown type; only text, images and files are supported";
 
-/// Behind the name of a text that comes along.
+/// Text after the name of an embedded text.
 const AS_IT_IS: &str = ", current content in the editor:";
 
 #[derive(Default)]
 struct Prompt {
     text: String,
-    /// What comes along stands behind the words.
+    /// Embedded texts, which follow the words of the user.
     behind: String,
-    /// Whether the last part was a name, which the next words may not touch.
+    /// True if the last part was a mention, which the next words must not touch.
     named: bool,
 }
 
@@ -112,13 +113,13 @@ impl Prompt {
     }
 }
 
-/// Longer than what stands in the text.
+/// Returns a code fence that is longer than any in the text.
 pub fn fence(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Whether something in a text would be read as the name of a file that a prompt wants read.
+/// Returns true if a prompt would treat a part of the text as a mention of a file.
 fn names_something(text: &str) -> bool {
     text.split(char::is_whitespace).any(|word| {
         word.split_once('@').is_some_and(|(before, after)| {
@@ -141,7 +142,7 @@ async fn kept_image(data: &str, files: &dyn Files) -> Result<String, String> {
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }
 
-/// So that no name can pass for words of the person.
+/// Replaces line breaks, so that no name can pass for words of the user.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").chars().take(500).collect()

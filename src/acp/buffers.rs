@@ -1,4 +1,5 @@
-//! The files that an editor has open: what it has of them, and what it is told of them. It says so in time, or is not asked any more.
+//! Unsaved content of files that are open in the editor. An editor that does not respond in time is not asked again
+//! until the next prompt.
 
 use super::connection::Client;
 use crate::protocol::SessionId;
@@ -9,18 +10,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long an editor may take to answer.
+/// Time the editor has to respond.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Those of one session. All clones are the same.
+/// The open files of one session. All clones share the same state.
 #[derive(Clone)]
 pub struct Buffers(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    /// Known once it is open.
+    /// The session, set once it is open.
     session: OnceLock<String>,
-    /// It did not answer in time: nothing more is asked before the next prompt.
+    /// True after the editor did not respond in time: it is not asked again before the next prompt.
     hangs: AtomicBool,
 }
 
@@ -31,7 +32,7 @@ impl std::fmt::Debug for Buffers {
 }
 
 impl Buffers {
-    /// None where the editor does not say what it has.
+    /// Returns the buffers of a client; `None` if the editor does not share the content of its files.
     pub fn of(client: &Client) -> Option<Self> {
         let inner = Inner { client: client.clone(), session: OnceLock::new(), hangs: AtomicBool::new(false) };
         client.understands().reads_files.then(|| Self(Arc::new(inner)))
@@ -41,18 +42,18 @@ impl Buffers {
         let _ = self.0.session.set(session.to_string());
     }
 
-    /// A prompt begins: an editor that hung is asked again.
+    /// Starts a new prompt: an editor that did not respond is asked again.
     pub fn prompted(&self) {
         self.0.hangs.store(false, Ordering::Relaxed);
     }
 
-    /// What the editor has of this file.
+    /// Returns the content that the editor has for a file.
     pub async fn text(&self, path: PathBuf) -> Option<String> {
         let session = self.session()?;
         self.in_time(self.0.client.read_file(ReadTextFileRequest::new(session, path))).await
     }
 
-    /// Tells it what the file holds; whether it took that.
+    /// Tells the editor the new content of a file. Returns true if the editor accepted it.
     pub async fn follow(&self, path: PathBuf, text: String) -> bool {
         let Some(session) = self.session().filter(|_| self.0.client.understands().writes_files) else { return false };
         self.in_time(self.0.client.write_file(WriteTextFileRequest::new(session, path, text))).await.is_some()

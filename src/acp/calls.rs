@@ -1,4 +1,4 @@
-//! Calls of tools, as an editor shows them: what kind, where, with what.
+//! Tool calls as an editor shows them: their kind, locations and content.
 
 use super::blocks::fence;
 use super::places;
@@ -8,16 +8,16 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Of a text that a call gives or takes, for an editor to show; the model has all of it.
+/// Bytes of a text of a call that an editor shows; the model gets all of it.
 pub const SHOWN_BYTES: usize = 48 << 10;
-/// Of the last that a running command printed.
+/// Bytes of the most recent output of a running command that an editor shows.
 pub const TAIL_BYTES: usize = 12 << 10;
-/// Of the arguments, as they are.
+/// Maximum bytes of the raw arguments.
 const RAW_BYTES: usize = 64 << 10;
 const TITLE_BYTES: usize = 240;
 const MAX_LOCATIONS: usize = 50;
 
-/// What a call does, by its tool, else by what it needs.
+/// Returns the kind of a call: by its tool, or else by its capability.
 pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     match tool {
         "ReadFile" | "Stat" | "TextInspect" | "HashFile" | "DiskUsage" | "CliRead" | "CliEnv" | "CliGetPlatform" => {
@@ -37,7 +37,7 @@ pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     }
 }
 
-/// The places a call is about, from its arguments.
+/// Returns the locations that a call is about, from its arguments.
 pub fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocation> {
     let Arguments::Object(arguments) = arguments else { return Vec::new() };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|path| !path.is_empty() && !path.contains('\0'));
@@ -46,7 +46,7 @@ pub fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocatio
     named.map(|path| ToolCallLocation::new(places::absolute(path, directory)).line(line)).collect()
 }
 
-/// The places that a change is about.
+/// Returns the locations of a change.
 pub fn changed(paths: &[PathBuf], diff: &str, directory: &Path) -> Vec<ToolCallLocation> {
     let line = diff.lines().find_map(|line| {
         let new = line.strip_prefix("@@ -")?.split_once(" +")?.1;
@@ -94,19 +94,19 @@ pub fn status(status: ToolStatus) -> ToolCallStatus {
     }
 }
 
-/// One line.
+/// Returns the summary as a single line.
 pub fn title(summary: &str) -> String {
     let line: String = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = cut_before(&line, TITLE_BYTES);
     if end < line.len() { format!("{}…", &line[..end]) } else { line }
 }
 
-/// Its start and its end, where it is longer.
+/// Returns the text, shortened to its start and end if it is too long.
 pub fn shown(text: &str, most: usize) -> String {
     crate::protocol::truncated(text, most).into_owned()
 }
 
-/// The last of it.
+/// Shortens the text to its last bytes.
 pub fn tail(text: &mut String, most: usize) {
     if text.len() > 2 * most {
         let start = cut_after(text, text.len() - most);
@@ -114,7 +114,7 @@ pub fn tail(text: &mut String, most: usize) {
     }
 }
 
-/// Words of a program: neither Markdown nor anything else.
+/// Wraps program text in a code fence, so that none of it is read as Markdown.
 pub fn code(text: &str, language: &str) -> ToolCallContent {
     let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -125,14 +125,14 @@ pub fn words(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
-/// Names of calls that are the only ones of their session: a provider may count anew with every answer.
+/// Names of tool calls, unique within a session: a provider may number calls anew in every response.
 #[derive(Default)]
 pub struct Names {
     seen: HashMap<CallId, u32>,
 }
 
 impl Names {
-    /// A call that is asked for now.
+    /// Assigns a name to a call that was just requested.
     pub fn begin(&mut self, id: &CallId) -> String {
         *self.seen.entry(id.clone()).or_default() += 1;
         self.of(id)

@@ -1,10 +1,11 @@
-//! Commands that begin with `/`: which of them make sense in an editor, and what a prompt means by one.
+//! Slash commands: which of them are available in an editor, and what a prompt means by one.
 
 use super::told::available;
 use crate::protocol::CustomCommand;
 use agent_client_protocol::v1::schema::AvailableCommand;
 
-/// Those of aye's own that are answered here, with what may stand behind them. What they do is said by the one list of all commands.
+/// The built-in commands that are handled here, with their argument hints. Their descriptions come from the list of all
+/// commands.
 pub const HANDLED: &[(&str, Option<&str>)] = &[
     ("/help", None),
     ("/status", None),
@@ -26,20 +27,20 @@ pub const HANDLED: &[(&str, Option<&str>)] = &[
     ("/export", Some("md, json or html, and a file name")),
 ];
 
-/// Those that are prompts, in the form of a person's own.
+/// The built-in commands that are prompts, in the form of custom commands.
 const PROMPTS: [(&str, &str); 2] =
     [("init", include_str!("../../assets/commands/init.md")), ("review", include_str!("../../assets/commands/review.md"))];
 
-/// Every command that there is, with what it does.
+/// All commands, with their descriptions.
 pub type Registry = &'static [(&'static str, &'static str)];
 
-/// What a prompt means.
+/// The meaning of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Meant {
     Prompt(String),
-    /// One of aye's own, without its slash, and what stands behind it.
+    /// A built-in command without its slash, and its arguments.
     Own(&'static str, String),
-    /// Why it cannot be done.
+    /// The reason why the command cannot be run.
     Not(String),
 }
 
@@ -57,7 +58,7 @@ fn is_taken(registry: Registry, name: &str) -> bool {
     registry.iter().any(|(entry, _)| entry[1..].split(' ').next() == Some(name))
 }
 
-/// A path, or a slash in the middle of something, is no command.
+/// Returns the meaning of a prompt. A path, or a slash in the middle of a text, is not a command.
 pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> Meant {
     let Some(typed) = text.trim().strip_prefix('/') else { return Meant::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));

@@ -1,4 +1,4 @@
-//! The connection to an editor: its requests, and which session each is for.
+//! The connection to an editor: receives its requests and routes them to sessions.
 
 mod capabilities;
 
@@ -29,18 +29,18 @@ use tokio_util::sync::CancellationToken;
 
 pub type Reply = Responder<serde_json::Value>;
 
-/// Sessions that one editor has open at once.
+/// Maximum number of sessions that one editor has open.
 const MAX_SESSIONS: usize = 32;
-/// Requests that open, list or end sessions, under way at once.
+/// Maximum number of concurrent requests that open, list or end sessions.
 const MAX_OPENING: usize = 8;
-/// Of a list that is longer the rest is asked for.
+/// Sessions per page of the list.
 const PAGE: usize = 100;
-/// How long what was said last may take to be written.
+/// Time for the last messages to be written.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How long all sessions may take to save themselves, and how long of that their editor may take to read.
+/// Time for all sessions to save themselves; the editor has the same time to read.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_secs(1);
-/// Places in the queue of a session that only a stop may take.
+/// Places in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
 const INVALID_REQUEST: i32 = -32600;
@@ -51,14 +51,14 @@ const NOT_FOUND: i32 = -32002;
 const POLICY: i32 = -32005;
 const HELD: i32 = -32008;
 
-/// How text from outside is made harmless: where it is read, and where somebody decides by it.
+/// Functions that make external text harmless, for display and for decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Looks {
     pub clean: fn(&str) -> Cow<'_, str>,
     pub reveal: fn(&str) -> Cow<'_, str>,
 }
 
-/// What the connection is made with.
+/// The parts that a connection is made of.
 pub struct Front {
     pub host: Arc<dyn Host>,
     pub looks: Looks,
@@ -66,23 +66,23 @@ pub struct Front {
     pub registry: Registry,
 }
 
-/// Why it ended.
+/// The reason why the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The editor closed its end, or does not read any more.
+    /// The editor closed its end, or no longer reads.
     Closed,
     Stopped,
 }
 
-/// The editor, for a session.
+/// The editor, as seen by a session.
 #[derive(Clone)]
 pub struct Client {
     connection: ConnectionTo<agent_client_protocol::Client>,
-    /// For updates that wait to be written.
+    /// Permits for updates that wait to be written.
     room: Arc<Semaphore>,
     understands: Understands,
     pub looks: Looks,
-    /// Tells the session whether more of what streams is taken.
+    /// Tells the session whether more streamed text is accepted.
     pub flow: Option<Arc<watch::Sender<bool>>>,
 }
 
@@ -97,7 +97,7 @@ impl Client {
         self.understands
     }
 
-    /// Waits where the editor does not keep up.
+    /// Sends an update. Waits if the editor cannot keep up.
     pub async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
         let room = match self.room.try_acquire() {
             Ok(room) => room,
@@ -141,7 +141,7 @@ pub fn refuse(to: Reply, code: i32, message: impl Into<String>) {
     let _ = to.respond_with_error(error_of(code, message));
 }
 
-/// What cannot be, in words.
+/// Returns an invalid-parameters error with this message.
 pub fn wrong(message: impl Into<String>) -> Error {
     error_of(INVALID_PARAMS, message)
 }
@@ -164,7 +164,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Door {
     front: Front,
     room: Arc<Semaphore>,
@@ -173,7 +173,7 @@ struct Door {
     sessions: Mutex<HashMap<String, mpsc::Sender<Ask>>>,
 }
 
-/// Speaks with an editor until it goes, or until `stop` comes. All sessions are saved then.
+/// Serves an editor until it disconnects or `stop` fires. All sessions are saved before it returns.
 pub async fn serve(
     front: Front,
     input: impl Read + Send + 'static,
@@ -195,7 +195,7 @@ pub async fn serve(
     let (closed, is_closed) = oneshot::channel();
     let complain = out.clone();
     let incoming = tokio::spawn(async move {
-        // The connection is closed once all sessions have said their last.
+        // The connection is closed once all sessions have sent their last message.
         let to = wire::bring_in(lines, to, complain).await;
         let _ = closed.send(());
         to
@@ -222,13 +222,13 @@ pub async fn serve(
         .connect_with(far, async move |_connection| {
             let ended = tokio::select! {
                 _ = is_closed => Ended::Closed,
-                // Nobody reads.
+                // The editor no longer reads.
                 () = gone.cancelled() => Ended::Closed,
                 () = stop => Ended::Stopped,
             };
             let mut closing = std::pin::pin!(timeout(SHUTDOWN_TIMEOUT, end.close_all()));
             if timeout(SOON, &mut closing).await.is_err() {
-                // An editor that does not read holds nobody up.
+                // An editor that does not read must not block anything.
                 room.close();
                 let _ = closing.await;
             }
@@ -245,7 +245,7 @@ pub async fn serve(
 }
 
 impl Door {
-    /// Never waits: the answers of the editor to our own questions come the same way.
+    /// Handles a request. Never waits: responses of the editor to aye's own requests arrive on the same connection.
     fn request(self: Arc<Self>, request: ClientRequest, to: Reply, connection: ConnectionTo<agent_client_protocol::Client>) {
         if let ClientRequest::InitializeRequest(request) = request {
             return self.initialize(&request, to);
@@ -284,7 +284,7 @@ impl Door {
 
     fn initialize(&self, request: &InitializeRequest, to: Reply) {
         let understands = capabilities::understood(&request.client_capabilities);
-        // Said again it holds as it was said first.
+        // The capabilities of the first `initialize` stay in effect.
         let understands = *self.understands.get_or_init(|| understands);
         let ways = capabilities::ways_in(self.front.host.ways_in(), understands);
         reply(to, Ok(capabilities::answer(ProtocolVersion::V1, ways, self.front.version)));
@@ -294,7 +294,7 @@ impl Door {
         if let ClientNotification::CancelNotification(CancelNotification { session_id, .. }) = notification
             && let Some(session) = self.session(&session_id.to_string())
         {
-            // Where the queue is full of them one is enough.
+            // If the queue is full of cancellations, one is enough.
             let _ = session.try_send(Ask::Cancel);
         }
     }
@@ -321,11 +321,11 @@ impl Door {
         if session.capacity() <= FOR_CANCEL {
             return refuse(to, TASK_RUNNING, "too many pending requests for this session; wait for the responses");
         }
-        // Where it ended meanwhile the request is answered by its being dropped.
+        // If the session has ended in the meantime, dropping the request answers it.
         drop(session.try_send(ask(to)));
     }
 
-    /// What takes its time: a disk, a provider.
+    /// Handles a request that takes time, because of a disk or a provider.
     async fn slowly(&self, request: ClientRequest, to: Reply, client: Client) {
         match request {
             ClientRequest::AuthenticateRequest(request) => {
@@ -392,7 +392,7 @@ impl Door {
         if self.sessions().len() >= MAX_SESSIONS {
             return refuse(to, INTERNAL, format!("too many open sessions (limit {MAX_SESSIONS}); close one first"));
         }
-        // Who opens a session again looks at it anew.
+        // A client that loads a session again gets its history again.
         if let Which::Stored { id, .. } = &asked.which {
             self.close(id).await;
         }
@@ -428,7 +428,7 @@ impl Door {
         Ok(ListSessionsResponse::new(page.collect()).next_cursor(more))
     }
 
-    /// Whether there was one of that name.
+    /// Closes a session. Returns true if there was one with this ID.
     async fn close(&self, id: &str) -> bool {
         let session = self.sessions().remove(id);
         let Some(session) = session else { return false };

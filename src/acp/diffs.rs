@@ -1,19 +1,19 @@
-//! A unified diff as the old and the new text of each file, which is how an editor shows a change.
+//! Conversion of a unified diff into the old and new text of each file, the form in which an editor shows a change.
 
 use super::host::Files;
 use super::places;
 use agent_client_protocol::v1::schema::{Diff, ToolCallContent};
 use std::path::{Path, PathBuf};
 
-/// Larger files are shown by what changes in them.
+/// Size in bytes above which only the changed parts of a file are shown.
 const WHOLE_BYTES: usize = 128 << 10;
-/// So many changes are shown; the rest are counted by whoever shows them.
+/// Maximum number of changes shown; the caller reports how many were left out.
 const MAX: usize = 100;
 
 /// One file of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileDiff {
-    /// As the diff names it; of a file that goes away the old name.
+    /// The name in the diff; for a deleted file the old name.
     pub name: Option<String>,
     pub is_new: bool,
     pub is_gone: bool,
@@ -22,19 +22,19 @@ pub struct FileDiff {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hunk {
-    /// Counted from 1; 0 before the first line.
+    /// First line of the hunk in the old file, counted from 1; 0 stands for the place before the first line.
     pub old_start: usize,
     pub new_start: usize,
     pub old: Vec<String>,
     pub new: Vec<String>,
 }
 
-/// Which way a diff is followed.
+/// The direction in which a diff is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The file is as it was before.
+    /// From the old file to the new one.
     Forth,
-    /// The change is made.
+    /// From the new file to the old one.
     Back,
 }
 
@@ -80,7 +80,7 @@ pub fn parse(unified: &str) -> Vec<FileDiff> {
 const MISSING: &str = "/dev/null";
 
 impl Hunk {
-    /// Takes a line; `before`: the sign of the one before it. Its own sign.
+    /// Adds a line and returns its sign; `before` is the sign of the previous line.
     fn take(&mut self, line: &str, before: u8) -> u8 {
         match line.as_bytes().first() {
             Some(b'-') => self.old.push(line[1..].to_owned()),
@@ -116,18 +116,18 @@ fn ranges(line: &str) -> Option<(usize, usize, usize, usize)> {
     Some((old_start, old_count, new_start, new_count))
 }
 
-/// `a/src/main.rs` without what stands before the first `/`.
+/// Returns `src/main.rs` for `a/src/main.rs`.
 fn bare(name: &str) -> String {
     ["a/", "b/"].into_iter().find_map(|side| name.strip_prefix(side)).unwrap_or(name).to_owned()
 }
 
-/// The new name in `diff --git a/old b/new`.
+/// Returns the new name from `diff --git a/old b/new`.
 fn git_name(line: &str) -> Option<String> {
     line.rsplit_once(" b/").map(|(_, name)| name.to_owned())
 }
 
 impl FileDiff {
-    /// The text on the other side, where this one is exactly what the diff was made of.
+    /// Applies the diff to the text, if the text is exactly the one the diff was made from.
     pub fn follow(&self, text: &str, way: Way) -> Option<String> {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let (mut out, mut at) = (String::new(), 0);
@@ -136,7 +136,7 @@ impl FileDiff {
                 Way::Forth => (&hunk.old, &hunk.new, hunk.old_start),
                 Way::Back => (&hunk.new, &hunk.old, hunk.new_start),
             };
-            // A hunk that says nothing of what stands around it fits only where there is nothing.
+            // A hunk without context lines fits an empty text only.
             if from.is_empty() && !lines.is_empty() {
                 return None;
             }
@@ -153,7 +153,7 @@ impl FileDiff {
         Some(out)
     }
 
-    /// What an editor shows of it. `now`: the file as it is, where it can be read.
+    /// Returns what an editor shows of the file; `now` is its current text, if it can be read.
     fn shown(&self, path: &Path, now: Option<&str>, way: Way) -> Vec<Diff> {
         let now = now.filter(|text| text.len() <= WHOLE_BYTES).map(|text| text.replace("\r\n", "\n"));
         if let Some(now) = &now
@@ -166,7 +166,7 @@ impl FileDiff {
             let old = Some(old).filter(|old| !(self.is_new || way == Way::Back && old.is_empty() && self.begins_empty()));
             return vec![Diff::new(path, new).old_text(old)];
         }
-        // A file that is not there yet is new, whatever its diff calls it.
+        // A file that does not exist yet is new, whatever its diff calls it.
         let is_new = self.is_new || now.is_none() && way == Way::Forth && self.begins_empty();
         let piece = |hunk: &Hunk| Diff::new(path, hunk.new.concat()).old_text((!is_new).then(|| hunk.old.concat()));
         self.hunks.iter().map(piece).collect()
@@ -177,7 +177,8 @@ impl FileDiff {
     }
 }
 
-/// A diff as the contents of a call, and how many changes were left out. `paths`: what it is about, for a diff that does not say.
+/// Converts a diff into the content of a call. Also returns how many changes were left out. `paths` names the files of
+/// a diff that does not name them itself.
 pub async fn contents(
     unified: &str,
     (paths, directory): (&[PathBuf], &Path),

@@ -1,4 +1,4 @@
-//! What stands behind the connection: whoever opens sessions, and the files beside one.
+//! The host behind the connection: opens sessions, and provides the files of one.
 
 use super::buffers::Buffers;
 use crate::protocol::{Command, Effort, Event, Mode, Query, SessionId};
@@ -9,45 +9,45 @@ use tokio::sync::{mpsc, watch};
 
 pub type Answer<T> = BoxFuture<'static, Result<T, Refusal>>;
 
-/// Why something is not done, in a sentence that says what to do.
+/// The reason why a request is refused, as a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no key for the model.
+    /// There is no API key for the model.
     NoKey(String),
     NoSession(String),
-    /// Another process has the session.
+    /// Another process owns the session.
     Held(String),
-    /// What was asked for cannot be.
+    /// The request is invalid.
     Wrong(String),
-    /// A policy or a setting that cannot be taken.
+    /// A policy or a setting is invalid.
     Policy(String),
     Failed(String),
 }
 
-/// A session to be opened.
+/// A request to open a session.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub which: Which,
     pub directory: PathBuf,
-    /// More directories that belong to the workspace.
+    /// Additional directories of the workspace.
     pub more: Vec<PathBuf>,
-    /// The editor's servers of tools, for this session.
+    /// The MCP servers of the editor, for this session.
     pub servers: Vec<Server>,
-    /// What it has open, where it tells.
+    /// The unsaved files of the editor, if it shares them.
     pub buffers: Option<Buffers>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     New,
-    /// Gone on with; `told`: with all that was said before.
+    /// A stored session; `told` asks for its whole history.
     Stored {
         id: String,
         told: bool,
     },
 }
 
-/// A server of tools as the editor describes it.
+/// An MCP server as the editor describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub name: String,
@@ -65,14 +65,14 @@ pub enum ServerReach {
         url: String,
         headers: Vec<(String, String)>,
     },
-    /// The older stream of events.
+    /// The older transport with server-sent events.
     Events {
         url: String,
         headers: Vec<(String, String)>,
     },
 }
 
-/// Its environment and its headers may hold keys.
+/// Hides the environment and the headers, which may contain keys.
 impl std::fmt::Debug for ServerReach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -83,31 +83,31 @@ impl std::fmt::Debug for ServerReach {
     }
 }
 
-/// A session that runs.
+/// A running session.
 pub struct Opened {
     pub id: SessionId,
-    /// The real path of its workspace.
+    /// The canonical path of its workspace.
     pub directory: PathBuf,
     /// The laxest mode that may be chosen.
     pub laxest: Mode,
     pub title: Option<String>,
-    /// How hard the model is to think, as it is set.
+    /// The reasoning effort that is set.
     pub effort: Option<Effort>,
     pub commands: mpsc::Sender<Command>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
-    /// What was said before, where it is to be told.
+    /// The history, if it was asked for.
     pub history: Vec<Event>,
-    /// What the person should know before anything else.
+    /// Notices that the user should see first.
     pub notices: Vec<String>,
     pub files: Arc<dyn Files>,
-    /// Whether more of what streams is taken.
+    /// Receives whether more streamed text is accepted.
     pub room: watch::Sender<bool>,
-    /// Comes when the session has saved itself and is free for others.
+    /// Resolves when the session has been saved and is free for other processes.
     pub ended: BoxFuture<'static, ()>,
 }
 
-/// A session that is stored.
+/// A stored session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub id: SessionId,
@@ -116,43 +116,44 @@ pub struct Listed {
     pub updated: jiff::Timestamp,
 }
 
-/// One way to get a key to a model.
+/// One way to authenticate with a model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authentication {
     pub id: &'static str,
     pub name: &'static str,
     pub description: String,
-    /// The arguments of aye that do it in a terminal.
+    /// The arguments of aye that start this method in a terminal.
     pub in_terminal: Option<&'static [&'static str]>,
 }
 
 pub trait Host: Send + Sync + 'static {
     fn open(&self, asked: Asked) -> Answer<Opened>;
 
-    /// Those of a directory, or all, the latest first.
+    /// Lists the sessions of a directory, or all sessions, the most recent first.
     fn list(&self, directory: Option<PathBuf>) -> Answer<Vec<Listed>>;
 
     fn delete(&self, id: String) -> Answer<()>;
 
     fn ways_in(&self) -> Vec<Authentication>;
 
-    /// Whether a model can be asked now.
+    /// Returns an error unless a model is ready to use.
     fn authenticated(&self) -> Answer<()>;
 }
 
-/// What lies beside a session.
+/// The files and artifacts of a session.
 pub trait Files: Send + Sync + 'static {
-    /// A file of the workspace as it is now; none where it lies elsewhere, is large or is no text.
+    /// Returns the current text of a file of the workspace; `None` if the file is outside, large or not text.
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>>;
 
-    /// Keeps an image for the session: the address by which a prompt names it, or why it cannot be kept.
+    /// Stores an image for the session. Returns the URI by which a prompt names it, or the reason why it cannot be
+    /// stored.
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>>;
 
-    /// The same of a text.
+    /// Stores a text for the session, like `keep_image`.
     fn keep_text(&self, name: String, text: String) -> BoxFuture<'static, Result<String, String>>;
 }
 
-/// Nothing lies beside it.
+/// A host without files.
 pub struct Nothing;
 
 impl Files for Nothing {

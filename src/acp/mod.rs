@@ -1,4 +1,4 @@
-//! The Agent Client Protocol: the same sessions in an editor, over its pipes.
+//! The Agent Client Protocol: aye sessions in an editor, over stdin and stdout.
 
 mod blocks;
 mod buffers;

@@ -1,4 +1,4 @@
-//! What may be chosen in a session: mode, model, and how hard it thinks.
+//! The options of a session: mode, model and reasoning effort.
 
 use super::told::MODES;
 use crate::protocol::{Command, Effort, Mode};
@@ -11,17 +11,17 @@ pub const MODE: &str = "mode";
 pub const MODEL: &str = "model";
 pub const EFFORT: &str = "effort";
 const BY_ITSELF: &str = "auto";
-/// A longer list is nobody's choice; the rest are reached by `/model NAME`.
+/// Maximum number of models in the list; the others are available by `/model NAME`.
 const MAX_MODELS: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct Options {
     pub mode: Mode,
-    /// The laxest that may be chosen.
+    /// The laxest mode that may be chosen.
     pub laxest: Mode,
     pub model: String,
     pub effort: Option<Effort>,
-    /// Those that can be asked.
+    /// The models that are ready to use.
     pub models: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Options {
         vec![mode, model, effort]
     }
 
-    /// The command that sets it, or what could be said instead.
+    /// Returns the command that sets the option, or an error that names the valid values.
     pub fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
         let Some(value) = value.as_value_id() else {
             return Err(format!("`{id}` must be one of its named values, not true or false"));

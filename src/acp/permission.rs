@@ -1,4 +1,4 @@
-//! Questions to the person, as an editor asks them, and what its answers mean.
+//! Approval prompts as an editor shows them, and the meaning of its answers.
 
 use super::calls;
 use super::connection::Looks;
@@ -12,21 +12,21 @@ const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
-/// Of the words of an option.
+/// Maximum bytes in the label of an option.
 const OPTION_BYTES: usize = 160;
 const REASON_BYTES: usize = 2_000;
-/// Commands of a line, and effects, that are listed each.
+/// Maximum number of command parts, and of effects, that are listed one by one.
 const MAX_LISTED: usize = 40;
 
-/// What came of a question.
+/// The outcome of an approval prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     Decided(Decision),
-    /// The whole prompt is to stop.
+    /// Stop the whole prompt.
     Stopped,
 }
 
-/// What may be answered: once, from now on as narrowly as can be, or no.
+/// Returns the possible answers: allow once, allow always (as narrowly as possible), or deny.
 pub fn options(approval: &Approval, looks: Looks) -> Vec<PermissionOption> {
     let mut options = Vec::new();
     if approval.effects.as_ref().is_none_or(|effects| effects.unlisted().is_none()) {
@@ -55,7 +55,7 @@ fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
     !asks_still && in_file && offer.refuses(scope).is_none() && !offer.rules_for(scope).is_empty()
 }
 
-/// What the person looks at before they answer; diffs stand before it.
+/// Returns the details that the user decides by; diffs precede them.
 pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
     let reveal = |text: &str| (looks.reveal)(text).into_owned();
     let mut contents = Vec::new();
@@ -79,7 +79,7 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
     }
     if let Some(effects) = &approval.effects {
         lines.push("The command already ran in a preview. Allow applies its changes; it does not run again.".to_owned());
-        // Nothing is kept that is not listed here.
+        // Only files that are listed here are changed.
         lines.extend(effects.files.iter().map(|file| {
             let notes: String = file.notes.iter().flat_map(|note| [" · ".to_owned(), reveal(note)]).collect();
             format!("- {} {}{notes}", file.kind.verb(), calls::title(&reveal(&file.path)))
@@ -109,7 +109,7 @@ pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
     contents
 }
 
-/// What an answer means. What is not understood is a no.
+/// Returns the meaning of an answer. An answer that is not understood is a denial.
 pub fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
     let denied = |reason: Option<String>| Answered::Decided(Decision::Denied { reason });
     let response = match result {
@@ -132,7 +132,7 @@ pub fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
     }
 }
 
-/// Some editors let the person say why.
+/// Returns the reason of a denial, which some editors let the user enter.
 fn reason(meta: Option<&serde_json::Map<String, Value>>) -> Option<String> {
     let meta = meta?;
     let said = ["reason", "message", "feedback"].into_iter().find_map(|key| meta.get(key)?.as_str());

@@ -1,4 +1,4 @@
-//! Paths, as an editor and as a prompt name them.
+//! Conversion of paths between the form of an editor and the form of a prompt.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub struct Place {
     pub lines: Option<(u64, u64)>,
 }
 
-/// `file:///home/me/a%20b.rs#L10-20`, as editors write it; nothing where it is no file of this machine.
+/// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not name a file of this machine.
 pub fn of_uri(uri: &str) -> Option<Place> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -20,7 +20,7 @@ pub fn of_uri(uri: &str) -> Option<Place> {
         .then(|| Place { path: PathBuf::from(path), lines: lines(fragment) })
 }
 
-/// `L10`, `L10-20`, `L10:20`, `L10-L20`.
+/// Parses `L10`, `L10-20`, `L10:20` or `L10-L20`.
 fn lines(fragment: &str) -> Option<(u64, u64)> {
     let fragment = fragment.strip_prefix(['L', 'l'])?;
     let number = |text: &str| text.strip_prefix(['L', 'l']).unwrap_or(text).parse::<u64>().ok().filter(|line| *line > 0);
@@ -45,7 +45,7 @@ fn decoded(text: &str) -> Option<String> {
 }
 
 impl Place {
-    /// As a prompt names it: `@src/main.rs#L10-20`.
+    /// Returns the mention of this place in a prompt: `@src/main.rs#L10-20`.
     pub fn mention(&self, directory: &Path) -> Option<String> {
         let path = named(&self.path, directory);
         if path.contains('"') {
@@ -61,7 +61,7 @@ impl Place {
     }
 }
 
-/// Relative where it lies in the workspace.
+/// Returns the path, relative if it is in the workspace.
 pub fn named(path: &Path, directory: &Path) -> String {
     match path.strip_prefix(directory) {
         Ok(rest) if rest.as_os_str().is_empty() => "./".to_owned(),
@@ -70,7 +70,7 @@ pub fn named(path: &Path, directory: &Path) -> String {
     }
 }
 
-/// The absolute path of what a call or a diff names, as far as that can be said without a look at the disk.
+/// Returns the absolute path of a name in a call or a diff, without looking at the disk.
 pub fn absolute(name: &str, directory: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for part in directory.join(name).components() {

@@ -1,4 +1,4 @@
-//! One session of an editor: its prompts one at a time, its questions, and all that happens in it as updates.
+//! One session of an editor: runs its prompts one at a time, asks for approvals, and sends updates.
 
 mod asking;
 mod setting;
@@ -32,31 +32,31 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// What is asked of a session and was not looked at yet.
+/// Capacity of the queue of requests to a session.
 pub const ASKS: usize = 32;
-/// What running commands print is told this often.
+/// Interval at which output of running commands is sent.
 const INTERVAL: Duration = Duration::from_millis(150);
-/// The list of models and the like come at once, or the session goes on without.
+/// Time to wait for the list of models and the like at the start; after that, the session starts without it.
 const BEGIN: Duration = Duration::from_secs(5);
-/// How long a session may take to save itself.
+/// Time for a session to save itself.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub const TASK_RUNNING: i32 = -32003;
 
-/// What an editor asks of a session.
+/// A request of an editor to a session.
 pub enum Ask {
     Prompt(PromptRequest, Reply),
     Cancel,
     Mode(SetSessionModeRequest, Reply),
     Option(SetSessionConfigOptionRequest, Reply),
-    /// End it; `gone`: nobody is there any more, and what runs is kept as it stands.
+    /// Closes the session; `gone`: the client has disconnected, and the running task is saved in its current state.
     Close {
         gone: bool,
         closed: oneshot::Sender<()>,
     },
 }
 
-/// Comes when the editor takes its request back.
+/// Resolves when the editor withdraws its request.
 async fn came(withdrawn: Option<RequestCancellation>) {
     match withdrawn {
         Some(withdrawn) => withdrawn.cancelled().await,
@@ -82,19 +82,19 @@ pub struct Session {
     sandbox: String,
     running: Vec<RunningCommand>,
     turn: Option<Turn>,
-    /// A prompt that came before the one that was stopped had ended.
+    /// A prompt that arrived before the stopped one had ended.
     next: Option<(PromptRequest, Reply)>,
     asking: Asking,
     setting: Setting,
-    /// When what commands print is told.
+    /// The time at which output of commands is sent next.
     due: Option<Instant>,
     held_back: VecDeque<Event>,
-    /// How often it was asked whether to go back.
+    /// Number of rewind confirmations so far, for unique IDs.
     rewinds: u64,
 }
 
 impl Session {
-    /// Waits until it is known what can be chosen in it.
+    /// Waits until the options of the session are known.
     pub async fn begin(
         mut client: Client,
         buffers: Option<Buffers>,
@@ -162,7 +162,7 @@ impl Session {
         }
     }
 
-    /// What an event says of how the session stands.
+    /// Updates the session state from an event.
     fn note(&mut self, kind: &EventKind) {
         match kind {
             EventKind::SessionStarted { model, mode, .. } => {
@@ -184,13 +184,13 @@ impl Session {
         }
     }
 
-    /// Tells what was said before; calls whose end nobody saw are over.
+    /// Sends the history. Calls whose end is not recorded are closed.
     pub async fn tell_history(&mut self, history: Vec<Event>) {
         for event in history {
             let (told, changed) = self.told.tell(&event, When::Before);
             self.update_all(told).await;
             if let Some(changed) = changed {
-                // What stands on the disk now is not what stood there then.
+                // The current file content may differ from the content at that time.
                 let paths = (&changed.proposal.paths[..], self.told.directory());
                 let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::Nothing, Way::Back).await;
                 self.client.update(&self.id, changed.with(content)).await;
@@ -200,7 +200,7 @@ impl Session {
         self.update_all(open).await;
     }
 
-    /// What an editor is told once it knows the session.
+    /// Sends the first updates, once the editor knows the session.
     pub async fn introduce(&mut self, notices: Vec<String>) {
         self.advertise().await;
         for notice in notices {
@@ -231,11 +231,11 @@ impl Session {
     }
 
     async fn send(&mut self, command: Command) {
-        // A session that has ended says so by its events.
+        // A session that has ended reports this by its events.
         let _ = self.commands.send(command).await;
     }
 
-    /// Until it is closed, or ends by itself.
+    /// Runs the session until it is closed or ends.
     pub async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         loop {
             let deadline = self.setting.deadline();
@@ -320,7 +320,7 @@ impl Session {
                 self.turn = Some(Turn::own(to, waits));
                 self.send(command).await;
                 if stops {
-                    // What came of it shows in the list, of which nothing is told where nothing changed.
+                    // The outcome shows in the list of background commands; there is no event if nothing changed.
                     self.finish("stopping; `/ps` lists what is still running").await;
                 }
             }
@@ -373,7 +373,7 @@ impl Session {
         self.running.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Whoever waits for it learns it by that; else it is told.
+    /// Reports a changed option: by the response that waits for it, or else by an update.
     async fn chosen(&mut self, kind: &EventKind) {
         let is_known = self.setting.done(kind, &self.options);
         if !is_known {
@@ -382,7 +382,7 @@ impl Session {
         }
     }
 
-    /// A server wants something filled in, and there is no form for it here.
+    /// Declines a form of an MCP server, because the editor cannot show it.
     async fn decline(&mut self, asked: &Elicitation) {
         let words = format!(
             "the MCP server `{}` asks: {}\naye declined, because this editor cannot show its forms; run `aye \
@@ -403,7 +403,8 @@ impl Session {
         match waits {
             Some(Waits::Summary) | None => {
                 self.send(Command::Kill).await;
-                // Its answer comes when the stop was acted upon: a prompt that had not begun by then never does.
+                // The response to this arrives after the cancellation took effect: a prompt that has not started by
+                // then never will.
                 self.send(Command::ShowBudget).await;
             }
             Some(_) => self.end_turn(Ok(StopReason::Cancelled)).await,
@@ -415,7 +416,7 @@ impl Session {
         let (mut told, changed) = self.told.tell(&event, When::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
-            // The same words come as the answer.
+            // The same text is sent as the response.
             told.retain(|update| !matches!(update, SessionUpdate::Notice(_) | SessionUpdate::AgentThoughtChunk(_)));
         }
         self.update_all(told).await;
@@ -452,7 +453,7 @@ impl Session {
         }
     }
 
-    /// Says the answer to a command, which is over with it.
+    /// Sends the response to a command and ends its turn.
     async fn finish(&mut self, text: &str) {
         let told = self.told.say(text);
         self.client.update(&self.id, told).await;
@@ -477,7 +478,7 @@ impl Session {
         self.asking.withdraw(approval);
     }
 
-    /// Nothing comes of it any more.
+    /// Ends the pending requests of a session that is over.
     fn over(&mut self, why: &str) {
         self.asking.withdraw_all();
         self.setting.refused(why);

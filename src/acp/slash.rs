@@ -1,4 +1,4 @@
-//! Commands that begin with `/`: what is asked of the session, and what is said of its answer.
+//! Slash commands: the requests they send to the session, and the text of the responses.
 
 use super::blocks::fence;
 use super::calls;
@@ -8,41 +8,41 @@ use crate::protocol::{
 };
 use std::path::PathBuf;
 
-/// Of a diff that is said in an answer.
+/// Maximum bytes of a diff in a response.
 const DIFF_BYTES: usize = 24 << 10;
-/// Files that are said each.
+/// Maximum number of files listed in a response.
 const MAX_FILES: usize = 60;
 
-/// What a command waits for.
+/// The kind of event that a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
     Context,
     Summary,
     Budget,
     Changes,
-    /// What a rewind would do, and then what it did.
+    /// The plan of a rewind, and then its outcome.
     Rewind,
     Model,
     Mode,
     Policy,
-    /// Words.
+    /// A notice.
     Notice,
     Artifacts,
 }
 
-/// What becomes of one.
+/// How a command proceeds.
 pub enum Begun {
-    /// It is said at once.
+    /// The response is ready.
     Said(String),
-    /// Sent to the session, whose answer is waited for.
+    /// A command was sent to the session, whose response is pending.
     Asked(Command, Waits),
-    /// The same, for a query.
+    /// A query was sent to the session, whose response is pending.
     Query(Query, Waits),
-    /// The task that stopped goes on.
+    /// The stopped task continues.
     GoesOn,
 }
 
-/// What the session knows of itself, and says without being asked.
+/// Session information for commands that need no request.
 pub struct Known<'a> {
     pub help: &'a dyn Fn() -> String,
     pub status: &'a dyn Fn() -> String,
@@ -109,7 +109,7 @@ fn models(options: &super::options::Options) -> String {
     format!("Current model: `{}`. Available:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// What an event says to who waits for it.
+/// Returns the response text for an event, if it is the one that is waited for.
 pub fn answer(waits: Waits, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (Waits::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
@@ -194,7 +194,7 @@ fn changes(changed: &ChangedFiles) -> String {
     lines.join("\n")
 }
 
-/// What a rewind would do, to be looked at before the yes.
+/// Returns the description of a planned rewind, for the confirmation.
 pub fn rewind(plan: &RewindPlan) -> String {
     let mut lines = Vec::new();
     if let Some(point) = &plan.point {

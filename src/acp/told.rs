@@ -1,4 +1,4 @@
-//! What happens in a session, as updates for an editor.
+//! Conversion of session events into updates for an editor.
 
 use super::calls::{self, Names};
 use super::connection::Looks;
@@ -11,29 +11,29 @@ use agent_client_protocol::v1::schema::{
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A title is a line in a list.
+/// Maximum bytes of a session title.
 const TITLE_BYTES: usize = 80;
 
-/// What an editor understands beyond what all do.
+/// Optional capabilities of an editor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Understands {
-    /// It tells what it has of files, and takes what stands in them.
+    /// The editor shares the content of its files and accepts new content.
     pub reads_files: bool,
     pub writes_files: bool,
     pub notices: bool,
     pub compactions: bool,
-    /// A terminal in which aye can be set up.
+    /// The editor has a terminal in which aye can be set up.
     pub terminal_sign_in: bool,
 }
 
-/// Whether it happens now, or happened before.
+/// Whether an event happens now or is part of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     Now,
     Before,
 }
 
-/// A call that is over and changed files: it is told with their diff.
+/// A completed call that changed files; its diff is shown with it.
 pub struct Changed {
     name: String,
     fields: ToolCallUpdateFields,
@@ -48,12 +48,12 @@ impl Changed {
 
 struct Open {
     kind: ToolKind,
-    /// The last it printed, and whether that was not told yet.
+    /// The most recent output, and whether a part of it has not been sent.
     printed: String,
     untold: bool,
 }
 
-/// The state that makes updates of events.
+/// The state that turns events into updates.
 pub struct Told {
     looks: Looks,
     understands: Understands,
@@ -102,7 +102,7 @@ impl Told {
         ContentChunk::new(text.into()).message_id(Some(format!("m{}", self.message).into()))
     }
 
-    /// Words of aye's own.
+    /// Returns an update with text of aye itself.
     pub fn say(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let told = SessionUpdate::AgentMessageChunk(self.chunk(text));
@@ -110,7 +110,7 @@ impl Told {
         told
     }
 
-    /// A sentence for the person.
+    /// Returns a notice for the user.
     pub fn notice(&mut self, severity: NoticeSeverity, text: &str) -> SessionUpdate {
         let text = (self.looks.clean)(text).into_owned();
         if self.understands.notices {
@@ -124,7 +124,7 @@ impl Told {
         told
     }
 
-    /// What an event says; a change of files that is to be shown comes beside it.
+    /// Returns the updates for an event, and separately a file change whose diff is to be shown.
     pub fn tell(&mut self, event: &Event, when: When) -> (Vec<SessionUpdate>, Option<Changed>) {
         let mut changed = None;
         let told = match &event.kind {
@@ -290,7 +290,7 @@ impl Told {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.of(call), fields))
     }
 
-    /// What running commands printed since it was told last.
+    /// Returns updates with the output of running commands since the last call.
     pub fn printed(&mut self) -> Vec<SessionUpdate> {
         let mut told = Vec::new();
         for (call, open) in self.open.iter_mut().filter(|(_, open)| open.untold) {
@@ -307,7 +307,7 @@ impl Told {
         self.open.values().any(|open| open.untold)
     }
 
-    /// Calls whose end nobody saw: the process that ran them is gone.
+    /// Closes the calls whose end is unknown, because the process that ran them is gone.
     pub fn give_up_open(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
         let content = || vec![calls::words("aye exited here; the outcome is unknown".to_owned())];
@@ -322,7 +322,7 @@ impl Told {
         })
     }
 
-    /// The first words of the first prompt.
+    /// Sets the title to the first words of the first prompt.
     fn entitle(&mut self, prompt: &str) -> Option<SessionUpdate> {
         if self.title.is_some() {
             return None;
@@ -342,7 +342,7 @@ impl Told {
     }
 }
 
-/// What a command that is typed with a slash is called and does.
+/// Returns the entry of a slash command.
 pub fn available(name: &str, description: &str, hint: Option<&str>) -> AvailableCommand {
     use agent_client_protocol::v1::schema::{AvailableCommandInput, UnstructuredCommandInput};
     let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));

@@ -1,4 +1,4 @@
-//! One prompt of an editor, from its request to its answer.
+//! One prompt of an editor, from its request to its response.
 
 use super::connection::Reply;
 use super::slash::Waits;
@@ -12,18 +12,18 @@ const FAILED: i32 = -32603;
 
 pub struct Turn {
     pub reply: Reply,
-    /// Its task, once that has begun.
+    /// The task of the prompt, once it has started.
     task: Option<TaskId>,
-    /// The task before it goes on, whichever that is.
+    /// True if the prompt continues the previous task, whatever its ID.
     goes_on: bool,
-    /// A command with a slash, and what it waits for.
+    /// The event that a slash command waits for.
     pub waits: Option<Waits>,
     pub cancelled: bool,
-    /// How the last answer of the model ended.
+    /// The stop reason of the last response of the model.
     stop: ModelStop,
 }
 
-/// Whether it is over.
+/// Whether the prompt has ended.
 pub enum Ends {
     No,
     With(StopReason),
@@ -43,7 +43,7 @@ impl Turn {
         Self { goes_on: true, ..Self::task(reply) }
     }
 
-    /// Where the editor says that it takes its request back, which is as good as a stop.
+    /// Returns the cancellation of the request by the editor, which has the effect of a stop.
     pub fn cancellation(&self) -> Option<RequestCancellation> {
         (!self.cancelled).then(|| self.reply.cancellation())
     }
@@ -53,16 +53,16 @@ impl Turn {
     }
 }
 
-/// What an event means for the prompt.
+/// Returns whether an event ends the prompt.
 pub fn ends(turn: &mut Turn, event: &Event) -> Ends {
     match &event.kind {
         EventKind::TaskStarted { .. } if turn.task.is_none() && turn.waits.is_none() => turn.task.clone_from(&event.task_id),
         EventKind::LlmRequestCompleted { stop_reason, .. } => turn.stop = *stop_reason,
-        // Asked for with the stop: what had not begun by now never does.
+        // This was requested together with the cancellation: a prompt that has not started by now never will.
         EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return Ends::With(StopReason::Cancelled),
-        // There was nothing to go on with.
+        // There was nothing to continue.
         EventKind::Notice { .. } if turn.goes_on && event.task_id.is_none() => return Ends::With(StopReason::EndTurn),
-        // The prompt began nothing: the session stays paused.
+        // The prompt started nothing: the session stays paused.
         EventKind::SessionPaused { failure } if turn.task.is_none() && turn.waits.is_none() && !turn.goes_on => {
             return if turn.cancelled { Ends::With(StopReason::Cancelled) } else { failed(failure) };
         }

@@ -1,4 +1,4 @@
-//! One message a line, in and out, within bounds.
+//! Line-based transport: one message per line, in both directions, within limits.
 
 use crate::text::{self, LineSplitter};
 use agent_client_protocol::{RawJsonRpcMessage, TransportFrame};
@@ -12,33 +12,33 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Some images in base64 and some files; more is no message.
+/// Maximum bytes of a line, which may contain some images in base64 and some files.
 const LINE_BYTES: usize = 32 << 20;
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE_BYTES: usize = 8 << 10;
-/// Lines that were read and not looked at, and messages that were not acted upon.
+/// Capacity for received lines, and for messages that were not handled yet.
 const LINES_IN: usize = 2;
 const MESSAGES_IN: usize = 16;
 const LINES_OUT: usize = 16;
-/// How often it is looked whether there is room again.
+/// Polling interval for free capacity.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Who reads nothing for so long is gone.
+/// Time after which an editor that reads nothing counts as disconnected.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Updates that may wait to be written.
+/// Maximum number of updates that wait to be written.
 pub const UPDATES_OUT: usize = 128;
 
 const UPDATE: &str = "session/update";
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
-/// Where messages go that came in.
+/// The destination of received messages.
 pub type To = UnboundedSender<TransportFrame>;
 
 /// The two ends of the pipes.
 pub struct Pipes {
     pub lines: mpsc::Receiver<Line>,
     pub out: mpsc::Sender<String>,
-    /// Comes when all was written, or nobody reads.
+    /// Resolves when everything has been written, or nobody reads.
     pub written: tokio::sync::oneshot::Receiver<()>,
 }
 
@@ -49,7 +49,7 @@ pub enum Line {
     NotUtf8,
 }
 
-/// Reads and writes on threads of their own: pipes may block.
+/// Starts threads for reading and writing, because pipes may block.
 pub fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Pipes {
     let (read, lines) = mpsc::channel(LINES_IN);
     let (out, mut write) = mpsc::channel::<String>(LINES_OUT);
@@ -71,7 +71,7 @@ pub fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'stat
     Pipes { lines, out, written }
 }
 
-/// Reads to the end of the input and gives each line to `take`, until that wants no more.
+/// Reads the input and passes each line to `take`, until the input ends or `take` returns false.
 fn read_lines(mut input: impl Read, max_bytes: usize, mut take: impl FnMut(Line) -> bool) {
     let mut splitter = LineSplitter::new(max_bytes);
     let mut buffer = vec![0; PIECE_BYTES];
@@ -102,7 +102,8 @@ impl From<text::Line> for Line {
     }
 }
 
-/// Hands on what comes in, until it ends. What is no message is answered here, and nothing of it is said back.
+/// Forwards received messages until the input ends. Invalid messages are answered here; the answer does not repeat
+/// their content.
 pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
     while let Some(line) = lines.recv().await {
         let refused = match line {
@@ -133,7 +134,8 @@ pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender
     to
 }
 
-/// What is said of a line that is no message; nothing to an answer, or two programs would complain of each other for ever.
+/// Returns the error response to an invalid message. Returns `None` for an invalid response, or two programs would send
+/// errors to each other forever.
 fn refusal_of(text: &str) -> Option<String> {
     match serde_json::from_str::<Value>(text) {
         Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is not JSON; expected one JSON-RPC message per line")),
@@ -149,7 +151,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }
 
-/// Writes what is said, until there is nothing more or nobody reads it.
+/// Writes messages until there are no more or nobody reads them.
 pub async fn carry_out(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,
@@ -169,7 +171,7 @@ pub async fn carry_out(
             room.add_permits(1);
         }
     }
-    // Whoever waits for room learns that there will be none.
+    // Tasks that wait for capacity are told that there will be none.
     room.close();
     gone.cancel();
 }

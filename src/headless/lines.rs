@@ -1,16 +1,17 @@
-//! How a value becomes one line of JSON that is one line to every reader and nothing else to a terminal.
+//! JSON output of one line per value, free of characters that a terminal or another reader would act on.
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use std::io::{self, Write};
 
-/// Writes the value and ends the line. Strings mean the same; what a terminal obeys or does not show is escaped in them.
+/// Writes the value and a line break. Strings keep their meaning; characters that a terminal obeys or does not show are
+/// escaped.
 pub fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
-/// The same for JSON that was written already: outside of strings there is nothing but ASCII.
+/// Escapes such characters in existing JSON: outside of strings there is only ASCII.
 pub fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -37,7 +38,7 @@ impl Formatter for Harmless {
     }
 }
 
-/// DEL and the second set of controls, what ends a line for some readers, and what turns the direction of the text.
+/// Matches DEL, the C1 control characters, line separators and direction controls.
 fn is_obeyed(letter: char) -> bool {
     matches!(letter, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

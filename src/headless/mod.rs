@@ -1,4 +1,4 @@
-//! aye exec: events as lines.
+//! Output of `aye exec`: events as lines.
 
 pub mod lines;
 mod plain;
@@ -9,35 +9,35 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// How a run is told.
+/// The output format of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// The final text; what happens on the way as lines beside it.
+    /// The final response on stdout, progress lines on stderr.
     Text,
-    /// One object when all is over: the event that ended the task.
+    /// A single JSON object at the end: the event that ended the task.
     Json,
-    /// Every event as one line, when it happens.
+    /// Each event as one JSON line, as it happens.
     StreamJson,
 }
 
-/// How a run ended; the exit code is chosen by it.
+/// The outcome of a run, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Completed,
-    /// Completed, but something was refused by policy or because there was nobody to ask.
+    /// Completed, but the policy denied an action or nobody could approve it.
     CompletedWithDenials,
     Failed,
     LimitReached,
     AuthenticationFailed,
     Cancelled,
-    /// Whoever read the output went away.
+    /// The reader of the output disconnected.
     OutputClosed,
 }
 
-/// Makes text safe for a terminal.
+/// A function that makes text safe for a terminal.
 pub type Clean = fn(&str) -> Cow<'_, str>;
 
-/// Where the lines go.
+/// The destination of the lines.
 pub struct Output<'a> {
     pub out: &'a mut (dyn Write + Send),
     pub err: &'a mut (dyn Write + Send),
@@ -45,7 +45,7 @@ pub struct Output<'a> {
     pub clean: Clean,
 }
 
-/// Tells the events of a run until their sender is gone.
+/// Prints the events of a run until their sender is gone.
 pub async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
     let mut teller = Teller::new(format, output);
     while let Some(event) = events.recv().await {
@@ -65,7 +65,7 @@ struct Teller<'a> {
     output: Output<'a>,
     plain: Plain,
     verdict: Verdict,
-    /// The event that ended the last task, or the last event while none has ended.
+    /// The event that ended the last task, or the last event if no task has ended.
     last: Option<Event>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What the run comes to, by what was heard of it until now.
+/// The outcome of the run by the events so far.
 #[derive(Debug, Default)]
 struct Verdict {
     ended: Option<Outcome>,

@@ -1,4 +1,4 @@
-//! What a person who reads lines wants to know of each event.
+//! Text output of events: the progress lines and the final response.
 
 use super::Output;
 use crate::protocol::tool::hidden_words;
@@ -9,23 +9,23 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-/// A line of progress, not the whole story.
+/// Maximum characters of a progress line.
 const LINE_CHARS: usize = 200;
-/// Why a task ended is said whole; more than this is a provider gone mad.
+/// Maximum characters of the reason why a task ended, which is otherwise printed in full.
 const END_CHARS: usize = 4_000;
 
 #[derive(Default)]
 pub(super) struct Plain {
-    /// What each call that runs now is called.
+    /// The summaries of the running calls.
     summaries: HashMap<CallId, String>,
-    /// What all requests used, the failed ones too, and what they cost where that is known.
+    /// The usage of all requests, including failed ones, and their cost if it is known.
     usage: Usage,
     cost_usd: Option<f64>,
-    /// Of some of it a provider said nothing.
+    /// True if a provider did not report all of the usage.
     is_estimated: bool,
-    /// Where the servers stood when they were told last.
+    /// The last reported states of the MCP servers.
     servers: Vec<ServerStatus>,
-    /// Who answers.
+    /// The provider of the model.
     provider: String,
 }
 
@@ -43,7 +43,7 @@ impl Plain {
         let spent = kind.is_over().then(|| self.spent()).flatten();
         for line in self.line(kind).into_iter().chain(spent) {
             let line = one_line(&line, if kind.is_over() { END_CHARS } else { LINE_CHARS });
-            // Progress that cannot be written is no reason to stop: the answer is on the other stream.
+            // A failure to write progress does not stop the run: the response is written to the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
         }
         Ok(())
@@ -62,7 +62,7 @@ impl Plain {
         }
     }
 
-    /// `$0.0123 · 12,345 tokens in, 678 out`; with `~` where a provider did not count all of it.
+    /// Returns `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all of it.
     fn spent(&self) -> Option<String> {
         let Usage { input_tokens, output_tokens, .. } = self.usage;
         if input_tokens + output_tokens == 0 {
@@ -192,7 +192,7 @@ impl Plain {
     }
 }
 
-/// A program gets the bytes of the model, a terminal gets them harmless.
+/// Writes a response: raw for a program, cleaned for a terminal.
 fn answer(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     let text = if output.out_is_terminal { (output.clean)(text) } else { Cow::Borrowed(text) };
     output.out.write_all(text.as_bytes())?;
@@ -202,7 +202,7 @@ fn answer(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     output.out.write_all(b"\n")
 }
 
-/// `session: $4.10 of $5.00 used, 82 %`
+/// Returns `session: $4.10 of $5.00 used, 82 %`.
 fn approaching(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, .. } = budget;
     let scope = match scope {
@@ -222,7 +222,7 @@ fn counted(messages: u64) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
-/// `12,345`
+/// Returns the number with thousands separators: `12,345`.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -240,12 +240,12 @@ fn failure_line(verb: &str, failure: &Failure, provider: &str) -> String {
     if failure.hint.is_empty() {
         format!("{verb}: {message}")
     } else {
-        // How to continue is said in terms of every front end; here it is a command.
+        // The hint is written for all front ends; here, continuing is a command.
         format!("{verb}: {message} · {}", failure.hint.replace("then continue", "then run `aye exec -c`"))
     }
 }
 
-/// Several lines as one, so that no text can pass for a line of its own; cut where it is long.
+/// Joins several lines into one, so that no text can pass for another line, and cuts it if it is long.
 fn one_line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
     for (count, word) in text.split_whitespace().enumerate() {

@@ -1,9 +1,9 @@
-//! What is wrong with a request, with a number a program can act on.
+//! Errors of requests, with numbers for programs.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The numbers of JSON-RPC 2.0 and of this host. They do not change.
+/// The error codes of JSON-RPC 2.0 and of this host. They are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum FaultCode {
@@ -44,7 +44,7 @@ impl FaultCode {
         self as i32
     }
 
-    /// For the page about the protocol.
+    /// Returns the description for the protocol documentation.
     #[cfg(test)]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Serialize for FaultCode {
     }
 }
 
-/// The `error` of an answer.
+/// The `error` of a response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fault {
     pub code: FaultCode,

@@ -1,12 +1,12 @@
-//! The lines of a client: messages of limited length.
+//! Splits the input of a client into messages of limited size.
 
 pub use crate::text::Line;
 use crate::text::LineSplitter;
 
-/// A message may have so many bytes; what a longer one says is not kept.
+/// Maximum bytes of a message; a longer one is discarded.
 pub const LINE_BYTES: usize = 16 << 20;
 
-/// The line that is not at its end yet.
+/// The current, incomplete line.
 #[derive(Debug)]
 pub struct Lines(LineSplitter);
 
@@ -17,7 +17,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// The lines that end in these bytes. Empty ones are no messages.
+    /// Returns the lines that these bytes complete, without empty ones.
     pub fn push(&mut self, mut bytes: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
         while !bytes.is_empty() {
@@ -26,7 +26,7 @@ impl Lines {
         lines
     }
 
-    /// Nothing more comes. What stands there without an end of line is a message all the same: half of one is no JSON.
+    /// Ends the input. Returns the rest as a line, because half of a message is not valid JSON.
     pub fn end(&mut self) -> Option<Line> {
         self.0.finish().filter(is_message)
     }

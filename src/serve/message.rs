@@ -1,4 +1,4 @@
-//! Requests and answers as JSON-RPC 2.0 has them.
+//! Requests and responses of JSON-RPC 2.0.
 
 use super::fault::{Fault, FaultCode};
 use crate::protocol::Event;
@@ -6,10 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Requests of one batch.
+/// Maximum number of requests in a batch.
 const BATCH_MAX: usize = 1_000;
 
-/// An id, exactly as the client wrote it, whatever it is.
+/// An ID, exactly as the client wrote it.
 #[derive(Debug, Clone)]
 pub struct Id(Box<RawValue>);
 
@@ -18,7 +18,7 @@ impl Id {
         Self(raw.to_owned())
     }
 
-    /// For answers to what has none that could be read.
+    /// Returns the ID of responses to messages without a readable ID.
     pub fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
@@ -30,7 +30,7 @@ impl Serialize for Id {
     }
 }
 
-/// One request. Without an id it is a notification, which nothing answers.
+/// A request. Without an ID it is a notification and gets no response.
 #[derive(Debug)]
 pub struct Request {
     pub id: Option<Id>,
@@ -38,14 +38,14 @@ pub struct Request {
     pub params: Map<String, Value>,
 }
 
-/// What is wrong, and the id to say it to.
+/// An error, and the ID of its request.
 #[derive(Debug)]
 pub struct Refused {
     pub id: Id,
     pub fault: Fault,
 }
 
-/// What stands on one line.
+/// The content of a line.
 #[derive(Debug)]
 pub enum Incoming {
     One(Result<Request, Refused>),
@@ -83,7 +83,7 @@ impl Incoming {
     }
 }
 
-/// The members of a request, each as it is written.
+/// The raw members of a request.
 #[derive(Deserialize)]
 struct Members<'a> {
     #[serde(borrow, default, deserialize_with = "given")]
@@ -96,7 +96,7 @@ struct Members<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// `null` is something that was given.
+/// Reads an optional member; `null` counts as given.
 fn given<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -139,7 +139,7 @@ impl Request {
     }
 }
 
-/// The answer to one request.
+/// The response to a request.
 #[derive(Debug)]
 pub struct Answer {
     pub id: Id,
@@ -162,24 +162,24 @@ impl Serialize for Answer {
     }
 }
 
-/// One line for the client.
+/// A line for the client.
 #[derive(Debug)]
 pub enum Outgoing {
     Answer(Answer),
     Batch(Vec<Answer>),
     /// The notification `SessionEvent`.
     Event(Box<Event>),
-    /// One whose name only this host knows.
+    /// An event under a name that only this host uses.
     Named {
         name: &'static str,
-        /// Joins the payload.
+        /// An additional member of the payload.
         reason: Option<String>,
         event: Box<Event>,
     },
 }
 
 impl Outgoing {
-    /// What is said to whoever sent nothing that could be answered.
+    /// Returns the response to a message that has no readable request.
     pub fn refusal(fault: Fault) -> Self {
         Self::Answer(Answer { id: Id::null(), outcome: Err(fault) })
     }

@@ -1,4 +1,4 @@
-//! The methods: their parameters and their results. The page about the protocol is printed from these types.
+//! Parameters and results of the methods. The protocol documentation is generated from these types.
 
 use super::fault::{Fault, FaultCode};
 use crate::protocol::{Approval, CallId, Mode, SessionId, SessionStatus, StepId, TaskState, WorkspaceId};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// Who the client is.
+/// The identity of the client.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
@@ -15,36 +15,36 @@ pub struct ClientInfo {
     pub version: String,
 }
 
-/// Begins a session in a directory, under the policy that holds there.
+/// Creates a session in a directory, under the policy of that directory.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSession {
     pub client_info: ClientInfo,
-    /// What the client can do, in its own words. Nothing depends on it in this version.
+    /// Capabilities of the client, as free text. This version does not use them.
     #[serde(default)]
     pub supported_capabilities: Vec<String>,
-    /// The directory to work in; without one it is the directory of the process, or what `-C` names.
+    /// The workspace directory. Default: the directory of the process, or of `-C`.
     #[serde(default)]
     pub workspace_hint: Option<PathBuf>,
-    /// `PROVIDER/NAME`; without one the model that is set.
+    /// The model, as `PROVIDER/NAME`. Default: the configured model.
     #[serde(default)]
     pub model: Option<String>,
-    /// How much runs without a question: never more than the process was started with.
+    /// The approval mode, at most as lax as that of the process.
     #[serde(default)]
     pub mode: Option<Mode>,
-    /// The version of this protocol that the client speaks, where it cares: `1`.
+    /// The protocol version that the client requires: `1`.
     #[serde(default)]
     pub protocol_version: Option<Value>,
 }
 
-/// Resumes a session of the store, and continues what was not done when its process ended. In a process whose own session is paused
-/// it reads the policy again and continues that one; the result names the policy and the tools that are in force then.
+/// Resumes a stored session and continues what was not done when its process ended. If the session of this process is
+/// paused, reads the policy again and continues that session. The result names the policy and the tools in force.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeSession {
-    /// Its id, or the start of one: at least 6 hex digits.
+    /// The session ID, or at least its first 6 hex digits.
     pub session_id: String,
-    /// `PROVIDER/NAME`; without one the model that was asked last.
+    /// The model, as `PROVIDER/NAME`. Default: the last model of the session.
     #[serde(default)]
     pub model: Option<String>,
     /// As in `CreateSession`.
@@ -55,11 +55,12 @@ pub struct ResumeSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Begins a task. Answered once it has begun; what comes of it is told by events. Refused while the session is paused.
+/// Starts a task. The response is sent once it has started; its outcome is reported by events. Refused while the
+/// session is paused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartTask {
-    /// What to do, in words.
+    /// The prompt.
     pub prompt: String,
     #[serde(default)]
     pub task_options: TaskOptions,
@@ -68,22 +69,22 @@ pub struct StartTask {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskOptions {
-    /// Requests to the model before the task fails with `max_steps_exceeded`; no more than `--max-steps` allows.
+    /// Maximum model requests before the task fails with `max_steps_exceeded`; at most `--max-steps`.
     #[serde(default)]
     pub max_steps: Option<u32>,
 }
 
-/// Stops the task: the model at once, running tools are waited for.
+/// Cancels the task: stops the model at once and waits for running tools.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelTask {
     pub task_id: String,
-    /// Running commands are killed.
+    /// Kills running commands.
     #[serde(default)]
     pub force: bool,
 }
 
-/// What changed since the session began, or since one of its tasks did, and what would change by a yes.
+/// Returns the changes since the start of the session or of a task, and the changes that wait for approval.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPatchPreview {
@@ -91,13 +92,13 @@ pub struct GetPatchPreview {
     pub task_id: Option<String>,
 }
 
-/// Answers an approval.
+/// Approves or denies a pending approval.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApproveAction {
     pub approval_id: String,
     pub decision: Verdict,
-    /// Of a denial: the model is told.
+    /// The reason of a denial, which is passed to the model.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -109,11 +110,11 @@ pub enum Verdict {
     Denied,
 }
 
-/// Ends the session and the process. A task that runs is cancelled, its running tools are waited for.
+/// Ends the session and the process. A running task is cancelled after its running tools have ended.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shutdown {
-    /// Running commands are killed.
+    /// Kills running commands.
     #[serde(default)]
     pub force: bool,
 }
@@ -125,9 +126,9 @@ pub struct SessionReady {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub session_status: SessionStatus,
-    /// `bundle_version` of the policy; its name where it has none.
+    /// The `bundle_version` of the policy, or its name.
     pub policy_bundle_version: String,
-    /// Names of the tools that the policy offers the model, also of those that it loads on demand.
+    /// Names of the tools that the policy offers to the model, including those loaded on demand.
     pub available_tools: Vec<String>,
 }
 
@@ -137,11 +138,12 @@ pub struct SessionReady {
 pub struct SessionResumed {
     #[serde(flatten)]
     pub ready: SessionReady,
-    /// The task that goes on, or the last one that was.
+    /// The task that continues, or the last task.
     pub task: Option<TaskState>,
-    /// The last step that was done to its end.
+    /// The last completed step.
     pub step_cursor: Option<StepId>,
-    /// Calls that were under way when the process ended and whose outcome nobody knows: the model is told, none is run again.
+    /// Calls that were running when the process ended and whose outcome is unknown. The model is told; they are not run
+    /// again.
     pub interrupted: Vec<Interrupted>,
 }
 
@@ -151,7 +153,7 @@ pub struct Interrupted {
     pub tool_call_id: CallId,
     pub tool_name: String,
     pub summary: String,
-    /// What is known of it.
+    /// What is known about the outcome.
     pub known: String,
 }
 
@@ -162,11 +164,11 @@ pub struct TaskBegun {
     pub task_id: String,
 }
 
-/// The result of `CancelTask`: the end is told by `task_cancelled`.
+/// The result of `CancelTask`; `task_cancelled` reports the end of the task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelling {
-    /// `cancelling`
+    /// Always `cancelling`.
     pub status: &'static str,
 }
 
@@ -176,9 +178,9 @@ pub struct Cancelling {
 pub struct SessionStateTold {
     pub session_id: SessionId,
     pub session_status: SessionStatus,
-    /// The task that is, or the last one that was.
+    /// The current task, or the last one.
     pub task: Option<TaskState>,
-    /// As `approval_requested` told them.
+    /// The pending approvals, as in `approval_requested`.
     pub pending_approvals: Vec<Approval>,
 }
 
@@ -187,7 +189,7 @@ pub struct SessionStateTold {
 #[serde(rename_all = "camelCase")]
 pub struct PatchPreview {
     pub files: Vec<Patch>,
-    /// What else is to be known: what was not looked at, and why.
+    /// Notes, such as which files were not inspected and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -195,12 +197,12 @@ pub struct PatchPreview {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Patch {
-    /// Relative to the workspace where it lies in it.
+    /// The path, relative if it is in the workspace.
     pub path: String,
     pub status: PatchStatus,
-    /// Unified; empty where there is none to show, and then `note` says why.
+    /// The unified diff; if empty, `note` gives the reason.
     pub diff: String,
-    /// Of what is pending: the approval that would let it happen.
+    /// The approval that a pending change waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,14 +212,14 @@ pub struct Patch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PatchStatus {
-    /// It would change: an approval waits.
+    /// A change that waits for approval.
     Pending,
     Added,
     Modified,
     Deleted,
-    /// Only the permission bits.
+    /// Only the permissions changed.
     ModeChanged,
-    /// A file became a link, or a link a file.
+    /// A file became a symlink, or a symlink a file.
     TypeChanged,
 }
 
@@ -225,19 +227,20 @@ pub enum PatchStatus {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionDecided {
-    /// The decision, now that it is written down.
+    /// The recorded decision.
     pub status: Verdict,
 }
 
-/// The result of `Shutdown`: the last line there is.
+/// The result of `Shutdown`, which is the last line of output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
-    /// `SESSION_COMPLETED`, `SESSION_CANCELLED` where a task was cancelled, `SESSION_FAILED` where its end could not be saved.
+    /// `SESSION_COMPLETED`, `SESSION_CANCELLED` if a task was cancelled, or `SESSION_FAILED` if the end could not be
+    /// saved.
     pub status: SessionStatus,
 }
 
-/// The parameters, or what is wrong with them, in words. What is not known is passed over.
+/// Parses the parameters of a method, or returns an error that says what is wrong. Unknown parameters are ignored.
 pub fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, Fault> {
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();

@@ -1,4 +1,4 @@
-//! `aye serve`: JSON-RPC 2.0, one message a line. What a message means and what is answered, without a byte read or written here.
+//! The protocol of `aye serve`: JSON-RPC 2.0, one message per line, without any I/O.
 
 mod desk;
 mod fault;
@@ -15,5 +15,5 @@ pub use lines::{LINE_BYTES, Line, Lines};
 pub use message::Outgoing;
 pub use methods::{CreateSession, ResumeSession};
 
-/// What this host calls its protocol, where a client asks for one by `protocolVersion`.
+/// The version of the protocol, which a client can require by `protocolVersion`.
 pub const PROTOCOL_VERSION: &str = "1";

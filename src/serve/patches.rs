@@ -1,10 +1,10 @@
-//! What changed and what would change, file by file.
+//! Completed and pending changes, file by file.
 
 use super::methods::{Patch, PatchPreview, PatchStatus};
 use crate::protocol::{Approval, ChangeStatus, ChangedFiles};
 use std::path::Path;
 
-/// What waits for a yes stands first.
+/// Returns the changes, those that wait for approval first.
 pub fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
     let mut files: Vec<Patch> = pending.flat_map(|approval| proposed(approval, workspace)).collect();
     files.extend(changed.files.into_iter().map(|file| Patch {
@@ -27,7 +27,7 @@ pub fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: Changed
     PatchPreview { files, notes }
 }
 
-/// The files of one proposal: one diff for each, as long as they can be told apart.
+/// Splits a proposal into its files, with one diff each if they can be told apart.
 fn proposed(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     let proposal = &approval.proposal;
     let patch = |path: String, diff: String| Patch {
@@ -42,12 +42,12 @@ fn proposed(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     if diffs.len() == proposal.paths.len() {
         return diffs.iter().enumerate().filter_map(|(at, diff)| Some(patch(name(at)?, (*diff).to_owned()))).collect();
     }
-    // A diff of another number of files, as of a move, or none at all: it stands whole at the first of its paths.
+    // If the number of diffs differs from the number of files (as for a move), the first path gets the whole diff.
     let whole = |at: usize| if at == 0 { proposal.diff.clone() } else { String::new() };
     (0..proposal.paths.len()).filter_map(|at| Some(patch(name(at)?, whole(at)))).collect()
 }
 
-/// A diff cut where the head of a file begins: `--- ` with `+++ ` after it.
+/// Splits a diff at file headers, a `--- ` line followed by a `+++ ` line.
 fn of_files(diff: &str) -> Vec<&str> {
     let mut starts = Vec::new();
     let mut at = 0;

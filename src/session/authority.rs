@@ -3,12 +3,13 @@
 use crate::ports::Record;
 use crate::protocol::Decision;
 
-/// Returns a record as it leaves its store: it says what happened and grants nothing. Rules and budgets belong to the user of
-/// that machine.
+/// Returns a record as it leaves its store, with its facts but without any authority. Rules and budgets belong to the
+/// user of that machine.
 pub fn without_authority(record: Record) -> Option<Record> {
     match record {
         Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } => None,
-        // One that was not done to its end would be done by who takes the session up; that it was done is told by another record.
+        // An incomplete rewind would be done by the new owner of the session; another record says that it was
+        // completed.
         Record::RewindStarted { .. } => None,
         Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
             Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })

@@ -1,4 +1,4 @@
-//! The calls of the open step: how far each of them is, and what the user decided about it.
+//! The calls of the open step: their progress, and the user's decisions about them.
 
 use super::CallChange;
 use crate::ports::{Edited, Record};
@@ -11,42 +11,42 @@ use crate::protocol::{
 pub struct OpenCall {
     pub tool_call_id: CallId,
     pub tool_name: String,
-    /// The call as the model, or the user, asked for it. Absent where that record is not in the journal.
+    /// The call as the model or the user requested it. Absent if the journal lacks that record.
     pub call: Option<ToolCall>,
     pub stage: CallStage,
-    /// The call as it was planned first.
+    /// The call as it was first planned.
     pub planned: Option<Edited>,
-    /// The call as the user edited it, once that ran.
+    /// The call as the user edited it, once it ran in that form.
     pub edited: Option<Edited>,
-    /// It started as edited, and was not renewed since.
+    /// True if it started as edited and was not renewed since.
     pub runs_edited: bool,
-    /// What it does in one line, as it was said last: `$ cargo test`.
+    /// The last one-line summary, such as `$ cargo test`.
     pub summary: String,
     pub changes: bool,
-    /// What it would change, as it was shown last.
+    /// The last proposed change.
     pub proposal: Option<Proposal>,
-    /// A preview of it ran, and its effects are applied by running it.
+    /// True if a preview of it ran; running it applies the effects of the preview.
     pub previewed: bool,
-    /// It ran in a layer before anybody was asked, or began to.
+    /// True if it ran, or began to run, in a layer before anybody was asked.
     pub layered: bool,
-    /// It ended there.
+    /// True if that run ended.
     pub layer_ended: bool,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
-    /// What the model is told, with the result, of what the user changed.
+    /// What the model is told about the user's edits, with the result.
     pub told: Option<String>,
-    /// The run that the sandbox blocked in part.
+    /// The first run, parts of which the sandbox blocked.
     pub first_run: Option<FirstRun>,
-    /// The files it changes, before and after, of its last start; absent where it did not start.
+    /// The files it changes, before and after, from its last start; absent if it did not start.
     pub places: Option<Vec<PlaceChange>>,
-    /// The user denied it.
+    /// The user's denial.
     pub denied: Option<CallDenial>,
     pub result: Option<ToolResult>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStage {
-    /// Planned or to be planned: nothing is asked, nothing runs.
+    /// Planned or to be planned: nothing is pending and nothing runs.
     Planning,
     /// An approval prompt is open.
     Asking,
@@ -56,19 +56,19 @@ pub enum CallStage {
     Done,
 }
 
-/// A run that the sandbox blocked in part.
+/// A run parts of which the sandbox blocked.
 #[derive(Debug, Clone)]
 pub struct FirstRun {
     pub result: ToolResult,
     pub latency_ms: u64,
-    /// It started once more, with more access.
+    /// True if it started again with more access.
     pub runs_again: bool,
 }
 
 /// A denial by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallDenial {
-    /// In the user's words, if there are any.
+    /// The reason in the user's words, if there is one.
     pub reason: Option<String>,
 }
 
@@ -102,12 +102,12 @@ impl OpenCall {
         self.stage == CallStage::Done
     }
 
-    /// Whether it started and no result of it is in the journal.
+    /// Returns true if it started and the journal has no result.
     pub fn has_no_result(&self) -> bool {
         self.places.is_some() && self.result.is_none()
     }
 
-    /// Whether it was running when the journal ended.
+    /// Returns true if it was running when the journal ended.
     pub fn is_running(&self) -> bool {
         self.stage == CallStage::Running
     }
@@ -120,7 +120,7 @@ impl OpenCall {
     }
 }
 
-/// The calls of the open step, in their order.
+/// The calls of the open step, in order.
 #[derive(Debug, Default)]
 pub struct Calls(Vec<OpenCall>);
 
@@ -129,18 +129,18 @@ impl Calls {
         &self.0
     }
 
-    /// Removes and returns all of them: the step ends.
+    /// Removes and returns all calls at the end of a step.
     pub fn close(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.0)
     }
 
-    /// A step has these calls.
+    /// Adds the calls of a step.
     pub fn request<'a>(&mut self, calls: impl Iterator<Item = &'a ToolCall>) {
         let open = |call: &ToolCall| OpenCall::new(call.tool_call_id.clone(), call.tool_name.clone(), Some(call.clone()));
         self.0 = calls.map(open).collect();
     }
 
-    /// The results of a step, all in one message.
+    /// Adds the results of a step, which arrive in one message.
     pub fn finish_all(&mut self, message: &Message) {
         for part in &message.content {
             if let Part::ToolResult(result) = part
@@ -152,7 +152,7 @@ impl Calls {
         }
     }
 
-    /// A record that cannot be read may be the start of any call.
+    /// Marks all calls as started: a record that cannot be read may be the start of any call.
     pub fn assume_started(&mut self) {
         for call in self.0.iter_mut().filter(|call| !call.is_done()) {
             call.run();
@@ -160,7 +160,7 @@ impl Calls {
         }
     }
 
-    /// Applies a record about a call; `None` where it is about none.
+    /// Applies a record about a call; returns `None` for other records.
     pub fn apply<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
         match record {
             Record::Intent { .. } => self.plan(record),
@@ -241,7 +241,7 @@ impl Calls {
         }
         self.update(id, |call| {
             (call.stage, call.summary) = (CallStage::Asking, approval.action_summary.clone());
-            // What is asked about now is what it would change now.
+            // The proposal is what the call would change now.
             call.proposal = Some(approval.proposal.clone()).filter(|proposal| *proposal != Proposal::default());
         });
     }
@@ -264,7 +264,7 @@ impl Calls {
     fn finish<'r>(&mut self, result: &'r ToolResult, latency_ms: u64) -> (&'r CallId, CallChange<'r>) {
         let id = &result.tool_call_id;
         let mut proposal = None;
-        // Also of a call that was denied: the result has the words that the model was told.
+        // This includes denied calls: the result has the text that the model was told.
         if let Some(call) = self.0.iter_mut().find(|call| call.tool_call_id == *id) {
             call.stage = CallStage::Done;
             call.result = Some(result.clone());
@@ -273,14 +273,14 @@ impl Calls {
         (id, CallChange::Finished { result, latency_ms, proposal })
     }
 
-    /// The call that is not done yet, of several with one id the first.
+    /// Updates the call with this ID that is not done yet; the first one if several have the same ID.
     fn update(&mut self, id: &CallId, change: impl FnOnce(&mut OpenCall)) {
         if let Some(call) = self.0.iter_mut().find(|call| !call.is_done() && call.tool_call_id == *id) {
             change(call);
         }
     }
 
-    /// A call whose answer is not in the journal.
+    /// Adds a call whose response is not in the journal.
     fn add(&mut self, id: &CallId, tool_name: &str) -> &mut OpenCall {
         self.0.push(OpenCall::new(id.clone(), tool_name.to_owned(), None));
         let last = self.0.len() - 1;

@@ -1,4 +1,4 @@
-//! Changes: what each record of a journal made of its session, in the order of the journal.
+//! Changes: the effect of each record of a journal on its session, in the order of the journal.
 
 use super::{ModelChoice, OpenCall, Prompt, Spent};
 use crate::ports::{Edited, TaskEnd};
@@ -11,25 +11,25 @@ use std::path::PathBuf;
 /// The outcome of one record.
 #[derive(Debug)]
 pub struct Applied<'r> {
-    /// The text of an answer that broke off before this record, and why.
+    /// The text of a response that broke off before this record, and the reason.
     pub interrupted: Option<(String, &'r str)>,
-    /// The calls of a step that this record ends, with or without a result.
+    /// The calls of the step that this record ends, with or without results.
     pub closed: Vec<OpenCall>,
     pub change: Change<'r>,
 }
 
-/// What a record changed.
+/// The change made by a record.
 #[derive(Debug)]
 pub enum Change<'r> {
-    /// Nothing that a view shows.
+    /// No change that a view shows.
     None,
-    /// Nothing: the journal has its message already.
+    /// No change: the journal already has this message.
     Repeated,
     TaskStarted {
         prompt: &'r Message,
         max_steps: u32,
     },
-    /// The user added a message to the running task.
+    /// A message that the user added to the running task.
     Steered {
         message: &'r Message,
     },
@@ -53,13 +53,13 @@ pub enum Change<'r> {
         end: &'r TaskEnd,
         step_count: u32,
     },
-    /// The user stops the task.
+    /// The user stopped the task.
     Stopping,
     Paused {
         failure: &'r Failure,
     },
     Continued,
-    /// A request that left no answer in the conversation.
+    /// A request that left no response in the conversation.
     Spent {
         spent: Spent,
         payer: Payer<'r>,
@@ -72,7 +72,7 @@ pub enum Change<'r> {
         spent: Spent,
     },
     CompactionUndone {
-        /// Tokens before the compaction; absent where the journal has none to undo.
+        /// Tokens before the compaction; absent if the journal has none to undo.
         tokens: Option<u64>,
     },
     Truncated {
@@ -81,7 +81,7 @@ pub enum Change<'r> {
     },
     ModelChosen {
         choice: ModelChoice,
-        /// The choice before it, where there was one.
+        /// The previous choice, if there was one.
         before: Option<ModelChoice>,
     },
     BudgetSet {
@@ -115,9 +115,9 @@ pub enum Change<'r> {
         shared: bool,
     },
     UserCommandEnded {
-        /// Absent where its start is not in the journal.
+        /// Absent if its start is not in the journal.
         tool_call_id: Option<CallId>,
-        /// What the model is told with the next prompt.
+        /// The text that the model is told with the next prompt.
         shared: Option<&'r str>,
     },
     PolicyChanged {
@@ -126,19 +126,19 @@ pub enum Change<'r> {
     Imported {
         step_count: u32,
     },
-    /// Written by another version.
+    /// A record written by another version.
     Unreadable,
 }
 
-/// Who used tokens without an answer to the user.
+/// The payer of tokens for a request without a response to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payer<'r> {
     FailedRequest,
-    /// A request of an MCP server of this name.
+    /// A request of an MCP server with this name.
     Server(&'r str),
 }
 
-/// What a record changed about a call.
+/// The change that a record made to a call.
 #[derive(Debug)]
 pub enum CallChange<'r> {
     Planned {
@@ -176,30 +176,30 @@ pub enum CallChange<'r> {
     Finished {
         result: &'r ToolResult,
         latency_ms: u64,
-        /// What it changed, as it was shown last; absent where it failed.
+        /// The last shown changes; absent if the preview failed.
         proposal: Option<Proposal>,
     },
-    /// The user's answer about a call whose outcome is unknown.
+    /// The user's decision about a call whose outcome is unknown.
     Resolved {
         resolution: Resolution,
     },
 }
 
-/// What a rewind made of the conversation.
+/// The effect of a rewind on the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RewindEffect<'r> {
-    /// Nothing was put back.
+    /// No effect.
     None,
-    /// Files went back; the conversation stays.
+    /// Files were restored; the conversation stays.
     Files,
-    /// The conversation ends before this message; these prompts are not in it any more.
+    /// The conversation now ends before this message, without these prompts.
     Cut { from: Option<&'r MessageId>, prompts: Vec<Prompt> },
-    /// The rewind before this one is undone; so many prompts are in the conversation again.
+    /// The previous rewind was undone; this many prompts are in the conversation again.
     Redone { prompts: usize },
 }
 
 impl<'r> Change<'r> {
-    /// The message that this adds to the conversation. An answer without content adds none.
+    /// Returns the message that this adds to the conversation. A response without content adds none.
     pub fn message(&self) -> Option<&'r Message> {
         match self {
             Self::TaskStarted { prompt: message, .. } | Self::Steered { message } | Self::StepCompleted { message, .. } => {

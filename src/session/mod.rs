@@ -1,7 +1,7 @@
-//! The state of a session, as its journal tells it: the only code that knows what a record means.
+//! The state of a session, as recorded in its journal: the only code that knows the meaning of a record.
 //!
-//! [`SessionState::apply`] takes one record after the other and returns what each of them changed. Everything that shows, sums up or
-//! resumes a session is a view: it reads the state, or it consumes the changes in their order.
+//! [`SessionState::apply`] takes the records one by one and returns the changes that each of them made. All code that
+//! shows, summarizes or resumes a session is a view: it reads the state, or it consumes the changes in order.
 
 mod authority;
 mod calls;

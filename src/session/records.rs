@@ -1,13 +1,13 @@
-//! Records one by one: what each of them says of itself, whatever came before it.
+//! Facts that follow from a single record, whatever precedes it.
 
 use super::SessionStatus;
 use crate::ports::Record;
 use crate::protocol::{Arguments, ToolCall};
 
-/// Characters of a title, which is one line of a list.
+/// Maximum characters of a title, which is a single line in a list.
 const TITLE_CHARS: usize = 80;
 
-/// Whether all calls before this record have ended, also where their end cannot be read.
+/// Returns true if all calls before this record have ended, even if their end cannot be read.
 pub fn closes_calls(record: &Record) -> bool {
     let changes_conversation = matches!(
         record,
@@ -33,7 +33,8 @@ fn starts_or_ends_step(record: &Record) -> bool {
     )
 }
 
-/// Whether a summary may still be on its way after this record. Its cost is not its end: it may be asked for again.
+/// Returns true if a summary may still be in progress after this record. A record of its cost does not end it, because
+/// the request may be retried.
 pub fn may_follow_compaction(record: &Record) -> bool {
     matches!(
         record,
@@ -46,7 +47,7 @@ pub fn may_follow_compaction(record: &Record) -> bool {
     )
 }
 
-/// The status that a record gives its session; most leave it as it is.
+/// Returns the status that a record gives its session; `None` if the status stays the same.
 pub fn status_after(record: &Record) -> Option<SessionStatus> {
     match record {
         Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {
@@ -59,7 +60,7 @@ pub fn status_after(record: &Record) -> Option<SessionStatus> {
     }
 }
 
-/// The first line of a prompt, without control characters; or of a command that the user runs.
+/// Returns the first line of a prompt or of a command of the user, without control characters.
 pub fn title(record: &Record) -> Option<String> {
     let text = match record {
         Record::TaskStarted { prompt, .. } => prompt.typed().to_owned(),

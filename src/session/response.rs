@@ -1,4 +1,4 @@
-//! The text of a response that came in several parts, because its model was stopped in the middle and asked for the rest.
+//! The text of a response in several parts, for a model that stopped before the end and was asked to continue.
 
 use crate::protocol::{Message, StopReason};
 
@@ -7,12 +7,12 @@ use crate::protocol::{Message, StopReason};
 pub struct Parts(String);
 
 impl Parts {
-    /// Whether the model is asked for the rest of a response in words that ended so.
+    /// Returns true if the model is asked to continue a response with this stop reason.
     pub fn continues(stop_reason: StopReason) -> bool {
         matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
     }
 
-    /// Notes what a model responded. A response with calls is whole: what follows its results is another one.
+    /// Adds a response of the model. A response with calls is complete: the next one is a new response.
     pub fn note(&mut self, message: &Message, stop_reason: StopReason) {
         if message.tool_calls().next().is_some() {
             self.0.clear();
@@ -21,7 +21,7 @@ impl Parts {
         }
     }
 
-    /// The whole text, with the last part.
+    /// Returns the whole text, including the last part.
     pub fn with(&self, last: &str) -> String {
         [&self.0, last].concat()
     }

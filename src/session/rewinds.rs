@@ -15,14 +15,14 @@ pub struct Prompt {
 /// The prompts of the conversation, and the rewinds after the last of them.
 #[derive(Debug, Default)]
 pub struct Rewinds {
-    /// The oldest first.
+    /// The prompts, oldest first.
     pub prompts: Vec<Prompt>,
-    /// The prompts that each rewind took back which can be undone, the latest last.
+    /// The prompts that each rewind removed, for rewinds that can be undone, latest last.
     undoable: Vec<Vec<Prompt>>,
 }
 
 impl Rewinds {
-    /// A new prompt. The rewinds before it cannot be undone any more.
+    /// Adds a prompt. The rewinds before it can no longer be undone.
     pub fn add(&mut self, prompt: &Message) {
         self.undoable.clear();
         let line = prompt.typed().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
@@ -49,7 +49,7 @@ impl Rewinds {
         if conversation { RewindEffect::Cut { from, prompts } } else { RewindEffect::Files }
     }
 
-    /// The first prompt that is cut off. Of a rewind into a task, the prompt of that task stays.
+    /// Returns the index of the first prompt that is removed. A rewind into a task keeps the prompt of that task.
     fn place(&self, from: &MessageId, target: &RewindTarget) -> usize {
         let of_message = self.prompts.iter().position(|prompt| prompt.message_id == *from);
         let of_task = || match target {

@@ -1,4 +1,4 @@
-//! The state of a session after some records of its journal.
+//! The state of a session after a number of records of its journal.
 
 use super::calls::Calls;
 use super::rewinds::{Prompt, Rewinds};
@@ -9,39 +9,39 @@ use super::{
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{CallId, Effort, Failure, HistorySum, Mode, PolicyLayer, StepId, ToolUses, Waiting};
 
-/// Why an answer breaks off where no record says it.
+/// The reason why a response broke off, if no record gives one.
 const PROCESS_ENDED: &str = "aye ended here";
 
 /// The state of a session, without its messages.
 #[derive(Debug, Default)]
 pub struct SessionState {
-    /// The status by the last record that changes it; absent where none did.
+    /// The status by the last record that changes it; absent if none does.
     pub status: Option<SessionStatus>,
-    /// From the first prompt, or from a command that the user ran before it.
+    /// The title, from the first prompt or from a command that the user ran before it.
     pub title: Option<String>,
-    /// How many records were applied.
+    /// Number of applied records.
     pub records: u64,
     /// The totals of the last task.
     pub task_totals: Totals,
     pub tool_uses: ToolUses,
     /// The messages in the queue.
     pub queue: Vec<Waiting>,
-    /// The failure for which the task is paused.
+    /// The failure that paused the task.
     pub pause: Option<Failure>,
-    /// What the user chose last.
+    /// The last choice of the user.
     pub model: Option<ModelChoice>,
     /// The model of the last request.
     pub asked_model: String,
-    /// The policy that was in force last.
+    /// The policy that was last in force.
     pub policy: Option<Vec<PolicyLayer>>,
     pub mode: Option<Mode>,
     pub policy_bundle_version: Option<String>,
-    /// Of an imported session: its tenant and user there.
+    /// Tenant and user of an imported session at its origin.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
-    /// A summary was begun, and nothing says how that ended.
+    /// True if a compaction started and no record says how it ended.
     pub is_compacting: bool,
-    /// The last task is open, or ended before it was completed.
+    /// True if the last task is open, or ended before it was completed.
     is_unfinished: bool,
     tally: TallyCounter,
     steps: Steps,
@@ -51,7 +51,7 @@ pub struct SessionState {
     user_command: Option<CallId>,
     /// Tokens before each compaction that was not undone.
     compactions: Vec<u64>,
-    /// The text of the answer that streams.
+    /// The text of the response that is being streamed.
     partial: String,
     /// Bytes of it that no record of a request counts.
     uncounted_bytes: usize,
@@ -95,7 +95,7 @@ impl SessionState {
         Applied { interrupted, closed, change: self.change(record) }
     }
 
-    /// The text that streamed and broke off, at a record that shows that it did.
+    /// Returns the streamed text that broke off, if the record shows that it did.
     fn interrupt<'r>(&mut self, record: &'r Record) -> Option<(String, &'r str)> {
         let reason = match record {
             Record::PartialAnswer { text, .. } => {
@@ -247,7 +247,7 @@ impl SessionState {
         }
     }
 
-    /// Requests without an answer to the user, and what they make of the messages that are sent.
+    /// Applies a record of a request without a response to the user, or of its effect on the messages that are sent.
     fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
             Record::Wasted { usage, cost_usd, estimated } => {
@@ -328,22 +328,22 @@ impl SessionState {
         self.tally.tally
     }
 
-    /// The totals of the session.
+    /// Returns the totals of the session.
     pub fn totals(&self) -> Totals {
         self.tally.tally.totals
     }
 
-    /// The last task; none where a rewind removed it from the conversation.
+    /// Returns the last task; `None` if a rewind removed it from the conversation.
     pub fn task(&self) -> Option<&TaskProgress> {
         self.steps.task.as_ref()
     }
 
-    /// The last completed step.
+    /// Returns the last completed step.
     pub fn step_cursor(&self) -> Option<&StepId> {
         self.steps.cursor.as_ref()
     }
 
-    /// The calls of the open step.
+    /// Returns the calls of the open step.
     pub fn calls(&self) -> &[OpenCall] {
         self.calls.list()
     }
@@ -352,37 +352,37 @@ impl SessionState {
         self.calls().iter().rev().find(|call| call.tool_call_id == *id)
     }
 
-    /// Removes the calls of the open step from the state.
+    /// Removes and returns the calls of the open step.
     pub fn take_calls(&mut self) -> Vec<OpenCall> {
         self.calls.close()
     }
 
-    /// The prompts of the conversation.
+    /// Returns the prompts of the conversation.
     pub fn prompts(&self) -> &[Prompt] {
         &self.rewinds.prompts
     }
 
-    /// The text of an answer that the journal breaks off in, and why.
+    /// Returns the text of a response that breaks off at the end of the journal, and the reason.
     pub fn interrupted_answer(&self) -> Option<(&str, &'static str)> {
         (!self.partial.is_empty()).then_some((self.partial.as_str(), PROCESS_ENDED))
     }
 
-    /// Bytes of an answer that was paid for and that no record counts.
+    /// Returns the bytes of a paid response that no record counts.
     pub fn uncounted_bytes(&self) -> usize {
         self.uncounted_bytes
     }
 
-    /// The whole text of the last response of the last task.
+    /// Returns the whole text of the last response of the last task.
     pub fn last_response(&self) -> &str {
         &self.response
     }
 
-    /// Whether nothing is left to do but what a new prompt asks for.
+    /// Returns true if there is nothing to do until the next prompt.
     pub fn is_done(&self) -> bool {
         self.queue.is_empty() && !self.is_unfinished
     }
 
-    /// The figures of the session and of its last task, for a screen that shows only its end.
+    /// Returns the figures of the session and of its last task, for a screen that shows only the end.
     pub fn history_sum(&self) -> HistorySum {
         let (session, task) = (self.totals(), self.task_totals);
         HistorySum {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The status of a session, by its last record that changes it.
+/// The status of a session, by the last record that changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {

@@ -1,5 +1,5 @@
-//! Totals of a session: tasks, steps, tokens and cost. One computation, for the state of a session and for the session list, which
-//! reads records without their content.
+//! Totals of a session: tasks, steps, tokens and cost. One computation for the state of a session and for the session
+//! list, which reads records without their content.
 
 use crate::ports::Record;
 use crate::protocol::{MessageId, Usage};
@@ -8,16 +8,16 @@ use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// A message that is written twice is among the last so many.
+/// Number of recent messages in which a repeated message is recognized.
 const RECENT_MESSAGES: usize = 3;
 
 /// Tokens and cost of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     pub usage: Usage,
-    /// In US dollars; absent where the price is unknown.
+    /// Cost in US dollars; absent if the price is unknown.
     pub cost_usd: Option<f64>,
-    /// The provider did not count all of it.
+    /// True if the provider did not report all of it.
     pub estimated: bool,
 }
 
@@ -25,11 +25,11 @@ pub struct Spent {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
     pub usage: Usage,
-    /// In US dollars, of the requests whose price is known; absent where none is.
+    /// Cost in US dollars of the requests with a known price; absent if there are none.
     pub cost_usd: Option<f64>,
-    /// Some of it is estimated.
+    /// True if a part is estimated.
     pub estimated: bool,
-    /// A part of it has no known price.
+    /// True if the price of a part is unknown.
     unpriced: bool,
 }
 
@@ -44,7 +44,7 @@ impl Totals {
         }
     }
 
-    /// The sum as one expense.
+    /// Returns the sum as a single expense.
     pub fn spent(&self) -> Spent {
         Spent { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
     }
@@ -53,7 +53,7 @@ impl Totals {
         self.usage.input_tokens + self.usage.output_tokens
     }
 
-    /// The whole cost in US dollars; absent where the price of a part is unknown.
+    /// Returns the whole cost in US dollars; absent if the price of a part is unknown.
     pub fn whole_cost_usd(&self) -> Option<f64> {
         self.cost_usd.filter(|_| !self.unpriced)
     }
@@ -70,12 +70,12 @@ pub struct Tally {
     pub queued: u64,
 }
 
-/// The part of a record that counts.
+/// The part of a record that is counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TallyEntry<'a> {
     step: Step,
     spent: Option<Spent>,
-    /// The message that it adds to the conversation.
+    /// The ID of the message that it adds to the conversation.
     message_id: Option<Cow<'a, str>>,
 }
 
@@ -89,17 +89,17 @@ enum Step {
     Other,
 }
 
-/// Counts the records of a session, in their order.
+/// A counter for the records of a session, in order.
 #[derive(Debug, Clone, Default)]
 pub struct TallyCounter {
     pub tally: Tally,
-    /// The steps of the last task that are counted.
+    /// Counted steps of the last task.
     last_task: u64,
     recent: VecDeque<String>,
 }
 
 impl TallyCounter {
-    /// Counts a record. Returns false where its message is in the journal already, so that it counts for nothing.
+    /// Counts a record. Returns false if its message is already in the journal, so that it is not counted.
     pub fn add(&mut self, entry: &TallyEntry<'_>) -> bool {
         if let Some(id) = &entry.message_id {
             if self.recent.iter().any(|recent| recent == id) {
@@ -118,12 +118,12 @@ impl TallyCounter {
                 self.tally.tasks += 1;
                 self.last_task = 0;
             }
-            // A step that is started again counts once, and one that is not completed does not count.
+            // A step that is started again counts once; an incomplete step does not count.
             Step::Started(number) => self.complete(number.saturating_sub(1)),
             Step::Completed(steps) => self.complete(steps),
             Step::TaskEnded(steps) => {
                 self.complete(steps);
-                // A task that is continued counts from 1.
+                // A continued task counts from 1 again.
                 self.last_task = 0;
             }
             Step::Queued(count) => self.tally.queued = count,
@@ -169,7 +169,7 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
     }
 }
 
-/// The fields of a record that count; all others are skipped.
+/// The fields of a record that are counted; all others are skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
@@ -196,7 +196,7 @@ struct MessageFields {
 }
 
 impl<'a> TallyEntry<'a> {
-    /// Reads the part of a stored record that counts, without the rest of it; absent where it cannot be read.
+    /// Parses the counted part of a stored record; returns `None` if it cannot be read.
     pub fn parse(json: &'a [u8]) -> Option<Self> {
         let Fields { record, step_count, usage, cost_usd, estimated, prompts, message } = serde_json::from_slice(json).ok()?;
         let (step, adds_message) = match record.as_ref() {

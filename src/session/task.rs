@@ -1,4 +1,4 @@
-//! The last task of a session: its prompt, its steps and how far it got.
+//! The last task of a session: its prompt, its steps and its progress.
 
 use crate::ports::TaskEnd;
 use crate::protocol::{Message, StepId, TaskId};
@@ -37,7 +37,7 @@ impl TaskStage {
         }
     }
 
-    /// Whether the task has not ended and is not paused.
+    /// Returns true if the task has not ended and is not paused.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }
@@ -53,7 +53,7 @@ impl From<&TaskEnd> for TaskStage {
     }
 }
 
-/// The task and step of a session that was reached last.
+/// The latest task and step of a session.
 #[derive(Debug, Default)]
 pub struct Steps {
     pub task: Option<TaskProgress>,
@@ -61,7 +61,7 @@ pub struct Steps {
     pub cursor: Option<StepId>,
     /// The running step, and its number in the task.
     current: Option<(StepId, u32)>,
-    /// Steps that a run gives the task.
+    /// Steps that one run adds to the limit of the task.
     steps_per_run: u32,
 }
 
@@ -100,13 +100,13 @@ impl Steps {
     pub fn end_task(&mut self, end: &TaskEnd, step_count: u32) {
         self.complete(step_count);
         self.enter(end.into());
-        // The last answer of a completed task is a step without calls.
+        // The last response of a completed task is a step without calls.
         if let Some((step, _)) = self.current.take().filter(|(_, count)| *count <= step_count) {
             self.cursor = Some(step);
         }
     }
 
-    /// The task continues. One that had ended gets as many steps in addition.
+    /// Continues the task. A task that had ended gets as many steps in addition.
     pub fn continue_task(&mut self) {
         if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
             self.add_steps();
@@ -127,7 +127,7 @@ impl Steps {
         }
     }
 
-    /// Drops the task where it is among these.
+    /// Removes the task if `is_gone` returns true for its ID.
     pub fn drop_task(&mut self, mut is_gone: impl FnMut(&TaskId) -> bool) {
         if self.task.as_ref().is_some_and(|task| is_gone(&task.task_id)) {
             self.task = None;

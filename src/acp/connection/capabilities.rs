@@ -1,4 +1,4 @@
-//! What aye says it can do, and what an editor says.
+//! Capabilities: those that aye announces, and those that an editor announces.
 
 use super::wrong;
 use crate::acp::host::{Authentication, Server, ServerReach};
@@ -22,7 +22,7 @@ pub fn understood(client: &ClientCapabilities) -> Understands {
     }
 }
 
-/// Of an editor without a terminal nothing is asked that needs one.
+/// Returns the authentication methods. Methods that need a terminal are only offered to an editor that has one.
 pub fn ways_in(ways: Vec<Authentication>, understands: Understands) -> Vec<AuthMethod> {
     let method = |way: Authentication| match way.in_terminal.filter(|_| understands.terminal_sign_in) {
         Some(arguments) => {

@@ -1,4 +1,4 @@
-//! Questions that an editor has and did not answer yet.
+//! Questions that were sent to the editor and have no answer yet.
 
 use super::Session;
 use crate::acp::connection::Client;
@@ -16,14 +16,14 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::HashMap;
 use tokio_util::sync::CancellationToken;
 
-/// What was asked.
+/// The subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
     Approval(ApprovalId),
     Rewind(RewindTarget, RewindScope),
 }
 
-/// Which question it was, and the answer; none where nobody waited for it any more.
+/// The number of a question and its answer; `None` if the question was withdrawn.
 type Answer = (u64, Option<Result<RequestPermissionResponse, String>>);
 
 #[derive(Default)]
@@ -42,19 +42,19 @@ impl Asking {
         let answer = async move {
             tokio::select! {
                 answer = answer => (number, Some(answer)),
-                // The editor is told that nobody waits any more.
+                // Tells the editor that the answer is no longer needed.
                 () = withdrawn.cancelled() => (number, None),
             }
         };
         self.answers.push(answer.boxed());
     }
 
-    /// The next answer; none where nothing is asked.
+    /// Returns the next answer; pends forever if no question is open.
     pub async fn next(&mut self) -> Option<Answer> {
         self.answers.next().await
     }
 
-    /// Its answer does not matter any more, and the editor is told so.
+    /// Withdraws a question and tells the editor.
     pub fn withdraw(&mut self, id: &ApprovalId) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
@@ -64,7 +64,7 @@ impl Asking {
         self.open.drain().for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    /// The editor stopped the prompt, and answers what it was asked by itself; what it answers does not matter any more.
+    /// Forgets all questions: the editor stopped the prompt and answers them by itself; these answers are ignored.
     pub fn forget_all(&mut self) {
         self.open.clear();
     }
@@ -92,7 +92,7 @@ impl Session {
         self.asking.ask(&self.client, Question::Approval(approval.approval_id.clone()), request);
     }
 
-    /// Whether to go back, with what that does.
+    /// Asks whether to rewind, and shows the effects.
     pub(super) async fn ask_rewind(&mut self, plan: &RewindPlan) {
         let looks = self.client.looks;
         let paths = (&[][..], self.told.directory());

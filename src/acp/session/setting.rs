@@ -1,4 +1,4 @@
-//! Choices that an editor made and whose outcome it waits for.
+//! Option changes by the editor whose outcome is pending.
 
 use super::Session;
 use crate::acp::connection::{Reply, reply, wrong};
@@ -11,15 +11,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A provider may have to be asked.
+/// Time for a change to take effect; a provider may have to be queried.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX: usize = 16;
 
 struct Waiting {
     reply: Reply,
-    /// Asked as an option; else as a mode.
+    /// True if it was requested as an option, false if as a mode.
     is_option: bool,
-    /// What it waits for.
+    /// True if the change is one of the mode.
     mode: bool,
     until: Instant,
 }
@@ -34,7 +34,8 @@ impl Setting {
         self.waiting.front().map(|waiting| waiting.until)
     }
 
-    /// Answers who waits for this; whether an editor knows of it by that.
+    /// Responds to the pending changes that this event completes. Returns true if the editor knows of the change by
+    /// these responses.
     pub fn done(&mut self, kind: &EventKind, options: &Options) -> bool {
         let mode = matches!(kind, EventKind::ModeChanged { .. });
         let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };
@@ -47,7 +48,7 @@ impl Setting {
         waiting.is_option
     }
 
-    /// What the session says to something it does not do.
+    /// Reports that the session rejected a change.
     pub fn refused(&mut self, message: &str) {
         if let Some(waiting) = self.waiting.pop_front() {
             reply::<SetSessionModeResponse>(waiting.reply, Err(wrong(message)));

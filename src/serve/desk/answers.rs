@@ -1,11 +1,11 @@
-//! To whom an answer goes, and what it waits for.
+//! Pending responses: whom they go to, and what they wait for.
 
 use super::{Act, Desk};
 use crate::serve::fault::Fault;
 use crate::serve::message::{Answer, Id, Outgoing};
 use serde_json::Value;
 
-/// To whom an answer goes.
+/// The recipient of a response.
 #[derive(Debug, Default)]
 pub(super) enum Slot {
     #[default]
@@ -17,26 +17,26 @@ pub(super) enum Slot {
     },
 }
 
-/// Answers of one batch, until all are there.
+/// The responses of a batch, until all are complete.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub left: usize,
     pub answers: Vec<Answer>,
 }
 
-/// What an answer waits for.
+/// The condition that a response waits for.
 #[derive(Debug)]
 pub(super) enum Wait {
-    /// The next task that begins.
+    /// The start of the next task.
     Begin,
-    /// The decision is written down.
+    /// The decision is recorded in the journal.
     Decided { approval_id: String },
-    /// The list of what changed.
+    /// The list of changes.
     Changes,
 }
 
 impl Desk {
-    /// Answers all that wait for this.
+    /// Sends all responses that wait for this condition.
     pub(super) fn settle(&mut self, is: impl Fn(&Wait) -> bool, outcome: impl Fn(&Wait) -> Result<Value, Fault>) {
         let (settled, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, wait)| is(wait));
         self.waiting = waiting;

@@ -1,4 +1,4 @@
-//! What each event of the session is followed by.
+//! Reactions of the host to events of the session.
 
 use super::answers::Wait;
 use super::live::Live;
@@ -10,7 +10,7 @@ use crate::serve::methods::{ActionDecided, Ended, Interrupted, TaskBegun, Verdic
 use crate::serve::patches;
 
 impl Desk {
-    /// What the session tells.
+    /// Handles an event of the session.
     pub fn event(&mut self, mut event: Event) -> Vec<Act> {
         event.kind = match event.kind {
             EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.into_question()),
@@ -47,7 +47,7 @@ impl Desk {
         std::mem::take(&mut self.acts)
     }
 
-    /// A session whose task was cancelled for its end is cancelled, not completed.
+    /// Marks a session as cancelled instead of completed if its end cancelled a task.
     fn as_it_ends(&self, mut event: Event) -> Event {
         if let (EventKind::StateChanged { session_status, .. }, Stage::Live(live)) = (&mut event.kind, &self.stage)
             && *session_status == SessionStatus::Completed
@@ -58,7 +58,7 @@ impl Desk {
         event
     }
 
-    /// Whether the client is told of it as it is.
+    /// Updates the state from an event. Returns true if the event is forwarded to the client unchanged.
     fn learn(&mut self, kind: &EventKind) -> bool {
         let Stage::Live(live) = &mut self.stage else { return true };
         match kind {
@@ -72,12 +72,12 @@ impl Desk {
                     live.quit(&mut self.acts);
                 }
             }
-            // Who acts on these at once finds the state that comes with them.
+            // A client that reacts at once finds the state that belongs to the event.
             EventKind::ApprovalRequested(approval) => {
                 live.approvals.push(approval.clone());
                 live.is_now(TaskStatus::WaitingForApproval);
             }
-            // No method of this protocol answers a form, and the server that asks is not left waiting.
+            // No method of this protocol answers a form, so it is declined and the server does not wait.
             EventKind::ElicitationRequested(asked) => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(Act::Do(Command::AnswerElicitation { elicitation_id, answer }));
@@ -86,7 +86,7 @@ impl Desk {
                 live.paused_for = Some(failure.kind);
                 live.failed_by = Some(failure.message.clone());
             }
-            // What is in force is what a client that resumes the session is told.
+            // A client that resumes the session is told the policy in force.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
                 let version = layers.iter().find_map(|layer| layer.bundle_version.clone());
                 live.opened.policy_bundle_version = version.unwrap_or_else(|| name.clone());
@@ -121,7 +121,7 @@ impl Desk {
                 self.acts.push(Act::Do(Command::Resolve { tool_call_id: tool_call_id.clone(), resolution }));
             }
             EventKind::ToolCompleted { tool_call_id, .. } => {
-                // A call that is over asks nothing any more, also where the task was stopped.
+                // A completed call needs no approval any more, also if the task was stopped.
                 live.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
             }
             EventKind::ChangedFiles(changed) => {
@@ -135,7 +135,7 @@ impl Desk {
             }
             EventKind::SavingChanged { saved, message } => live.failed_by = (!saved).then(|| message.clone()),
             EventKind::BudgetShown { .. } => return !self.marked(),
-            // Where nothing can be saved no mark is told; what was said is kept.
+            // If nothing can be saved, there is no mark; the text of the notice is kept.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
                 self.marked();
             }
@@ -144,7 +144,7 @@ impl Desk {
         true
     }
 
-    /// Whether it was a mark of ours.
+    /// Consumes one of the host's own marks. Returns true if the event was one.
     fn marked(&mut self) -> bool {
         let Stage::Live(live) = &mut self.stage else { return false };
         if live.marks == 0 {
@@ -171,7 +171,7 @@ impl Desk {
         true
     }
 
-    /// The session is over, and all that it told was heard.
+    /// Handles the end of the session, after all its events.
     pub fn session_over(&mut self) -> Vec<Act> {
         let Stage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
         let Live { status, cancelled, ready, .. } = *live;

@@ -1,4 +1,4 @@
-//! The session of this process, as its events tell of it.
+//! The session of this process, as described by its events.
 
 use super::answers::Slot;
 use super::{Act, Opened, value};
@@ -13,25 +13,25 @@ pub(super) struct Live {
     pub opened: Opened,
     pub status: SessionStatus,
     pub task: Option<TaskState>,
-    /// Why it was paused last.
+    /// The reason of the last pause.
     pub paused_for: Option<FailureKind>,
     pub approvals: Vec<Approval>,
     pub interrupted: Vec<Interrupted>,
-    /// Steps that a task has now.
+    /// Steps that the current task may use.
     pub steps: u32,
-    /// Who created or resumed it is answered at the next mark.
+    /// The pending response to `CreateSession` or `ResumeSession`, sent at the next mark.
     pub ready: Option<Slot>,
-    /// The question that marks the end of what was said before it.
+    /// The number of marks: queries whose response shows that all earlier events have arrived.
     pub marks: u32,
-    /// A task that was open was told to go on.
+    /// True if an open task was told to continue.
     pub went_on: bool,
-    /// Why the session would fail if it ended now: what paused it, or kept it from being saved.
+    /// The reason why the session would fail if it ended now: the cause of the pause, or a failure to save.
     pub failed_by: Option<String>,
-    /// A task was cancelled because the session ends.
+    /// True if a task was cancelled because the session ends.
     pub cancelled: bool,
-    /// The task is being cancelled: nothing resumes it.
+    /// True while the task is being cancelled: it cannot be resumed.
     pub cancels_task: bool,
-    /// It was told to end.
+    /// True if the session was told to end.
     pub quits: bool,
 }
 
@@ -41,26 +41,26 @@ impl Live {
         self.task.as_ref().is_some_and(|task| !over.contains(&task.status))
     }
 
-    /// An event said so; the change of state is told after it.
+    /// Sets the status of the task; the change is announced by a later event.
     pub(super) fn is_now(&mut self, status: TaskStatus) {
         if let Some(task) = &mut self.task {
             task.status = status;
         }
     }
 
-    /// A task whose status is final is cancelled no more.
+    /// Clears the cancellation once the status of the task is final.
     pub(super) fn note_end_of_task(&mut self) {
         self.cancels_task &= self.works();
     }
 
-    /// Tasks are counted from 1 in a session.
+    /// Returns true if the session has a task with this ID. Tasks are numbered from 1.
     pub(super) fn knows_task(&self, id: &str) -> bool {
         let number = |id: &str| id.strip_prefix("task_").and_then(|digits| digits.parse::<u64>().ok());
         let last = self.task.as_ref().and_then(|task| number(task.task_id.as_str()));
         number(id).zip(last).is_some_and(|(asked, last)| (1..=last).contains(&asked))
     }
 
-    /// Why no task can begin: a paused session is left by resuming it.
+    /// Returns the error for a task that cannot start because the session is paused.
     pub(super) fn is_paused(&self) -> Fault {
         let expired = self.paused_for == Some(FailureKind::PolicyExpired);
         let (code, why) = if expired {
@@ -78,20 +78,20 @@ impl Live {
         Fault::new(code, message).with(json!({"reason": if expired { "expired" } else { "paused" }}))
     }
 
-    /// Asks something whose answer stands behind all that happened until now.
+    /// Sends a query whose response arrives after all events so far.
     pub(super) fn mark(&mut self, acts: &mut Vec<Act>) {
         self.marks += 1;
         acts.push(Act::Do(Command::ShowBudget));
     }
 
-    /// Once: who says it twice does not wait for what runs.
+    /// Tells the session to end. Does nothing the second time, because that would not wait for running tools.
     pub(super) fn quit(&mut self, acts: &mut Vec<Act>) {
         if !std::mem::replace(&mut self.quits, true) {
             acts.push(Act::Do(Command::Quit));
         }
     }
 
-    /// Resumes a paused session under the policy as it is now.
+    /// Resumes a paused session under the current policy.
     pub(super) fn go_on(&mut self, slot: Slot, acts: &mut Vec<Act>) {
         acts.push(Act::Do(Command::Resume));
         (self.ready, self.opened.resumed, self.went_on) = (Some(slot), true, true);

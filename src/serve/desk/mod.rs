@@ -1,4 +1,4 @@
-//! Where requests are taken and events are heard: what is to be done of each, and what is answered when.
+//! The state machine of the host: turns requests and events into actions and responses.
 
 mod answers;
 mod events;
@@ -18,29 +18,29 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Requests that may wait for what the session says.
+/// Maximum number of requests that wait for the session.
 const MAX_WAITING: usize = 64;
 
-/// What whoever has the session and the connection is to do, in this order.
+/// Actions for the owner of the session and the connection, in order.
 #[derive(Debug)]
 pub enum Act {
     Send(Outgoing),
-    /// Make a session; `Desk::opened` is to be told what came of it.
+    /// Opens a session; its outcome is passed to `Desk::opened`.
     Open(Box<Asked>),
     Do(Command),
     Ask(SessionQuery),
-    /// The client is done with this process: it ends once the session, if there is one, has.
+    /// The client is done with this process, which ends after its session.
     End,
 }
 
-/// Which session is wanted.
+/// The session that is requested.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
     New(CreateSession),
     Again(ResumeSession),
 }
 
-/// What is known of a session that was made and runs from now on.
+/// A session that was opened and is running.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
     pub session_id: SessionId,
@@ -49,13 +49,13 @@ pub struct Opened {
     pub available_tools: Vec<String>,
     pub workspace: PathBuf,
     pub step_cursor: Option<StepId>,
-    /// The last task of a session that was there before.
+    /// The last task of a resumed session.
     pub last_task: Option<TaskState>,
-    /// Steps of a task where the client does not say.
+    /// Step limit of a task, unless the client sets one.
     pub max_steps: u32,
-    /// It was there before.
+    /// True if the session existed before.
     pub resumed: bool,
-    /// What the client should know of the opening, such as a store that was damaged; told after the answer.
+    /// Notices about the opening, such as a damaged database; sent after the response.
     pub notices: Vec<Event>,
 }
 
@@ -69,30 +69,30 @@ enum Stage {
     Live(Box<Live>),
 }
 
-/// The state of the host, as far as the client is concerned.
+/// The state of the host with respect to the client.
 #[derive(Debug, Default)]
 pub struct Desk {
     stage: Stage,
     waiting: Vec<(Slot, Wait)>,
     batches: HashMap<u64, Batch>,
     count: u64,
-    /// Who asked for the end.
+    /// The pending response to `Shutdown`.
     leaving: Option<Slot>,
     acts: Vec<Act>,
 }
 
 impl Desk {
-    /// Whether the next line may be looked at; what is answered only later is waited for, within bounds.
+    /// Returns true if the next line may be handled; the number of pending responses is limited.
     pub fn takes_lines(&self) -> bool {
         !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
-    /// Whether something was asked whose answer comes soon: who asks the next thing at once means what stands after that.
+    /// Returns true if a response is due soon: the next request of the client is meant for the state after it.
     pub fn answers_soon(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether a task is under way.
+    /// Returns true if a task is running.
     pub fn works(&self) -> bool {
         matches!(&self.stage, Stage::Live(live) if live.works())
     }
@@ -204,7 +204,7 @@ impl Desk {
         }
     }
 
-    /// What came of `Act::Open`.
+    /// Handles the outcome of `Act::Open`.
     pub fn opened(&mut self, outcome: Result<Opened, Fault>) -> Vec<Act> {
         if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
@@ -259,7 +259,7 @@ impl Desk {
             }
         }
     }
-    /// There is no session, and the end was asked for.
+    /// Ends the process if no session is open and `Shutdown` was called.
     fn leave(&mut self) {
         if let Some(slot) = self.leaving.take() {
             self.answer(slot, Ok(value(&Ended { status: SessionStatus::Completed })));

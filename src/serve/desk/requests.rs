@@ -1,4 +1,4 @@
-//! What each request of a session that is there is followed by.
+//! Handlers of the requests to an open session.
 
 use super::answers::{Slot, Wait};
 use super::{Act, Desk, Stage, unknown_approval, value};
@@ -120,7 +120,7 @@ impl Desk {
             Err(fault) => return self.answer(slot, Err(fault)),
         };
         if let Some(first) = self.leaving.take() {
-            // Who asks once more has the first one answered with it, and may have become impatient.
+            // A repeated request answers the first one; the client may have become impatient.
             self.answer(first, Err(Fault::new(FaultCode::Internal, "requested again")));
         }
         self.leaving = Some(slot);
@@ -130,13 +130,13 @@ impl Desk {
                 if live.works() {
                     self.acts.push(Act::Do(if asked.force { Command::Kill } else { Command::Cancel }));
                 }
-                // In a paused session nothing runs whose end would have to be waited for.
+                // In a paused session, nothing is running that would have to end first.
                 if !live.works() || live.status == SessionStatus::Paused {
                     live.quit(&mut self.acts);
                 }
             }
             Stage::Empty => self.leave(),
-            // It ends as soon as it is there.
+            // The session ends as soon as it is open.
             Stage::Opening { .. } => {}
         }
     }
