@@ -1,6 +1,7 @@
 //! aye: a coding agent for the terminal.
 
-/// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)` is not set.
+/// Returns a path in the shared test material, which `build.rs` locates. A test that uses it is ignored unless
+/// `cfg(aye_shared)` is set.
 #[cfg(test)]
 macro_rules! shared {
     ($path:literal) => {
@@ -28,7 +29,7 @@ mod tui;
 
 pub use app::{Commit, commit_in, main};
 
-/// The MCP client, for `tests/conformance/client.rs`; not a part of the public interface of the library.
+/// The MCP client for `tests/conformance/client.rs`; not part of the public API.
 #[cfg(feature = "conformance")]
 #[doc(hidden)]
 pub mod conformance {
@@ -38,7 +39,7 @@ pub mod conformance {
     pub use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, ServerState, Wanted};
 }
 
-/// What the targets in `fuzz/` reach; no part of what the library promises.
+/// Functions for the targets in `fuzz/`; not part of the public API.
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing {

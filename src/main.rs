@@ -1,6 +1,6 @@
-//! The binary: starts the library, and knows the commit it was built from.
+//! The `aye` binary: passes its commit to the library.
 
-/// Only this file is compiled again when there is a new commit.
+/// The commit of the build. Only this file is recompiled for a new commit.
 const COMMIT: Option<aye::Commit> = aye::commit_in(include_bytes!(env!("AYE_COMMIT_FILE")));
 
 fn main() -> std::process::ExitCode {

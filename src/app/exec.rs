@@ -270,9 +270,7 @@ fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: Outpu
         session.state.last_response().clone_into(text);
         (*usage, *cost_usd) = (session.state.task_totals.usage, session.state.task_totals.cost_usd);
     }
-    super::warn(
-        "nothing to continue: this is the result of the last task; run `aye exec -c PROMPT` to start a new one",
-    );
+    super::warn("nothing to continue: this is the result of the last task; run `aye exec -c PROMPT` to start a new one");
     let (tell, told) = mpsc::unbounded_channel();
     let _ = tell.send(end);
     drop(tell);

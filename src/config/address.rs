@@ -1,8 +1,8 @@
-//! Addresses that a key may be sent to, and the headers of such a request.
+//! Validation of URLs that may receive a key, and of the headers of such a request.
 
 use crate::sys::http::is_loopback;
 
-/// A base URL without its last slash, or what is wrong with it.
+/// Returns a base URL without a trailing slash, or the reason why it is invalid.
 pub(super) fn check(given: &str) -> Result<String, String> {
     let expected = "expected a URL such as https://host/v1";
     let url = reqwest::Url::parse(given).map_err(|error| format!("invalid URL `{given}` ({error}); {expected}"))?;
@@ -29,7 +29,7 @@ pub(super) fn check(given: &str) -> Result<String, String> {
     Ok(given.trim_end_matches('/').to_owned())
 }
 
-/// Whether a server of tools may have this address, or what is wrong with it. It may end in a query, which is not repeated.
+/// Checks the URL of an MCP server. The URL may have a query, which no error repeats.
 pub(super) fn check_server(given: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";
     let url = reqwest::Url::parse(given).map_err(|error| format!("invalid `url` ({error}); {expected}"))?;
@@ -51,7 +51,7 @@ pub(super) fn check_server(given: &str) -> Result<(), String> {
     }
 }
 
-/// Checks one header; nothing of its value is repeated.
+/// Checks a header. No error repeats its value.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let header = reqwest::header::HeaderName::from_bytes(name.as_bytes());
     let header = header.map_err(|_| format!("invalid header name `{}`", name.escape_debug()))?;
@@ -65,12 +65,12 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
         .map_err(|_| format!("the value of the header `{name}` contains characters that are not allowed in a header"))
 }
 
-/// Whether an address that passed `check` is on this machine.
+/// Returns true if a URL that passed `check` is on this machine.
 pub(super) fn is_local(address: &str) -> bool {
     reqwest::Url::parse(address).is_ok_and(|url| is_this_machine(&url))
 }
 
-/// Whether an address is OpenAI's own, in any region.
+/// Returns true if the URL belongs to OpenAI, in any region.
 pub(super) fn is_openai(address: &str) -> bool {
     let is_own = |host: &str| host == "api.openai.com" || host.ends_with(".api.openai.com");
     reqwest::Url::parse(address).is_ok_and(|url| is_own(host(&url)))

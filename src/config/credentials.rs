@@ -1,5 +1,5 @@
-//! Keys that `aye auth` keeps: in the keyring of the system, or in a file of one's own where there is none. The file says of
-//! each provider which of both it is, so that no keyring is asked for what it does not have.
+//! API keys and tokens: saved in the system keyring, or in a private file if there is none. The file records where each
+//! key is, so that the keyring is only asked for keys that it has.
 
 use super::{ConfigError, Directories, Secret};
 use crate::sys::file::private::{self, PrivateError};
@@ -14,17 +14,17 @@ use toml::de::DeTable;
 #[cfg(test)]
 mod tests;
 
-/// What the tokens of a server of tools are kept under: its name, and a hash of the address they were given for.
+/// Prefix of the names of MCP tokens: followed by the server name and a hash of the URL they were issued for.
 const OF_SERVER: &str = "mcp:";
-/// A file of keys is small.
+/// Maximum bytes of the credentials file.
 const FILE_BYTES: u64 = 256 << 10;
-/// A keyring that is open answers at once; a locked one asks the person first, who is not always there.
+/// Timeout for reading from the keyring. A locked keyring first prompts the user, who may be absent.
 const READING: Duration = Duration::from_secs(5);
-/// Who logs in is there to unlock it.
+/// Timeout for changes of the keyring; a user who logs in is there to unlock it.
 const CHANGING: Duration = Duration::from_secs(60);
 const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the system keyring. Only you may read this file.\n";
 
-/// Where a key is kept.
+/// The place where a key is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     Keyring,
@@ -37,7 +37,7 @@ enum Entry {
     Key(Secret),
 }
 
-/// Why a key is not in the keyring.
+/// The reason why a key was not saved in the keyring.
 #[derive(Debug, thiserror::Error)]
 pub enum NotKept {
     #[error("{0}")]
@@ -49,15 +49,15 @@ pub enum NotKept {
 type Entries = BTreeMap<String, Entry>;
 type Read = Result<Arc<Entries>, ConfigError>;
 
-/// The keys that are kept. Cheap to clone; nothing is read before it is asked for.
+/// The saved keys. Cheap to clone; nothing is read before it is needed.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// Absent where nothing is kept at all.
+    /// The credentials file; absent if nothing is saved.
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
-    /// What the keyring said, so that it is asked once.
+    /// Cached responses of the keyring.
     told: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
-    /// Keys that others replaced since they were read. They are secret all the same.
+    /// Keys that another process replaced after they were read. They are still secret.
     replaced: Arc<Mutex<Vec<Secret>>>,
 }
 
@@ -72,7 +72,7 @@ impl Credentials {
         Self { file: Some(directories.config.join("credentials.toml")), ..Self::none() }
     }
 
-    /// Keeps nothing.
+    /// Returns credentials without any keys.
     pub fn none() -> Self {
         Self { file: None, read: Arc::default(), told: Arc::default(), replaced: Arc::default() }
     }
@@ -87,25 +87,25 @@ impl Credentials {
         known.get_or_insert_with(read).clone()
     }
 
-    /// Others may have kept or forgotten a key since: the file is read again when it is needed.
+    /// Discards the cached file, because another process may have changed it.
     pub fn look_again(&self) {
         let before = self.known_values().into_iter().map(Secret::new).collect();
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The providers of which a key is kept.
+    /// Returns the providers with a saved key.
     pub fn names(&self) -> Result<Vec<String>, ConfigError> {
         Ok(self.entries()?.keys().filter(|name| !name.starts_with(OF_SERVER)).cloned().collect())
     }
 
-    /// What is kept for a server of tools, at any address.
+    /// Returns the names of the tokens of an MCP server, for all its URLs.
     pub fn names_of_server(&self, server: &str) -> Result<Vec<String>, ConfigError> {
         let start = format!("{OF_SERVER}{server}:");
         Ok(self.entries()?.keys().filter(|name| name.starts_with(&start)).cloned().collect())
     }
 
-    /// The same as `secret`, whatever was read before: another process may have put another one there.
+    /// Returns the key like `secret`, but without the cache, because another process may have replaced it.
     pub fn secret_anew(&self, name: &str) -> Result<Option<Secret>, String> {
         self.look_again();
         if let Some(Ok(old)) = self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
@@ -114,7 +114,7 @@ impl Credentials {
         self.secret(name)
     }
 
-    /// Where the key of a provider is kept, if it is. The keyring is not asked.
+    /// Returns the place where the key of a provider is saved, if there is one. Does not ask the keyring.
     pub fn kept(&self, provider: &str) -> Result<Option<Kept>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
             Entry::Keyring => Kept::Keyring,
@@ -122,7 +122,7 @@ impl Credentials {
         }))
     }
 
-    /// The key in the file. The keyring is not asked.
+    /// Returns the key from the file. Does not ask the keyring.
     pub fn of_file(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
         Ok(match self.entries()?.get(provider) {
             Some(Entry::Key(key)) => Some(key.clone()),
@@ -130,7 +130,7 @@ impl Credentials {
         })
     }
 
-    /// The key, wherever it is kept. May wait for the keyring, for a few seconds at most.
+    /// Returns the key from the file or the keyring. May wait a few seconds for the keyring.
     pub fn secret(&self, provider: &str) -> Result<Option<Secret>, String> {
         match self.entries().map_err(|error| error.to_string())?.get(provider) {
             Some(Entry::Key(key)) => Ok(Some(key.clone())),
@@ -155,7 +155,7 @@ impl Credentials {
         secret
     }
 
-    /// Every key that was read until now, and those of the file: what nobody else is to see.
+    /// Returns all keys that were read so far and those in the file, for redaction.
     pub fn known_values(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
         let of_file = entries.values().filter_map(|entry| match entry {
@@ -171,7 +171,7 @@ impl Credentials {
         values
     }
 
-    /// Keeps a key in the keyring, and notes that it is there.
+    /// Saves a key in the keyring, and records that in the file.
     pub fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), NotKept> {
         keyring::set(provider, key.reveal(), CHANGING)?;
         self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
@@ -179,7 +179,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Keeps a key in the file.
+    /// Saves a key in the file.
     pub fn keep_in_file(&self, provider: &str, key: &Secret) -> Result<(), ConfigError> {
         self.note(provider, Entry::Key(key.clone()))
     }
@@ -190,7 +190,7 @@ impl Credentials {
         })
     }
 
-    /// Forgets a key wherever it is kept; where it was.
+    /// Deletes a key, and returns the place where it was saved.
     pub fn forget(&self, provider: &str) -> Result<Option<Kept>, ConfigError> {
         let kept = self.kept(provider)?;
         if kept == Some(Kept::Keyring) {
@@ -218,13 +218,13 @@ impl Credentials {
     }
 }
 
-/// The name under which the tokens of a server are kept.
+/// Returns the name under which the tokens of a server are saved.
 pub fn server_key(server: &str, url: &str) -> String {
     let hash = blake3::hash(url.as_bytes()).to_hex();
     format!("{OF_SERVER}{server}:{}", hash.get(..16).unwrap_or_default())
 }
 
-/// What is secret of a key: all of it, or of tokens each by itself.
+/// Returns the secret parts of a key: the whole key, or each of several tokens.
 fn parts(key: &Secret) -> Vec<String> {
     const SECRET: [&str; 4] = ["access_token", "refresh_token", "id_token", "client_secret"];
     fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
@@ -256,7 +256,7 @@ fn read(path: &Path) -> Result<Entries, ConfigError> {
     }
 }
 
-/// Nothing of the file is repeated in what is wrong with it: it holds keys.
+/// Parses the credentials file. No error repeats any of its content, because it contains keys.
 fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     let wrong = |byte: usize| {
         let line = 1 + bytes.iter().take(byte).filter(|byte| **byte == b'\n').count();

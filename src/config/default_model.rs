@@ -1,17 +1,17 @@
-//! The default model, written into a person's `config.toml`: all else in it stays as it is.
+//! Writes the default model to the user's `config.toml` and leaves everything else unchanged.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Edited {
-    /// It says so already, or says another one.
+    /// The file already sets this model or another one.
     Set(String),
-    /// The whole file with it.
+    /// The new content of the file.
     New(String),
 }
 
-/// The text with this model as the default, where none stands there.
+/// Adds the default model to the text, unless it sets one.
 pub fn with_default_model(text: &str, model: &str) -> Result<Edited, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directories {
-    /// What a person sets.
+    /// Settings and policy of the user.
     pub config: PathBuf,
-    /// What aye keeps.
+    /// Sessions, artifacts and logs.
     pub data: PathBuf,
 }
 
@@ -28,7 +28,7 @@ impl Directories {
         })
     }
 
-    /// The person's own files for one project, by its real path.
+    /// Returns the directory of the user's own files for a project, by its canonical path.
     pub fn of_project(&self, real: &Path) -> PathBuf {
         self.config.join("projects").join(super::trust::directory_name(real))
     }
@@ -37,7 +37,7 @@ impl Directories {
         self.config.join("config.toml")
     }
 
-    /// The person's keys on the screen.
+    /// Returns the path of the user's key bindings.
     pub fn keymap_file(&self) -> PathBuf {
         self.config.join("keymap.toml")
     }

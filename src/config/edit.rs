@@ -3,11 +3,11 @@
 use super::ConfigError;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-/// What is to stand at a key.
+/// The new value of a key.
 #[derive(Debug, Clone, Copy)]
 pub enum NewValue<'a> {
     Text(&'a str),
-    /// A list of one text.
+    /// A list with one string.
     OneText(&'a str),
 }
 
@@ -20,7 +20,7 @@ impl NewValue<'_> {
     }
 }
 
-/// The text with these values, each at its key; what stood there before gives way, and what is said behind it stays.
+/// Sets these values in the text. A comment after a replaced value stays.
 pub fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
@@ -30,7 +30,7 @@ pub fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<Str
         for name in tables {
             let new = || {
                 let mut table = Table::new();
-                // It needs no line of its own where only other tables stand in it.
+                // A table that contains only other tables needs no header.
                 table.set_implicit(true);
                 Item::Table(table)
             };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-/// Variables that are set and not empty.
+/// The variables that are set and not empty.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: HashMap<String, String>,
@@ -33,7 +33,7 @@ impl Environment {
     }
 }
 
-/// A key; nothing prints it.
+/// An API key, which is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// All that is wrong, each as one sentence.
+/// All configuration errors, one sentence each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     problems: Vec<String>,
@@ -13,7 +13,7 @@ impl ConfigError {
         Self { problems: vec![problem.into()] }
     }
 
-    /// `Ok` when there is nothing wrong.
+    /// Returns `Ok` if there are no problems.
     pub(super) fn unless_empty(problems: Vec<String>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }

@@ -1,4 +1,4 @@
-//! One configuration file, or one `--set`, as checked values.
+//! Parser of a configuration file, or of one `--set`, into checked values.
 
 use super::ConfigError;
 use super::schema::{self, KEYS, Kind};
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// A file of settings is small; what is larger is something else.
+/// Maximum bytes of a configuration file.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// Of a dollar.
+/// Millionths per US dollar.
 pub(super) const MILLIONTHS: f64 = 1e6;
 const MAX_DOLLARS: f64 = 1e9;
 
-/// The keys that are set, by their path.
+/// The keys that are set, by path.
 pub(super) type Values = BTreeMap<Vec<String>, Entry>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,13 +30,13 @@ pub(super) enum Value {
     Text(String),
     Flag(bool),
     Number(u64),
-    /// Millionths.
+    /// US dollars, in millionths.
     Dollars(u64),
     List(Vec<String>),
     Table(BTreeMap<String, String>),
 }
 
-/// Where a value was set.
+/// The place where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     File { path: PathBuf, line: usize },
@@ -52,7 +52,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Reads a file; one that is not there sets nothing.
+/// Reads a file. A missing file sets nothing.
 pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
     let wrong = |reason: &dyn fmt::Display| ConfigError::one(format!("`{}`: {reason}", path.display()));
     match path.metadata() {
@@ -80,7 +80,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// The keys of a text that are what they should be, and what is wrong with each other one.
+/// Returns the valid keys of a text, and an error for each of the others.
 pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<String>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
@@ -91,7 +91,7 @@ pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<St
     Ok((walk.values, walk.problems))
 }
 
-/// `--set KEY=VALUE`; a text needs no quotes.
+/// Applies `--set KEY=VALUE`; a string needs no quotes.
 pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(), ConfigError> {
     let path: Vec<String> = name.split('.').map(|part| part.trim().to_owned()).collect();
     let Some(key) = schema::find(&path) else {
@@ -161,7 +161,7 @@ impl Walk<'_> {
     }
 }
 
-/// The value as it stands in the file, when it is short.
+/// Returns the value as written in the file, if it is short.
 fn describe(text: &str, value: &Spanned<DeValue<'_>>) -> String {
     match text.get(value.span()) {
         Some(written) if written.len() <= 60 && !written.contains('\n') && !value.get_ref().is_table() => format!("`{written}`"),
@@ -220,7 +220,7 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
     }
 }
 
-/// `10MB`, `512 KiB`, `4096`: units of 1024.
+/// Parses a size such as `10MB`, `512 KiB` or `4096`. Units are multiples of 1024.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -238,7 +238,7 @@ fn texts(array: &DeArray<'_>) -> Option<Vec<String>> {
     array.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
 }
 
-/// The line a byte stands in, counted from 1.
+/// Returns the line of a byte, counted from 1.
 fn line_of(text: &[u8], byte: usize) -> usize {
     1 + text.iter().take(byte).filter(|byte| **byte == b'\n').count()
 }

@@ -1,13 +1,13 @@
-//! AGENTS.md: what a person and a project want every model to be told.
+//! Instruction files (AGENTS.md): text that the user and the project pass to every model.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Of one file; the rest of a longer one is not read.
+/// Maximum bytes read from a file; the rest of a longer file is ignored.
 const FILE_BYTES: u64 = 64 << 10;
-/// From the root of the repository down to the workspace.
+/// Maximum number of levels from the root of the repository down to the workspace.
 const LEVELS: usize = 32;
-/// The first that is there counts.
+/// File names by precedence; only the first existing one is used.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct InstructionFile {
 }
 
 impl InstructionFile {
-    /// What tells its text from any other.
+    /// Returns a hash of the text.
     pub fn digest(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
@@ -27,25 +27,25 @@ impl InstructionFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     Whole,
-    /// Longer than what is read.
+    /// The file is longer than the part that was read.
     Cut,
 }
 
-/// The person's own, for every project.
+/// Returns the user's own instructions, which apply to all projects.
 pub fn of_person(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
 }
 
-/// What a project has of them.
+/// The instruction files of a project.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The outermost first.
+    /// The files, outermost first.
     pub files: Vec<InstructionFile>,
-    /// Links that lead out of the project, and where to: not followed, only told.
+    /// Symlinks that lead out of the project, with their targets: reported, but not followed.
     pub outside: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Those of a project. Only for those who know that the project is trusted.
+/// Returns the instruction files of a project. Call it only if the project is trusted.
 pub(super) fn of_project(workspace: &Path) -> Found {
     let root = repository(workspace).unwrap_or(workspace);
     let mut levels: Vec<&Path> = workspace.ancestors().take(LEVELS).take_while(|level| level.starts_with(root)).collect();
@@ -57,8 +57,8 @@ pub(super) fn of_project(workspace: &Path) -> Found {
     found
 }
 
-/// Those between a workspace and a file below it, the outermost first; not the workspace's own. Only for those who know that the
-/// project is trusted.
+/// Returns the instruction files between a workspace and a file below it, outermost first, without those of the
+/// workspace itself. Call it only if the project is trusted.
 pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
     let between = file.ancestors().skip(1).take(LEVELS).take_while(|level| *level != workspace && level.starts_with(workspace));
     let mut levels: Vec<&Path> = between.collect();
@@ -70,14 +70,16 @@ pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
     found.files
 }
 
-/// The file of one directory below a workspace. Only for those who know that it is trusted, or who do not obey it.
+/// Returns the instruction file of one directory below a workspace. Its text must not be used unless the project is
+/// trusted.
 pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Option<InstructionFile> {
     let mut found = Found::default();
     look(directory, workspace, &mut found);
     found.files.pop()
 }
 
-/// The file of one directory. A link in a project must not bring in a file from elsewhere, such as a key.
+/// Reads the instruction file of a directory. A symlink in a project must not include a file from elsewhere, such as a
+/// key.
 fn look(level: &Path, root: &Path, found: &mut Found) {
     for path in NAMES.map(|name| level.join(name)) {
         match path.canonicalize() {
@@ -93,13 +95,13 @@ fn look(level: &Path, root: &Path, found: &mut Found) {
     }
 }
 
-/// The nearest directory above that has a `.git`.
+/// Returns the nearest parent directory with a `.git`.
 fn repository(workspace: &Path) -> Option<&Path> {
     workspace.ancestors().take(LEVELS).find(|level| level.join(".git").symlink_metadata().is_ok())
 }
 
 fn read(path: &Path) -> Option<InstructionFile> {
-    // Nothing that is not a plain file is opened: a pipe would make the start wait.
+    // Opens regular files only: a pipe would block the start.
     let file = crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?;
     let mut bytes = Vec::new();
     file.take(FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;

@@ -1,4 +1,4 @@
-//! Servers of models on this machine, as far as the settings speak of them.
+//! Settings of local model servers.
 
 use super::file::Value;
 use super::{Settings, schema};
@@ -6,7 +6,7 @@ use super::{Settings, schema};
 const PORTS: [&str; 2] = ["llm", "local_ports"];
 
 impl Settings {
-    /// Where such servers are looked for.
+    /// Returns the ports on which to look for local model servers.
     pub fn local_ports(&self) -> Vec<u16> {
         let parse = |port: &str| port.trim().parse().ok();
         if let Some(Value::List(ports)) = self.entry(&PORTS).map(|entry| &entry.value) {
@@ -16,7 +16,8 @@ impl Settings {
         default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
     }
 
-    /// Whether it is set where the provider `local` is; then nobody needs to look.
+    /// Returns true if the settings or the environment set the URL of the provider `local`, so that no search is
+    /// needed.
     pub fn says_where_local_is(&self) -> bool {
         self.text(&["providers", "local", "base_url"]).is_some()
     }
@@ -25,7 +26,7 @@ impl Settings {
         self.default_model_name().is_some()
     }
 
-    /// The same without `[model] default`.
+    /// Returns the settings without `[model] default`.
     pub fn without_default_model(&self) -> Self {
         let mut settings = self.clone();
         settings.values.remove(["model", "default"].map(str::to_owned).as_slice());

@@ -1,4 +1,4 @@
-//! Files, environment and their order; what a person set.
+//! Configuration: settings, credentials, saved rules and trust, from files and the environment.
 
 mod address;
 mod credentials;

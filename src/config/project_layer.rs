@@ -6,16 +6,16 @@ use super::schema;
 use super::settings::Settings;
 use std::path::Path;
 
-/// How a key of a project can tighten what holds.
+/// The way in which a key of a project can tighten the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tightens {
-    /// A smaller number; where none is set, any.
+    /// By a smaller number; by any number if none is set.
     BySmaller,
-    /// Only this value.
+    /// By this value only.
     By(bool),
-    /// Names that are taken away, or the only ones that stay: each list holds beside the others.
+    /// By disabled tools or an exclusive list of tools, in addition to the lists of the user.
     ByList,
-    /// The names that stand in both lists.
+    /// By the names that are in both lists.
     ByIntersection,
 }
 
@@ -35,7 +35,7 @@ const TIGHTEN: &[(&[&str], Tightens)] = &[
     (&["mcp", "servers", "*", "enabled"], Tightens::By(false)),
 ];
 
-/// Why a key of no such kind is ignored, by how it begins.
+/// The reason why other keys are ignored, by prefix.
 const REASONS: &[(&[&str], &str)] = &[
     (&["providers"], "a project cannot set providers, URLs or keys"),
     (&["auth"], "a project cannot choose where keys are saved"),
@@ -53,17 +53,17 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["tools", "conflict"], "a project cannot choose which tool an ambiguous name means"),
 ];
 
-/// What became of a project's file.
+/// The outcome of reading a project's file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectLayer {
-    /// Keys that tighten, each with its value: `budget.task_steps = 50`.
+    /// Keys that tighten the settings, with their values: `budget.task_steps = 50`.
     pub taken: Vec<String>,
-    /// Keys that have no effect: where they stand, and why.
+    /// Ignored keys, with their line and the reason.
     pub ignored: Vec<String>,
 }
 
 impl ProjectLayer {
-    /// What a file says beside these settings; with it, what holds.
+    /// Reads a project's file. Returns the tightened settings and a report.
     pub fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
@@ -91,7 +91,8 @@ impl ProjectLayer {
     }
 }
 
-/// The value that holds then, or why the key is ignored. `None` where it holds by itself, beside what is set.
+/// Returns the tightened value, or the reason why the key is ignored. Returns `None` if the value applies in addition
+/// to the current one.
 fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Value>, String> {
     let fits = |pattern: &[&str]| pattern.len() == key.len() && begins(key, pattern);
     let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {

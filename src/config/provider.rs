@@ -1,10 +1,10 @@
-//! Provider settings: the model, its address and its key.
+//! Provider settings: the model, its URL and its key.
 
 use super::file::Value;
 use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address};
 use std::fmt;
 
-/// The language a server speaks.
+/// The API that a server implements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     Anthropic,
@@ -13,47 +13,47 @@ pub enum Api {
     Gemini,
 }
 
-/// A model that can be asked.
+/// A model that is ready to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
     pub provider: String,
-    /// The name the provider knows; it may have slashes of its own.
+    /// The name as the provider knows it; it may contain slashes.
     pub model: String,
     pub api: Api,
-    /// Without a slash at its end.
+    /// The base URL, without a trailing slash.
     pub base_url: String,
-    /// Absent where a server needs none, and where the keyring is still to be asked for it.
+    /// Absent if the server needs no key, or if the key has not been read from the keyring.
     pub key: Option<Secret>,
     pub key_place: KeyPlace,
-    /// The variable the key is read from.
+    /// The environment variable with the key.
     pub key_variable: String,
 }
 
-/// Where a key comes from.
+/// The place of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPlace {
     Environment,
-    /// It was not asked yet: that may take a while.
+    /// The keyring, which has not been asked yet, because that may take a while.
     Keyring,
     File,
     Nowhere,
 }
 
 impl ModelChoice {
-    /// `anthropic/claude-sonnet-5`.
+    /// Returns the full name: `anthropic/claude-sonnet-5`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 }
 
-/// Why no model can be asked.
+/// The reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoModel {
-    /// Nothing is wrong, but a key is missing: the sentence says which, and what else there is.
+    /// An API key is missing; the message says which one, and what the alternatives are.
     NoKey {
         message: String,
     },
-    /// The policy does not allow the model that the settings name.
+    /// The policy does not allow the configured model.
     Forbidden {
         message: String,
     },
@@ -75,14 +75,14 @@ impl From<ConfigError> for NoModel {
     }
 }
 
-/// A provider aye knows without being told.
+/// A provider that aye knows without configuration.
 struct BuiltIn {
     name: &'static str,
     api: Api,
-    /// Empty where only its variable says.
+    /// The default URL; empty if only its environment variable sets it.
     home: &'static str,
     url_variable: &'static str,
-    /// The first is named where none is set.
+    /// Environment variables with the key; messages name the first one.
     key_variables: &'static [&'static str],
     default_model: &'static str,
 }
@@ -105,7 +105,7 @@ const RESPONSES: &str = "openai";
 const OPENAI: &str = "https://api.openai.com/v1";
 const LOCAL: &str = "http://localhost:11434/v1";
 
-/// In the order in which the environment is searched for a default.
+/// The built-in providers, in the order in which the environment is searched for a default.
 const BUILT_IN: &[BuiltIn] = &[
     built_in(
         "anthropic",
@@ -156,8 +156,8 @@ pub fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 impl Settings {
-    /// The model to ask: the flag, else the configured default, else what there is a key for, in the environment before what
-    /// `aye auth` keeps. The keyring is not asked.
+    /// Returns the model to use: the flag, else the configured default, else the first provider with a key, in the
+    /// environment before saved keys. Does not ask the keyring.
     pub fn choose_model(
         &self,
         flag: Option<&str>,
@@ -192,7 +192,7 @@ impl Settings {
         }
     }
 
-    /// Every variable that may hold a key, so that no command is given one.
+    /// Returns all environment variables that may contain a key; commands do not get them.
     pub fn key_variables(&self) -> Vec<String> {
         let configured = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
             ([table, _, name], Value::Text(variable)) if table == "providers" && name == "api_key_env" => Some(variable.clone()),
@@ -202,7 +202,7 @@ impl Settings {
         built_in.chain(configured).collect()
     }
 
-    /// The providers there are, in the order in which a default is searched, then those of the settings.
+    /// Returns all providers: the built-in ones in search order, then those of the settings.
     pub fn providers(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|known| known.name.to_owned()).collect();
         for path in self.values.keys() {
@@ -216,7 +216,7 @@ impl Settings {
         names
     }
 
-    /// The name under which `aye auth` keeps the key of a provider, or what is wrong with the name.
+    /// Returns the name under which `aye auth` saves the key of a provider, or an error for an unknown provider.
     pub fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
         if self.providers().iter().any(|name| name == provider) {
             Ok(kept_as(provider))
@@ -225,7 +225,7 @@ impl Settings {
         }
     }
 
-    /// The variable that holds the key of a provider, or would: the first of them that is set, else the first.
+    /// Returns the environment variable for the key of a provider: the first that is set, else the first.
     pub fn key_variable(&self, provider: &str, environment: &Environment) -> Option<String> {
         if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
             return Some(named.to_owned());
@@ -235,13 +235,13 @@ impl Settings {
         set.or(names.first()).map(|&name| name.to_owned())
     }
 
-    /// What is asked of a provider that nobody named a model of.
+    /// Returns the default model of a provider.
     pub fn default_of(&self, provider: &str) -> Option<&str> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
         known.map(|known| self.default_model(known)).or_else(|| self.models_of(provider).first().map(String::as_str))
     }
 
-    /// `[providers.NAME] models`.
+    /// Returns `[providers.NAME] models`.
     pub fn models_of(&self, provider: &str) -> &[String] {
         match self.entry(&["providers", provider, "models"]).map(|entry| &entry.value) {
             Some(Value::List(models)) => models,
@@ -249,9 +249,9 @@ impl Settings {
         }
     }
 
-    /// The dialect that a provider with two of them is asked in by default. OpenAI's own server takes tools of current models through
-    /// the Responses API only; another server at `OPENAI_BASE_URL` is expected to know Chat Completions. Settings of
-    /// `[providers.openai-chat]` choose that dialect.
+    /// Returns the default API for a provider with two of them. OpenAI supports tools of current models only in the
+    /// Responses API; another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
+    /// `[providers.openai-chat]` in the settings selects that API.
     fn preferred<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {
         let is_set_up =
             self.values.keys().any(|path| matches!(path.as_slice(), [table, name, _] if table == "providers" && name == CHAT));
@@ -291,7 +291,7 @@ impl Settings {
                 None => (None, KeyPlace::Nowhere),
             },
         };
-        // A server of one's own may need no key; the provider itself always does.
+        // A server of the user may need no key; the provider itself always does.
         let at_home = known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
             return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, kept_as(provider)));
@@ -306,7 +306,7 @@ impl Settings {
             return Ok(checked);
         }
         if let Some(given) = self.text(&["providers", provider, "base_url"]) {
-            // Checked when it was read.
+            // Checked when it was parsed.
             return Ok(given.trim_end_matches('/').to_owned());
         }
         match known {
@@ -331,7 +331,7 @@ impl Settings {
         ConfigError::one(format!("unknown provider `{asked}`; {hint}"))
     }
 
-    /// What can be wrong with a provider without asking for it.
+    /// Checks the provider settings without any request.
     pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
         for (path, entry) in &self.values {
@@ -353,7 +353,7 @@ fn api_named(name: &str) -> Option<Api> {
     super::schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
 }
 
-/// `openai` and `openai-chat` are two languages of one provider.
+/// `openai` and `openai-chat` are two APIs of one provider.
 fn kept_as(provider: &str) -> &str {
     if provider == CHAT { RESPONSES } else { provider }
 }

@@ -3,10 +3,10 @@
 use super::file::{Value, Values};
 use super::schema;
 
-/// Ages and sizes beyond which something is given up.
+/// Age and size limits beyond which data is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// None where a session is never too old.
+    /// Maximum days without use; absent if sessions never expire.
     pub session_days: Option<u64>,
     pub sessions_bytes: u64,
     pub artifacts_bytes: u64,

@@ -1,27 +1,27 @@
 //! Schema of the configuration: every key with its type, default and meaning.
 
-/// What may stand at a key.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
-    /// `provider/name`.
+    /// A model name: `provider/name`.
     ModelName,
     Flag,
     Number {
         min: u64,
         max: u64,
     },
-    /// A number of bytes, or a text such as `10MB`.
+    /// A number of bytes, or a string such as `10MB`.
     Size,
-    /// Dollars; kept in millionths of one.
+    /// US dollars, stored in millionths.
     Dollars,
     Choice(&'static [&'static str]),
     TextList,
-    /// Ports of this machine; kept as texts.
+    /// Ports of this machine, stored as strings.
     PortList,
-    /// Names and texts.
+    /// A table of strings.
     TextTable,
-    /// Names and numbers; kept as texts.
+    /// A table of numbers, stored as strings.
     NumberTable {
         min: u64,
         max: u64,
@@ -29,10 +29,10 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Key {
-    /// `*` stands for a name the person chooses.
+    /// The path of the key; `*` stands for a name chosen by the user.
     pub pattern: &'static [&'static str],
     pub kind: Kind,
-    /// As TOML; empty where nothing is set.
+    /// The default as TOML; empty if the key is unset by default.
     pub default: &'static str,
     pub doc: &'static str,
 }
@@ -44,14 +44,14 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
 const EFFORTS: [&str; 4] = ["off", "low", "medium", "high"];
-/// More tokens than anybody uses up.
+/// A number of tokens; the maximum exceeds any real use.
 const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
 const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
 
-/// A budget on the disk.
+/// A limit on disk space, in megabytes.
 const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
 
-/// There is no `off`.
+/// Values of `approval.guard`; it cannot be turned off.
 const GUARDS: [&str; 2] = ["standard", "strict"];
 const APPROVES: [&str; 2] = ["command", "effects"];
 
@@ -337,7 +337,7 @@ impl Key {
         self.pattern.len() == path.len() && self.starts_with(path)
     }
 
-    /// Whether `path` is this key or a table it stands in.
+    /// Returns true if `path` is this key or one of its parent tables.
     pub(super) fn starts_with(&self, path: &[String]) -> bool {
         self.pattern.len() >= path.len() && self.pattern.iter().zip(path).all(|(want, have)| *want == "*" || want == have)
     }
@@ -352,7 +352,7 @@ pub(super) fn find(path: &[String]) -> Option<&'static Key> {
 }
 
 impl Kind {
-    /// What is expected, in words.
+    /// Returns a description of the expected value.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
@@ -372,7 +372,7 @@ impl Kind {
     }
 }
 
-/// What to say about a key that does not exist: the nearest one, or all that may stand there.
+/// Returns a suggestion for an unknown key: the nearest key, or all keys of the table.
 pub(super) fn suggest(path: &[String]) -> String {
     let Some((wrong, table)) = path.split_last() else { return String::new() };
     let mut here: Vec<&str> = KEYS
@@ -398,7 +398,7 @@ pub(super) fn suggest(path: &[String]) -> String {
     format!("expected {}", names.join(", "))
 }
 
-/// The table as text, for `aye config schema`.
+/// Returns all keys as text, for `aye config schema`.
 pub fn schema() -> String {
     let entries = KEYS.iter().map(|key| {
         let default = if key.default.is_empty() { "unset" } else { key.default };

@@ -1,20 +1,20 @@
-//! Screen settings.
+//! UI settings.
 
 use super::Settings;
 use super::file::Value;
 
-/// `[ui]`, without what belongs to no screen.
+/// The part of `[ui]` that concerns the full-screen UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Screen {
-    /// A name, or `auto`.
+    /// The name of a theme, or `auto`.
     pub theme: String,
-    /// Signs without Unicode; unset: as the locale and the terminal are.
+    /// True for ASCII symbols only; absent: depends on the locale and the terminal.
     pub ascii: Option<bool>,
     pub reduce_motion: bool,
-    /// Vim's keys for the draft.
+    /// Vim keys in the draft.
     pub vim: bool,
     pub notifications: Notifications,
-    /// What the status row shows, in its order; empty: as usual.
+    /// Items of the status row, in order; empty for the default.
     pub status: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// A line for the shell whose output stands in the status row.
+    /// Returns the shell command whose output is shown in the status row.
     pub fn status_command(&self) -> Option<&str> {
         self.text(&["status", "command"]).filter(|line| !line.trim().is_empty())
     }

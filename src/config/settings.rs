@@ -14,7 +14,7 @@ pub struct Settings {
     pub llm: Llm,
     pub context: Context,
     pub tools: Tools,
-    /// What sessions and tasks may use up.
+    /// The budgets of sessions and tasks.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
     pub retention: Retention,
@@ -30,51 +30,51 @@ pub struct Llm {
     pub retry_base: Duration,
 }
 
-/// What is done about a window that fills.
+/// Settings of the context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
-    /// The share of it at which older messages are summed up by themselves; none where never.
+    /// Usage of the context window, in percent, at which older messages are summarized; absent: never.
     pub compact_at_percent: Option<u64>,
 }
 
-/// How a question takes an answer.
+/// Settings of approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Approval {
-    /// Every answer is its key and Enter, and no time counts.
+    /// True if every answer needs its key and Enter, regardless of timing.
     pub strict: bool,
-    /// Commands that no rule decides run in a layer first, and their effects are asked about; none where nobody says.
+    /// True if commands without a rule run in a preview first and their effects are approved; absent if unset.
     pub by_effects: Option<bool>,
     pub arming_ms: u64,
-    /// How long a question waits where somebody is asked over a wire.
+    /// Time until an unanswered approval is denied, for remote clients.
     pub timeout: Duration,
 }
 
-/// What the tools take for a path, and what the text tools are kept to.
+/// Settings of tools: accepted paths, and limits of the text tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
     pub text: TextTools,
-    /// Which tool a bare name means that one here and one of a server have.
+    /// The tool that an unqualified name means if a built-in tool and an MCP tool share it.
     pub conflict: String,
-    /// Whether built-in tools that few tasks need are loaded on demand.
+    /// True if rarely used built-in tools are loaded on demand.
     pub on_demand: bool,
-    /// The share of the model's window from which on tools of servers are found by words.
+    /// Share of the context window, in percent, above which MCP tools are loaded on demand.
     pub defer_over_percent: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextTools {
     pub enabled: bool,
-    /// Without their dots; empty: all.
+    /// Allowed extensions, without dots; empty: all.
     pub allowed_extensions: Vec<String>,
     pub max_file_size: Option<u64>,
     pub allow_create: bool,
     pub allow_delete: bool,
 }
 
-/// Lists of tools, each with where it stands.
+/// Lists of tools, each with its place in the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolLists {
     pub disabled: Option<(String, Vec<String>)>,
@@ -96,7 +96,7 @@ impl ToolLists {
         Self { disabled: list("disabled"), enabled: list("enabled") }
     }
 
-    /// What a project's settings say of tools; it can only take away. `ProjectLayer` reads all else.
+    /// Reads the tool lists of a project, which can only disable tools. `ProjectLayer` reads all other keys.
     pub fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
@@ -105,7 +105,7 @@ impl ToolLists {
 }
 
 impl Settings {
-    /// The person's file, then the flags on top of it.
+    /// Loads the user's file and applies the flags.
     pub fn load(directories: &Directories, set: &[(String, String)]) -> Result<Self, ConfigError> {
         Self::from_values(file::read(&directories.config_file())?, set)
     }
@@ -172,33 +172,33 @@ impl Settings {
         }
     }
 
-    /// Requests of a task, where it is set.
+    /// Returns the step limit of a task, if it is set.
     pub fn task_steps(&self) -> Option<u32> {
         let steps = number_set(&self.values, &["budget", "task_steps"])?;
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
-    /// Whether lines are wanted in place of the screen.
+    /// Returns true if line-based output is configured.
     pub fn plain(&self) -> bool {
         flag(&self.values, &["ui", "plain"])
     }
 
-    /// Whether the keyring of the system may be given keys.
+    /// Returns true if keys may be saved in the keyring.
     pub fn uses_keyring(&self) -> bool {
         flag(&self.values, &["auth", "keyring"])
     }
 
-    /// Whether the terminal is asked for what the mouse does.
+    /// Returns true if aye handles mouse events.
     pub fn mouse(&self) -> bool {
         flag(&self.values, &["ui", "mouse"])
     }
 
-    /// The lists of tools that are to be had and that are not.
+    /// Returns the lists of enabled and disabled tools.
     pub fn tool_lists(&self) -> ToolLists {
         ToolLists::of(&self.values)
     }
 
-    /// Takes the entries of MCP servers from other settings.
+    /// Copies the MCP server entries from other settings.
     pub fn take_servers(&mut self, other: &Self) {
         let is_of_server = |path: &Vec<String>| path.starts_with(&["mcp".to_owned(), "servers".to_owned()]);
         self.values.retain(|path, _| !is_of_server(path));
@@ -206,7 +206,7 @@ impl Settings {
         self.values.extend(theirs.map(|(path, entry)| (path.clone(), entry.clone())));
     }
 
-    /// Every key with its value and where that comes from, for `aye config show`.
+    /// Returns all keys with their values and origins, for `aye config show`.
     pub fn show(&self) -> String {
         let mut shown = String::new();
         for key in KEYS {
@@ -236,7 +236,7 @@ impl Value {
             Self::Number(value) => value.to_string(),
             Self::Dollars(value) => (*value as f64 / file::MILLIONTHS).to_string(),
             Self::List(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
-            // Values of an environment may be secrets; their names are enough.
+            // Values of an environment may be secrets; only their names are shown.
             Self::Table(values) => {
                 format!("{{ {} }}", values.keys().map(|name| format!("{name} = \"…\"")).collect::<Vec<_>>().join(", "))
             }
@@ -253,7 +253,7 @@ pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
     }
 }
 
-/// A number that is set; of a size as of any other.
+/// Returns a number or size that is set.
 fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     match values.get(&path).map(|entry| &entry.value) {
@@ -262,7 +262,7 @@ fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
     }
 }
 
-/// `.md`, `md` and `*.md` say the same.
+/// Returns a list of extensions. `.md`, `md` and `*.md` are equivalent.
 fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     match values.get(&path).map(|entry| &entry.value) {
@@ -280,14 +280,14 @@ fn extension(text: &str) -> String {
     text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()
 }
 
-/// The default of a key, as the key says it.
+/// Returns the default of a key from the schema.
 fn default_of(path: &[&str]) -> Option<toml::Value> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     let default = super::schema::find(&path)?.default;
     toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
 }
 
-/// `auto` is the one that rules are about.
+/// Returns the shell. `auto` is the shell that the policy rules are written for.
 fn shell(values: &Values) -> Shell {
     let path = ["tools", "shell"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {

@@ -3,11 +3,11 @@
 use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
-/// A limit, and where it stands.
+/// A limit, and the place where it is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetLimit {
     pub limit: BudgetLimit,
-    /// `~/.config/aye/config.toml:12`, `--set budget.task_tokens`.
+    /// The place of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
     pub by_flag: bool,
 }

@@ -3,7 +3,7 @@
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-/// The text with this theme, in the place of the one that stands there.
+/// Sets the theme in the text.
 pub fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
@@ -12,7 +12,7 @@ pub fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
         return Err(ConfigError::one("`ui` must be a table: `[ui]`"));
     };
     match table.get_mut("theme").and_then(Item::as_value_mut) {
-        // What stands around it stays.
+        // Spaces and comments around the value stay.
         Some(set) => {
             let around = set.decor().clone();
             *set = name.into();

@@ -1,5 +1,5 @@
-//! OAuth callback server on a port of 127.0.0.1, open until it has received one response. It accepts nothing else and sends no
-//! information.
+//! OAuth callback server: listens on a port of 127.0.0.1 until it has received one response. It accepts and reveals
+//! nothing else.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,11 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const PATH: &str = "/callback";
-/// Maximum time to sign in, enough for a password, a phone and a code.
+/// Time to sign in; long enough to find a password, a phone and a code.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Maximum number of simultaneous connections; a browser opens some in advance.
+/// Maximum concurrent connections; a browser opens a few ahead of time.
 const MAX_CONNECTIONS: usize = 16;
 
 pub struct Landing {
@@ -22,7 +22,7 @@ pub struct Landing {
 }
 
 impl Landing {
-    /// Listens on this port, or on any free port.
+    /// Opens the server on this port, or on any free one.
     pub async fn open(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
@@ -34,7 +34,7 @@ impl Landing {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the browser and returns the URL that it requested. Only a request with `state` counts.
+    /// Returns the URL that the browser was redirected to. Only a request with the correct `state` is accepted.
     pub async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
         let over = || format!("timed out: the browser did not return within {minutes} minutes; you are not signed in");
@@ -61,7 +61,7 @@ impl Landing {
     }
 }
 
-/// Answers one request; returns its URL if it is the expected one.
+/// Responds to one request. Returns its URL if it is the expected one.
 async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -90,7 +90,7 @@ async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String>
     arrival
 }
 
-/// Returns the URL of a GET request for the expected path, with the host as an IP address and the correct state.
+/// Returns the URL of a GET request for the callback path, with the numeric host and the expected state.
 fn arrival(head: &str, state: &str, uri: &str) -> Option<String> {
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.split(' ');
@@ -98,7 +98,7 @@ fn arrival(head: &str, state: &str, uri: &str) -> Option<String> {
     let host = lines.find_map(|line| line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("host")))?.1.trim();
     let (base, _) = uri.strip_prefix("http://")?.split_once('/')?;
     let query = target.strip_prefix(PATH)?.strip_prefix('?')?;
-    // Another host name for this machine would come from a page that changed its own DNS entry.
+    // Another host name means DNS rebinding: a page that changed the address of its own name.
     if method != "GET" || host != base {
         return None;
     }

@@ -1,4 +1,4 @@
-//! A policy file as text: rules put in and taken out, with comments, order and blanks of the rest kept.
+//! Edits of a policy file as text: adds and removes rules; comments, order and spacing of the rest stay.
 
 use super::{Kept, REASON};
 use crate::protocol::GrantRule;
@@ -10,20 +10,20 @@ const RULES: &str = "rules";
 const READABLE: &str = "readable_paths";
 const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
-/// Those that saved rules can join.
+/// The capabilities that saved rules can extend.
 const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
-/// A text with rules put in, and the line of the first of them.
+/// A text with added rules, and the line of the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     pub text: String,
     pub line: usize,
 }
 
-/// How lines end in a file, each of them; kept as they were.
+/// The line endings of a file, which edits preserve.
 struct Ends<'a> {
     byte_order_mark: bool,
-    /// How a new line ends.
+    /// True if new lines end with CR LF.
     carriage_returns: bool,
     lines: Vec<&'a str>,
 }
@@ -37,7 +37,7 @@ impl<'a> Ends<'a> {
         (ends, rest.replace("\r\n", "\n"))
     }
 
-    /// Lines that are as they were get back the end they had.
+    /// Restores the original endings of unchanged lines.
     fn give_back(&self, old: &str, new: &str) -> String {
         let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
         let (before, after): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -52,20 +52,20 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// The allow rules of a text that a saved rule could be, in the order of their lines.
+/// Returns the allow rules of a text that have the form of a saved rule, in the order of their lines.
 pub fn list(text: &str) -> Result<Vec<Kept>, String> {
     let (_, text) = Ends::take(text);
     Ok(found(&text)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
-/// Puts rules in. One that stands there already is not put in twice; its end is set anew.
+/// Adds rules. An existing rule is not repeated, but gets the new end date.
 pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<Added, String> {
     let (ends, before) = Ends::take(text);
     let mut document = parse(&before)?;
     for rule in rules {
         let same = found(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
         match same {
-            // Only a rule has an end.
+            // Only a rule can have an end date.
             Some((Place { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
             Some((place, kept)) if kept.expires_at != until => {
                 let table = rule_at(&mut document, &place).ok_or("cannot change the existing rule")?;
@@ -85,7 +85,7 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
     Ok(Added { text: ends.give_back(&before, &text), line })
 }
 
-/// Removes the rules that are chosen, and returns the new text and these rules.
+/// Removes the chosen rules. Returns the new text and the removed rules.
 pub fn removed(text: &str, is_chosen: impl Fn(&Kept) -> bool) -> Result<(String, Vec<Kept>), String> {
     let (ends, text) = Ends::take(text);
     let mut document = parse(&text)?;
@@ -96,7 +96,7 @@ pub fn removed(text: &str, is_chosen: impl Fn(&Kept) -> bool) -> Result<(String,
             gone.push(kept);
         }
     }
-    // From the end, so that what comes before keeps its place.
+    // From the end, so that the other positions stay valid.
     places.sort_by_key(|place| std::cmp::Reverse(place.at));
     for place in &places {
         match list_of(&mut document, place) {
@@ -112,7 +112,7 @@ pub fn removed(text: &str, is_chosen: impl Fn(&Kept) -> bool) -> Result<(String,
     Ok((ends.give_back(&text, &document.to_string()), gone))
 }
 
-/// Which entry of which list of a capability.
+/// The position of an entry: the capability, its list and the index.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     capability: &'static str,
@@ -124,7 +124,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())
 }
 
-/// Every rule that allows and is one that could have been saved, with its line.
+/// Returns all allow rules that have the form of a saved rule, with their lines.
 fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
     let document = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let mut all = Vec::new();
@@ -164,14 +164,14 @@ fn line_at(text: &str, start: usize) -> usize {
     1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count()
 }
 
-/// The text of the comment on the line before an entry that begins its line.
+/// Returns the comment on the line above an entry that begins its line.
 fn comment_above(text: &str, start: usize) -> String {
     let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
     let above = before.strip_suffix('\n').and_then(|before| before.lines().next_back());
     above.and_then(|line| line.trim().strip_prefix('#')).unwrap_or_default().trim().to_owned()
 }
 
-/// The rule as it would have been saved; `None` for one that says more or something else.
+/// Returns the rule in its saved form; `None` if it has other or additional keys.
 fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
     let known = ["command", "paths", "exact", "tools", "fingerprint", "decision", "reason", "expires_at"];
@@ -279,14 +279,14 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
     Ok(())
 }
 
-/// Adds a path on a line of its own, below a comment that says since when.
+/// Adds a path on a line of its own, below a comment with its date.
 fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     if until.is_some() {
         return Err(NO_END.to_owned());
     }
     let paths = shell.entry(READABLE).or_insert_with(|| toml_edit::value(Array::new()));
     let paths = paths.as_array_mut().ok_or_else(|| format!("`{READABLE}` must be an array"))?;
-    // Comments behind the last entry stay before the new one.
+    // Comments after the last entry stay before the new one.
     let before = paths.trailing().as_str().unwrap_or_default().trim_end().to_owned();
     let mut value = Value::from(path);
     value.decor_mut().set_prefix(format!("{before}\n    # {reason}\n    "));

@@ -1,4 +1,4 @@
-//! A person's policy file on the disk: changed as a whole or not at all, by one process at a time.
+//! Atomic changes of the user's policy files, by one process at a time.
 
 use crate::config::ConfigError;
 use crate::sys::file::{Parents, PreImage, ReadError, WriteError, replace};
@@ -7,19 +7,19 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// More is no policy a person wrote.
+/// Maximum bytes of a policy file.
 const MAX_BYTES: u64 = 4 << 20;
-/// How often a file that somebody else writes at the same moment is read anew.
+/// Maximum attempts to change a file that another program writes at the same time.
 const TRIES: usize = 5;
 
-/// Whether a file that is there gives way.
+/// Whether an existing file is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
     Keep,
     Replace,
 }
 
-/// Held while rules are changed, so that two processes cannot undo each other's change.
+/// Locks the rules for a change, so that two processes cannot undo each other's changes.
 pub fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
     let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
@@ -33,15 +33,17 @@ fn what_to_do(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// The text of a file; `None` where there is none. Links are followed to where they lead.
+/// Returns the text of a file; `None` if it does not exist. Follows symlinks.
 pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let Some(bytes) = bytes_of(&located(path)?, path)? else { return Ok(None) };
     text(bytes, path).map(Some)
 }
 
-/// Replaces a file by what `edit` makes of its text; of one that is not there `edit` gets `None`. Call it with the lock.
+/// Replaces a file with the result of `edit`, which gets the current text, or `None` if there is no file. The caller
+/// must hold the lock.
 ///
-/// What another program wrote meanwhile is not lost: then `edit` is asked again. On error nothing has changed.
+/// If another program changes the file at the same time, `edit` is called again, so that no change is lost. On error
+/// the file is unchanged.
 pub fn change<T>(path: &Path, mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>) -> Result<T, ConfigError> {
     for _ in 0..TRIES {
         let place = located(path)?;
@@ -68,7 +70,7 @@ pub fn change<T>(path: &Path, mut edit: impl FnMut(Option<&str>) -> Result<(Stri
     Err(ConfigError::one(format!("`{}` is being changed by another program; try again", path.display())))
 }
 
-/// A new file that only its owner may read, whole or not at all.
+/// Creates a file that only its owner can read, atomically.
 pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io::Result<()> {
     let directory = real.parent().unwrap_or(real);
     make_private(directory)?;
@@ -79,7 +81,7 @@ pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io
         Existing::Keep => file.persist_noclobber(real)?,
         Existing::Replace => file.persist(real)?,
     };
-    // Best effort: some file systems cannot, and the file has its name already.
+    // Best effort: some file systems do not support it, and the file already has its name.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
 }

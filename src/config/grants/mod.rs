@@ -1,4 +1,4 @@
-//! The person's saved rules: read, added and taken away, with all else in their file left as it is.
+//! Saved rules of the user: reads, adds and removes them, and leaves the rest of the file unchanged.
 
 mod edit;
 mod file;
@@ -12,10 +12,10 @@ use crate::protocol::GrantRule;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// What the reason of a saved rule begins with; rules that a person wrote by hand say something else.
+/// The start of the reason of a saved rule, which tells it from rules written by hand.
 pub const REASON: &str = "allowed by you on ";
 
-/// A rule as it stands in a file.
+/// A rule in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     pub line: usize,
@@ -25,7 +25,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The day it was saved; `None` for a rule that a person wrote.
+    /// Returns the day on which the rule was saved; `None` for a rule written by hand.
     pub fn since(&self) -> Option<&str> {
         self.reason.strip_prefix(REASON)
     }
@@ -35,12 +35,12 @@ impl Kept {
     }
 }
 
-/// Where the rules of one project stand.
+/// Returns the path of the rules of one project.
 pub fn project_file(config_dir: &Path, workspace: &Path) -> PathBuf {
     projects(config_dir).join(super::trust::directory_name(workspace)).join("policy.toml")
 }
 
-/// Where the rules for all projects stand.
+/// Returns the path of the rules for all projects.
 pub fn user_file(config_dir: &Path) -> PathBuf {
     config_dir.join("policy.toml")
 }
@@ -49,13 +49,13 @@ fn projects(config_dir: &Path) -> PathBuf {
     config_dir.join("projects")
 }
 
-/// Which directory the rules of a project file are for.
+/// The directory that the rules of a project file apply to.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Owner {
     directory: String,
 }
 
-/// Says beside the rules of a project which directory they are for: the name of their own directory does not tell.
+/// Saves which directory the rules of a project apply to; the name of the rule directory does not show it.
 pub fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     let path = file.with_file_name("project.toml");
     let owner = Owner { directory: workspace.to_string_lossy().into_owned() };
@@ -66,7 +66,7 @@ pub fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     file::create(&path, text.as_bytes(), file::Existing::Replace)
 }
 
-/// All project files there are, with the directory each is for where that is known.
+/// Returns all project rule files, each with its project directory if that is known.
 pub fn project_files(config_dir: &Path) -> Vec<(PathBuf, Option<String>)> {
     let Ok(entries) = std::fs::read_dir(projects(config_dir)) else { return Vec::new() };
     let mut found: Vec<_> = entries

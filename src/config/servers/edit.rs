@@ -1,10 +1,10 @@
-//! A server written into a person's `config.toml`, or taken out: all else in it stays as it is.
+//! Adds an MCP server to the user's `config.toml`, or removes it, and leaves everything else unchanged.
 
 use super::ConfigEdit;
 use crate::config::ConfigError;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-/// What is to stand in `[mcp.servers.NAME]`.
+/// The new content of `[mcp.servers.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewServer {
     pub command: Option<String>,
@@ -17,7 +17,7 @@ pub struct NewServer {
     pub bearer_token_env: Option<String>,
 }
 
-/// The text with this server; `None` where there is one of that name.
+/// Adds a server to the text; returns `None` if the name is taken.
 pub fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
     let mut document = parsed(text)?;
     let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
@@ -69,7 +69,7 @@ pub fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
     Ok(Some(document.to_string()))
 }
 
-/// The text without this server; `None` where there is none of that name.
+/// Removes a server from the text; returns `None` if there is none with this name.
 pub fn without_server(text: &str, name: &str) -> ConfigEdit {
     let mut document = parsed(text)?;
     let mcp = document.get_mut("mcp").and_then(Item::as_table_like_mut);

@@ -1,8 +1,8 @@
-//! `${VAR}` and `${VAR:-default}` in what describes a server.
+//! Expansion of `${VAR}` and `${VAR:-default}` in the settings of MCP servers.
 
 use crate::config::Environment;
 
-/// Why a value cannot be had.
+/// The reason why a value cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExpandError {
     #[error("the environment variable {0} is not set")]
@@ -11,7 +11,7 @@ pub(super) enum ExpandError {
     OwnKey(String),
 }
 
-/// The text with its variables in place. A `$` that begins none stays; what a variable holds is not read again.
+/// Replaces the variables in a text. Any other `$` stays, and values are not expanded again.
 pub(super) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
@@ -42,7 +42,7 @@ pub(super) fn expand(text: &str, environment: &Environment, withheld: &[String])
     Ok(expanded)
 }
 
-/// Whether any of the text comes from the environment.
+/// Returns true if a part of the text comes from the environment.
 pub(super) fn has_variable(text: &str) -> bool {
     let mut starts = text.match_indices("${");
     starts.any(|(start, _)| {

@@ -1,4 +1,4 @@
-//! Servers of tools as files describe them: the person's `config.toml`, and the `.mcp.json` of a project.
+//! MCP server configuration: from the user's `config.toml`, and from the `.mcp.json` of a project.
 
 mod edit;
 mod expand;
@@ -15,17 +15,17 @@ use super::{ConfigError, Environment};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Of a server's name.
+/// Maximum length of a server name.
 const MAX_LETTERS: usize = 64;
 
-/// One server that can be used, or is off.
+/// A server that is enabled or off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub name: String,
-    /// The file and the line, or the file alone.
+    /// The file and line of the entry, or the file alone.
     pub place: String,
     pub way: Way,
-    /// Why it is left alone.
+    /// The reason why the server is off.
     pub off: Option<String>,
     pub retry_attempts: u32,
     pub retry_delay: Duration,
@@ -34,7 +34,7 @@ pub struct Server {
     pub tool_timeouts: Vec<(String, Duration)>,
 }
 
-/// How it is reached.
+/// The transport of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
@@ -49,7 +49,7 @@ pub enum HttpKind {
     Sse,
 }
 
-/// What of a sign-in is set.
+/// OAuth settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OAuth {
     pub client_id: Option<String>,
@@ -57,7 +57,7 @@ pub struct OAuth {
     pub redirect_port: Option<u16>,
 }
 
-/// Names and values; a value may be a secret, so nothing prints them.
+/// Names and values. They are never printed, because a value may be a secret.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Values(pub Vec<(String, String)>);
 
@@ -73,20 +73,20 @@ impl Values {
     }
 }
 
-/// A changed text, or nothing where there is nothing to change.
+/// The changed text, or `None` if there is nothing to change.
 type ConfigEdit = Result<Option<String>, ConfigError>;
 
 /// The servers of one file.
 #[derive(Debug, Default)]
 pub struct Servers {
     pub servers: Vec<Server>,
-    /// Entries that cannot be used, and what is unwise in others; each a sentence.
+    /// Sentences about invalid entries and about risks in others.
     pub problems: Vec<String>,
-    /// Secrets that stand in the file as they are.
+    /// Secrets that are in the file in plain text.
     pub literal_secrets: Vec<String>,
 }
 
-/// What a name of a server may look like, or what is wrong with it.
+/// Checks the name of a server, or returns the reason why it is invalid.
 pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if (1..=MAX_LETTERS).contains(&name.len()) && name.chars().all(plain) {
@@ -96,12 +96,12 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Err(format!("invalid server name `{shown}`: must be 1 to {MAX_LETTERS} ASCII letters, digits, `-`, `_` and `.`"))
 }
 
-/// An address that a server may have, as it is written, or what is wrong with it.
+/// Checks the URL of a server, or returns the reason why it is invalid.
 pub fn check_url(url: &str) -> Result<(), String> {
     check_server(url)
 }
 
-/// Headers by which a client says who it is.
+/// Returns true if a header contains credentials.
 fn says_who(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
@@ -109,7 +109,7 @@ fn says_who(header: &str) -> bool {
         .any(|word| header.contains(word))
 }
 
-/// The bearer token from a variable, as a header.
+/// Adds the bearer token from an environment variable as a header. Returns the reason if that fails.
 fn bearer(variable: &str, environment: &Environment, headers: &mut Values) -> Option<String> {
     if headers.names("authorization") {
         return Some("both an `Authorization` header and `bearer_token_env` are set; remove one".to_owned());

@@ -1,4 +1,4 @@
-//! The `.mcp.json` of a project, as other tools read it too.
+//! Parser of the `.mcp.json` of a project, a file that other tools read too.
 
 use super::expand::{ExpandError, expand};
 use super::{HttpKind, OAuth, Server, Servers, Values, Way, check_header, check_name, check_url};
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// More servers in one file are none that a person wrote.
+/// Maximum number of servers in a file.
 const MAX_SERVERS: usize = 100;
 
-/// What the file says of its servers. `withheld`: variables that none of them is given.
+/// Parses the servers of a project. `withheld`: environment variables that no server gets.
 pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
     let mut found = Servers::default();
     let place = format!("`{}`", file.display());
@@ -90,10 +90,10 @@ impl Description<'_> {
             return Err("`command` is empty".to_owned());
         }
         let environment = self.values("env", off)?;
-        // Below the project, whatever the workspace of this run is.
+        // Relative to the project, whatever the workspace of this run is.
         let directory = self.text("cwd")?.map(|given| self.directory.join(self.expanded(given, off)));
         let directory = Some(directory.unwrap_or_else(|| PathBuf::from(self.directory)));
-        // Only the person opens the network.
+        // Only the user can allow network access.
         Ok(Way::Program { argv, environment, directory, network: false })
     }
 
@@ -116,7 +116,7 @@ impl Description<'_> {
         Ok(Way::Http { url, kind, headers, oauth: OAuth::default() })
     }
 
-    /// What cannot be had turns the server off.
+    /// Expands the variables in a text. A missing variable turns the server off.
     fn expanded(&self, text: &str, off: &mut Option<String>) -> String {
         expand(text, self.environment, self.withheld).unwrap_or_else(|error: ExpandError| {
             off.get_or_insert(error.to_string());

@@ -1,4 +1,4 @@
-//! User's MCP servers: `[mcp.servers.NAME]` in their `config.toml`.
+//! MCP servers of the user: `[mcp.servers.NAME]` in `config.toml`.
 
 use super::expand::{expand, has_variable};
 use super::{HttpKind, OAuth, Server, Servers, Values, Way, bearer, check_header, check_name, check_url, says_who};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Settings {
-    /// The person's own servers. `${VAR}` is read from the environment; a relative directory is below the workspace.
+    /// Returns the user's servers. `${VAR}` is read from the environment; a relative directory is relative to the
+    /// workspace.
     pub fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> Servers {
         let mut found = Servers::default();
         for name in self.server_names() {
@@ -25,7 +26,7 @@ impl Settings {
         found
     }
 
-    /// All names under `[mcp.servers]`.
+    /// Returns all names in `[mcp.servers]`.
     pub fn server_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for path in self.values.keys() {
@@ -127,7 +128,7 @@ impl Description<'_> {
         Ok(Way::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
     }
 
-    /// A table with its variables in place; one that is not set turns the server off.
+    /// Returns a table with its variables expanded. A missing variable turns the server off.
     fn expanded(&self, key: &str, off: &mut Option<String>) -> Values {
         let mut values = Values::default();
         for (name, value) in self.table(key).into_iter().flatten() {
@@ -184,7 +185,7 @@ impl Description<'_> {
         flag(&self.settings.values, &["mcp", "servers", self.name, key])
     }
 
-    /// Of its first key.
+    /// Returns the place of the first key.
     fn place(&self) -> String {
         let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
         let line = |entry: &Entry| match &entry.origin {

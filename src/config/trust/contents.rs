@@ -6,26 +6,26 @@ use serde::Deserialize;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Where a project's tools are described.
+/// The directory of a project's tool manifests.
 pub const TOOLS: &str = ".aye/tools";
-/// Where its slash commands are.
+/// The directory of a project's slash commands.
 pub const COMMANDS: &str = ".aye/commands";
-/// A larger text is none that a person wrote.
+/// Maximum bytes of a text file.
 const TEXT_BYTES: u64 = 1 << 20;
-/// A program is hashed and not kept.
+/// Maximum bytes of a program, which is hashed but not stored.
 const PROGRAM_BYTES: u64 = 64 << 20;
-/// Of commands and of tools.
+/// Maximum number of slash commands, and of tools.
 const MAX_FILES: usize = 100;
-/// Folders of commands, and how deep they lie.
+/// Maximum number of command folders, and their maximum depth.
 const MAX_FOLDERS: usize = 20;
 const FOLDER_DEPTH: usize = 3;
-/// Of one directory.
+/// Maximum number of entries of a directory.
 const MAX_ENTRIES: usize = 10_000;
 
-/// One thing a project brings in.
+/// A file of a project that needs trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Relative to the workspace where it stands in it.
+    /// The path, relative to the workspace if it is inside.
     pub name: String,
     pub kind: Kind,
     pub content: Content,
@@ -37,19 +37,19 @@ pub enum Kind {
     Config,
     Command,
     Tool,
-    /// What a tool of the project runs.
+    /// A program that a tool of the project runs.
     Program,
     McpServers,
     Instructions,
-    /// More of a directory than is looked at.
+    /// Entries of a directory beyond the limit.
     Rest,
 }
 
-/// What was found under a name.
+/// The content of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     Text(Vec<u8>),
-    /// A program, or text that is kept elsewhere.
+    /// A program, or text that is stored elsewhere.
     Hashed {
         hash: String,
         bytes: u64,
@@ -57,18 +57,18 @@ pub enum Content {
     TooLarge {
         bytes: u64,
     },
-    /// A link that leads out of the project; it is not followed.
+    /// A symlink out of the project, which is not followed.
     Outside {
         to: PathBuf,
     },
-    /// Not a file, or not to be read; why, in words.
+    /// Not a file, or not readable, with the reason.
     Closed {
         why: String,
     },
 }
 
 impl Item {
-    /// What tells it from any other of its name.
+    /// Returns a string that identifies the content.
     pub fn fingerprint(&self) -> String {
         match &self.content {
             Content::Text(bytes) => blake3::hash(bytes).to_hex().to_string(),
@@ -79,7 +79,7 @@ impl Item {
         }
     }
 
-    /// Its text, where that was kept.
+    /// Returns the text, if it was stored.
     pub fn text(&self) -> Option<&[u8]> {
         match &self.content {
             Content::Text(bytes) => Some(bytes),
@@ -87,12 +87,12 @@ impl Item {
         }
     }
 
-    /// Whether anything of it could take effect.
+    /// Returns true if the item could take effect.
     pub fn counts(&self) -> bool {
         matches!(self.content, Content::Text(_) | Content::Hashed { .. })
     }
 
-    /// What it is and why it does not count, in a few words.
+    /// Returns a short description: the kind, and why the item is ignored.
     pub fn summary(&self) -> String {
         let kind = match self.kind {
             Kind::Policy => "policy, can only tighten",
@@ -115,12 +115,12 @@ impl Item {
     }
 }
 
-/// Its policy alone, as it is now.
+/// Returns the policy of a project in its current state.
 pub fn policy(workspace: &Path) -> Option<Item> {
     item(workspace, ".aye/policy.toml", Kind::Policy, Keep::Text)
 }
 
-/// All of it, in the order a question lists it. A file that is not there is not listed.
+/// Returns all items, in the order of the trust prompt. Missing files are left out.
 pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
@@ -157,7 +157,7 @@ enum Keep {
     Hash,
 }
 
-/// What the model would be told: the part of the file that is read.
+/// Returns the item of an instruction file, with the part that the model would get.
 pub fn told(workspace: &Path, file: &InstructionFile) -> Item {
     let content = Content::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
     Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
@@ -172,7 +172,7 @@ fn item(workspace: &Path, name: &str, kind: Kind, keep: Keep) -> Option<Item> {
     Some(Item { name: name.to_owned(), kind, content })
 }
 
-/// Nothing is opened but a plain file inside the project, and that only within a bound.
+/// Reads the content of an item. Opens regular files inside the project only, up to a limit.
 fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
     let closed = |why: &str| Some(Content::Closed { why: why.to_owned() });
     match path.symlink_metadata() {
@@ -202,7 +202,7 @@ fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
     }
 }
 
-/// The bytes of a plain file that has no links on its way; `None` where it has more than `most`.
+/// Returns the bytes of a regular file whose path has no symlinks; `None` if there are more than `most`.
 pub fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(real)?.take(most + 1).read_to_end(&mut bytes)?;
@@ -216,7 +216,7 @@ fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
     Ok((bytes <= most).then_some(Content::Hashed { hash, bytes }))
 }
 
-/// A directory and the folders in it, by name; none that leads out of the project.
+/// Returns a directory and the folders in it, sorted by name, without those that lead out of the project.
 fn folders(workspace: &Path, directory: &str) -> Vec<String> {
     let mut found = vec![directory.to_owned()];
     let mut at = 0;
@@ -229,7 +229,7 @@ fn folders(workspace: &Path, directory: &str) -> Vec<String> {
             continue;
         }
         let Ok(entries) = crate::sys::path::entries(&path) else { continue };
-        // A link to a folder could make a circle.
+        // A symlink to a folder could form a cycle.
         let is_folder = |name: &String| path.join(name).symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         let mut names: Vec<String> = entries
             .take(MAX_ENTRIES)
@@ -243,7 +243,7 @@ fn folders(workspace: &Path, directory: &str) -> Vec<String> {
     found
 }
 
-/// The files of a directory with this ending, by name.
+/// Adds the files of a directory with this extension, sorted by name.
 fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &mut Vec<Item>) {
     let path = workspace.join(directory);
     let closed = |why: &str| Item { name: directory.to_owned(), kind, content: Content::Closed { why: why.to_owned() } };
@@ -274,7 +274,7 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
     }
 }
 
-/// The programs that a tool's file names by a path inside the project. A file that does not parse names none.
+/// Returns the programs inside the project that a tool manifest names by path. An invalid manifest has none.
 fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     #[derive(Deserialize)]
     struct Named {
@@ -287,7 +287,7 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<Named>(text).ok());
     let Some(named) = named else { return Vec::new() };
     let schemas = named.input_schema_file.into_iter().chain(named.output_schema_file).map(|name| format!("./{name}"));
-    // A script behind its interpreter is a part of what runs. It lies beside the manifest, or below the root.
+    // A script after its interpreter is a part of what runs. Its path is relative to the manifest or to the root.
     let below = |word: String| [format!("{TOOLS}/{word}"), word];
     let plain = |word: &&String| !word.contains('/') && workspace.join(word).is_file();
     let mut found: Vec<String> = named.command.iter().skip(1).filter(plain).cloned().collect();
@@ -295,7 +295,7 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     found
 }
 
-/// The programs inside the project that its servers name.
+/// Returns the programs inside the project that its MCP servers name.
 fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     let document = file.text().and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok());
     let servers = document.as_ref().and_then(|document| document.get("mcpServers")).and_then(serde_json::Value::as_object);
@@ -308,20 +308,20 @@ fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     servers.into_iter().flat_map(|servers| servers.values().flat_map(words)).collect()
 }
 
-/// Endings of files that a program runs when it is handed them.
+/// Extensions of files that an interpreter runs.
 const SCRIPTS: &[&str] = &[
     "bash", "bat", "cjs", "class", "clj", "cmd", "cts", "exe", "exs", "fish", "go", "jar", "jl", "js", "jsx", "ksh", "kts",
     "lua", "mjs", "mts", "php", "phar", "pl", "ps1", "py", "pyc", "pyz", "r", "rb", "sh", "so", "swift", "tcl", "ts", "tsx",
     "wasm", "zsh",
 ];
-/// Programs whose first argument that is no option is what they run.
+/// Programs that run their first argument that is not an option.
 const INTERPRETERS: &[&str] = &[
     "bash", "bun", "dash", "deno", "elixir", "fish", "java", "julia", "ksh", "lua", "node", "nodejs", "perl", "php", "pwsh",
     "Rscript", "ruby", "sh", "ts-node", "tsx", "zsh",
 ];
 
-/// Which files of the project a command line runs: its program, and the scripts that it hands to it. Data is none of them: a database
-/// or a log among the arguments changes with every call.
+/// Returns the files of the project that a command line runs: its program, and the scripts passed to it. Data files
+/// such as a database or a log are not included, because they change with every call.
 pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let interpreter = words.first().is_some_and(|program| {
@@ -330,7 +330,7 @@ pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) 
     });
     let mut is_script = interpreter;
     for (at, word) in words.iter().enumerate() {
-        // A bare first word is looked for on the PATH.
+        // A first word without a slash is searched on the PATH.
         if at == 0 && !word.contains('/') {
             continue;
         }
@@ -341,7 +341,7 @@ pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) 
             let path = workspace.join(name);
             path.is_file() && (runs || is_program(&path))
         };
-        // `--require=./hook.js` hands over a script as well.
+        // `--require=./hook.js` also passes a script.
         let value = word.split_once('=').filter(|_| is_option).map(|(_, value)| value.to_owned());
         for word in std::iter::once(word.clone()).chain(value) {
             let below = directory.filter(|directory| Path::new(directory).is_relative());
@@ -355,7 +355,7 @@ pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) 
     found
 }
 
-/// Whether a file is one that is run: by its ending, its mode, or how it begins.
+/// Returns true if a file is executable: by its extension, its mode or its first bytes.
 fn is_program(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     if ending.is_some_and(|ending| SCRIPTS.contains(&ending.as_str())) {
@@ -370,7 +370,7 @@ fn is_program(path: &Path) -> bool {
     opened.is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && &start == b"#!")
 }
 
-/// `./run.sh` as `run.sh`, where it names something in the project by a path.
+/// Returns `./run.sh` as `run.sh`, if it is a path inside the project.
 fn inside(word: &str) -> Option<String> {
     let path = Path::new(word);
     let mut components = path.components().peekable();

@@ -3,13 +3,13 @@
 use super::contents::read_small;
 use std::path::Path;
 
-/// A pointer of git's is one line.
+/// Maximum bytes of a git pointer file, which has one line.
 const POINTER_BYTES: u64 = 4096;
 
-/// Empty where the git data is in the directory or there is none; else where it is said to be.
+/// Returns the git directory; empty if it is in the workspace or there is none.
 ///
-/// A `.git` file names a directory, whose `commondir` names another: either could be pointed at a place that
-/// somebody trusts, so that both are a part of what a yes was said to.
+/// A `.git` file names a directory, whose `commondir` names another one. Either could point to a directory that the
+/// user trusts, so both are part of the trust record.
 pub fn repository(real: &Path) -> String {
     let git = real.join(".git");
     let pointer = match git.symlink_metadata() {
@@ -29,10 +29,10 @@ fn line(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 
-/// A configuration of git is rarely larger than some kilobytes.
+/// Maximum bytes of a git configuration file.
 const CONFIG_BYTES: u64 = 256 << 10;
 
-/// The address of `origin`, or of the first remote there is, without the name and password that may stand in it.
+/// Returns the URL of `origin` or of the first remote, without user name and password.
 pub fn remote(real: &Path) -> Option<String> {
     let bytes = read_small(&real.join(".git/config").canonicalize().ok()?, CONFIG_BYTES).ok()??;
     address(&String::from_utf8_lossy(&bytes))

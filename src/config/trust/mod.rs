@@ -1,4 +1,4 @@
-//! Trust in a project's files.
+//! Trust in the files of a project.
 
 mod contents;
 mod git;
@@ -16,53 +16,53 @@ use record::{Kept, Note};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A directory and what it would bring in.
+/// A directory and its files that need trust.
 pub struct Project {
     real: PathBuf,
     items: Vec<Item>,
     instructions: Vec<InstructionFile>,
-    /// Instruction files below it, once somebody looked for them.
+    /// Instruction files below it, once they were searched for.
     nested: Option<Nested>,
 }
 
-/// What the person said about a project.
+/// The trust status of a project.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Standing {
     Trusted(Trusted),
-    /// They said yes once, to something else; what is different, in words.
+    /// The project changed since it was trusted, with descriptions of the changes.
     Changed(Vec<String>),
     NeverAsked,
 }
 
-/// Proof of a yes; opens what the project brings in.
+/// Proof of trust, which gives access to the project's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted(());
 
 impl Trusted {
-    /// `--trust`: the person's yes for this run.
+    /// Trusts the project for this run (`--trust`).
     pub fn for_this_run() -> Self {
         Self(())
     }
 }
 
 impl Project {
-    /// Looks at a directory by its real path. What it says is kept closed until there is a yes.
+    /// Examines a directory by its canonical path. Its files are not accessible until it is trusted.
     pub fn examine(real: &Path) -> Self {
         let instructions = instructions::of_project(real);
         Self { real: real.to_owned(), items: collect(real, &instructions), instructions: instructions.files, nested: None }
     }
 
-    /// What stands there to be brought in, for the question; also what is too large or leads elsewhere.
+    /// Returns the items for the trust prompt, including those that are too large or outside.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// Looks for instruction files below it, for the question. It takes a walk of the workspace, within bounds.
+    /// Searches for instruction files below the project, for the trust prompt. Walks the workspace, within limits.
     pub fn look_for_nested(&mut self) {
         self.nested = Some(nested::look(&self.real));
     }
 
-    /// Those that were found, as items of the question.
+    /// Returns the instruction files that were found, as items of the trust prompt.
     pub fn nested(&self) -> Vec<Item> {
         let Some(nested) = &self.nested else { return Vec::new() };
         let mut items: Vec<Item> = nested.files.iter().map(|file| told(&self.real, file)).collect();
@@ -73,7 +73,8 @@ impl Project {
         items
     }
 
-    /// What is no longer as it was trusted of the instruction files below it that are known, in words. None where it is not trusted.
+    /// Describes the known instruction files below the project that changed since it was trusted. Returns none if it is
+    /// not trusted.
     pub fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
         let Some(kept) = self.note_about_it(config_dir) else { return Vec::new() };
         let changed = kept.nested.iter().filter_map(|(name, digest)| {
@@ -88,7 +89,7 @@ impl Project {
         changed.collect()
     }
 
-    /// Keeps in mind that an instruction file below it was met that nobody trusted, so that the next question lists it.
+    /// Records an untrusted instruction file below the project, so that the next trust prompt lists it.
     pub fn met(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         if let Kept::Note(mut note) = record::read(&path)
@@ -109,7 +110,7 @@ impl Project {
         }
     }
 
-    /// The text of what can be read before the answer, by its name: as it was hashed, to be shown and not to be obeyed.
+    /// Returns the names and texts of the files for the trust prompt: the bytes that were hashed, for display only.
     pub fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
             let nested = self.nested.iter().flat_map(|nested| &nested.files);
@@ -124,12 +125,12 @@ impl Project {
         self.items.iter().chain(&self.nested()).filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
     }
 
-    /// Where its git data says that it comes from; git is not asked.
+    /// Returns the remote URL from the git directory, without running git.
     pub fn remote(&self) -> Option<String> {
         git::remote(&self.real)
     }
 
-    /// What a yes would let in.
+    /// Returns the items that trust would let take effect.
     pub fn brings(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.counts())
     }
@@ -138,7 +139,7 @@ impl Project {
         &self.instructions
     }
 
-    /// The project's policy, where it has one: its path, and the very bytes that were hashed or why there are none.
+    /// Returns the project's policy, if there is one: its path, and the bytes that were hashed or an error.
     pub fn policy(&self) -> Option<(PathBuf, Result<&[u8], String>)> {
         let item = self.items.iter().find(|item| item.kind == Kind::Policy)?;
         let bytes = match &item.content {
@@ -150,7 +151,7 @@ impl Project {
         Some((self.real.join(&item.name), bytes))
     }
 
-    /// The files of one kind that can be read, with the very bytes that were hashed.
+    /// Returns the readable files of one kind, with the bytes that were hashed.
     pub fn texts_of(&self, kind: Kind, _proof: &Trusted) -> Vec<(PathBuf, &[u8])> {
         let items = self.items.iter().filter(|item| item.kind == kind);
         items.filter_map(|item| Some((self.real.join(&item.name), item.text()?))).collect()
@@ -160,28 +161,28 @@ impl Project {
         &self.real
     }
 
-    /// What a person said yes to when they were asked, by name and hash; nothing where they never were.
+    /// Returns the names and hashes of the trusted files; empty if the user was never asked.
     pub fn kept(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.files)
     }
 
-    /// The instruction files below it that were trusted, by name and hash.
+    /// Returns the names and hashes of the trusted instruction files below the project.
     pub fn kept_nested(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.nested)
     }
 
-    /// Those that were found, in the same form.
+    /// Returns the names and hashes of the instruction files that were found.
     pub fn now_nested(&self) -> BTreeMap<String, String> {
         let files = self.nested.iter().flat_map(|nested| &nested.files);
         files.map(|file| (relative(&self.real, &file.path), file.digest())).collect()
     }
 
-    /// What is there now, in the same form.
+    /// Returns the current names and hashes.
     pub fn now(&self) -> BTreeMap<String, String> {
         self.note().files
     }
 
-    /// Whether the policy that stands there is the one that was looked at; nothing else is read for that.
+    /// Returns true if the policy is still the one that was examined. Reads no other file.
     pub fn still_has_its_policy(&self) -> bool {
         let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
@@ -194,12 +195,12 @@ impl Project {
                 let now = self.note();
                 if kept.is_same(&now) { Standing::Trusted(Trusted(())) } else { Standing::Changed(kept.differences(&now)) }
             }
-            // A yes to something that nobody knows.
+            // The record of the trusted files is unreadable.
             Kept::Unreadable => Standing::Changed(Vec::new()),
         }
     }
 
-    /// Keeps the person's yes to exactly this.
+    /// Saves that the user trusts exactly this content.
     pub fn record(&self, config_dir: &Path) -> Result<Trusted, ConfigError> {
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.now_nested() } else { self.kept_nested(config_dir) };
@@ -228,7 +229,7 @@ impl Project {
     }
 }
 
-/// `<name>-<hash of the real path>`: the person's files for one project are kept in a directory of this name.
+/// Returns `<name>-<hash of the canonical path>`, the name of the directory of the user's files for a project.
 pub fn directory_name(real: &Path) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = real.file_name().unwrap_or_default().to_string_lossy().chars().take(40).map(plain).collect();

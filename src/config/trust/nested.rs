@@ -1,4 +1,5 @@
-//! Instruction files below a workspace: looked for within bounds and by the ignore rules, and never obeyed by that alone.
+//! Search for instruction files below a workspace, within limits and by the ignore rules. Files that are found are not
+//! used without trust.
 
 use super::contents::read_small;
 use crate::config::instructions::{InstructionFile, in_directory};
@@ -6,27 +7,27 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// Entries that are looked at.
+/// Maximum number of entries visited.
 const MAX_ENTRIES: usize = 20_000;
-/// Files that are listed.
+/// Maximum number of files listed.
 pub const MAX_FILES: usize = 100;
-/// Directories from the workspace down to a file.
+/// Maximum depth below the workspace.
 const DEPTH: usize = 16;
-/// Of one list of what to ignore.
+/// Maximum bytes of an ignore file.
 const RULES_BYTES: u64 = 256 << 10;
-/// What other programs put in a workspace, and in which nobody works.
+/// Directories that other programs create in a workspace; they are skipped.
 const SKIPPED: &[&str] = &["node_modules", "target", "vendor", "venv"];
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Default)]
 pub struct Nested {
-    /// In the order of their paths.
+    /// The files, sorted by path.
     pub files: Vec<InstructionFile>,
-    /// Whether there may be more.
+    /// True if there may be more files.
     pub is_cut: bool,
 }
 
-/// Looks for the instruction files in the directories below a workspace, near ones first.
+/// Searches the directories below a workspace for instruction files, near ones first.
 pub fn look(workspace: &Path) -> Nested {
     let mut found = Nested::default();
     let mut entries = 0;
@@ -43,7 +44,7 @@ pub fn look(workspace: &Path) -> Nested {
             let name = entry.file_name();
             let text = name.to_string_lossy();
             let path = directory.join(&name);
-            // A link to a directory could make a circle, and hidden directories belong to programs.
+            // A symlink to a directory could form a cycle, and hidden directories belong to programs.
             let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
             if !is_directory || text.starts_with('.') || SKIPPED.contains(&&*text) || is_ignored(&path, &rules) {
                 continue;
@@ -64,14 +65,14 @@ fn sorted(mut found: Nested) -> Nested {
     found
 }
 
-/// The rules in one directory. The file is read here, within a bound: opened by its name alone it could be a pipe or a device.
+/// Returns the ignore rules of a directory. Reads the file here, up to a limit, because it could be a pipe or a device.
 fn rules_of(directory: &Path) -> Vec<Gitignore> {
     let of = |name: &str| {
         let path = directory.join(name).canonicalize().ok()?;
         let bytes = read_small(&path, RULES_BYTES).ok()??;
         let mut builder = GitignoreBuilder::new(directory);
         for line in String::from_utf8_lossy(&bytes).lines() {
-            // A line that is no pattern ignores nothing.
+            // An invalid pattern ignores nothing.
             let _ = builder.add_line(None, line);
         }
         builder.build().ok()
@@ -79,7 +80,7 @@ fn rules_of(directory: &Path) -> Vec<Gitignore> {
     [".gitignore", ".ignore"].into_iter().filter_map(of).collect()
 }
 
-/// By the rules of the directories above it, the nearest first.
+/// Returns true if the rules of a parent directory ignore the path, nearest first.
 fn is_ignored(path: &Path, rules: &[Gitignore]) -> bool {
     let decided = rules.iter().rev().map(|rules| rules.matched(path, true)).find(|matched| !matched.is_none());
     decided.is_some_and(|matched| matched.is_ignore())

@@ -8,25 +8,25 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub directory: String,
-    /// Another directory at the same path is another project.
+    /// The inode of the directory: another directory at the same path is another project.
     pub inode: String,
-    /// Where its git data is, when that is not in the directory itself: a worktree can point anywhere.
+    /// The git directory, if it is elsewhere: a worktree can point anywhere.
     pub repository: String,
-    /// What each file was, by its name.
+    /// The hashes of the files, by name.
     pub files: BTreeMap<String, String>,
-    /// Instruction files below the workspace, in the same form. Empty is what was met and never looked at.
+    /// Hashes of the instruction files below the workspace. Empty for a file that was found but never reviewed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nested: BTreeMap<String, String>,
 }
 
 impl Note {
-    /// Whether it is about the same, but for the nested files: a change of those is a change of nothing else.
+    /// Returns true if both records are equal except for the nested files.
     pub fn is_same(&self, other: &Self) -> bool {
         let of = |note: &Self| (note.directory.clone(), note.inode.clone(), note.repository.clone(), note.files.clone());
         of(self) == of(other)
     }
 
-    /// What is no longer as it was, in words.
+    /// Describes the differences.
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let mut words = Vec::new();
         if self.directory != now.directory || self.inode != now.inode {
@@ -63,11 +63,11 @@ impl Note {
     }
 }
 
-/// What was found where a note is kept.
+/// The state of a stored trust record.
 pub enum Kept {
     Nothing,
     Note(Note),
-    /// Of another version, or not ours any more.
+    /// Written by another version, or owned by another user.
     Unreadable,
 }
 
