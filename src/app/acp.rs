@@ -1,4 +1,4 @@
-//! `aye acp`: sessions for an editor, over its pipes.
+//! `aye acp`: serves sessions to an editor on stdin and stdout.
 
 mod beside;
 mod buffers;
@@ -44,14 +44,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// How long the rest may take to end.
+/// Time for remaining work to end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
-/// Sessions that are told in a list.
+/// Maximum number of sessions in a list.
 const MAX_LISTED: usize = 5_000;
 
 pub fn run(common: &Common) -> Result<Exit, Trouble> {
     let place = Place::find(common)?;
-    // What is wrong with the person's own files is said before an editor asks for anything.
+    // Errors in the user's own files are reported before the editor sends a request.
     place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     if std::io::stdin().is_terminal() {
@@ -69,7 +69,7 @@ pub fn run(common: &Common) -> Result<Exit, Trouble> {
     let signalled = Arc::new(AtomicU8::new(0));
     let ended = runtime.block_on(acp::serve(front, std::io::stdin(), std::io::stdout(), signal(signalled.clone())));
     retention::before_the_end(&place, &store);
-    // Nobody waits for a disk that does not answer.
+    // The process does not wait for a disk that does not respond.
     runtime.shutdown_timeout(LEFTOVERS);
     Ok(match (ended, signalled.load(Ordering::Relaxed)) {
         (Ended::Stopped, INTERRUPTED) => Exit::Interrupted,
@@ -81,7 +81,7 @@ pub fn run(common: &Common) -> Result<Exit, Trouble> {
 const INTERRUPTED: u8 = 1;
 const TERMINATED: u8 = 2;
 
-/// Comes when somebody ends the process.
+/// Resolves when a signal ends the process.
 async fn signal(which: Arc<AtomicU8>) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
@@ -106,14 +106,14 @@ type Told = Arc<Mutex<HashSet<PathBuf>>>;
 
 struct Host {
     common: Common,
-    /// Where aye was started; a session has a place of its own.
+    /// The place where aye was started; each session has its own.
     place: Place,
     store: Store,
-    /// The projects of which it was said that they are not trusted.
+    /// The projects that were reported as untrusted.
     told: Told,
 }
 
-/// A session before its model is known.
+/// A session whose model has not been chosen yet.
 struct Ready {
     common: Common,
     place: Place,
@@ -138,7 +138,7 @@ impl acp::Host for Host {
         let list = move || {
             let workspace = directory.map(|directory| directory.canonicalize().unwrap_or(directory));
             let all = store.sessions(workspace.as_deref().map(super::place::workspace_id).as_ref()).map_err(refusal_of_store)?;
-            // One in which nothing was said yet is nobody's to go on with.
+            // A session without any message cannot be continued.
             let said = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MAX_LISTED);
             Ok(said
                 .map(|session| Listed {
@@ -156,7 +156,7 @@ impl acp::Host for Host {
         let (store, place) = (self.store.clone(), self.place.clone());
         let delete = move || {
             let found = store.find(&id).map_err(refusal_of_store)?;
-            // The start of an id is enough for a person, not for a program.
+            // A user may abbreviate an ID, a program may not.
             if found.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id }));
             }
@@ -199,7 +199,7 @@ impl acp::Host for Host {
     }
 }
 
-/// Where a disk may be slow.
+/// Runs work on another thread, because a disk may be slow.
 async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
 }
@@ -251,7 +251,7 @@ async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<
     .await
 }
 
-/// The place, the session that is named, and its model.
+/// Finds the place, the requested session and its model.
 fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> {
     let mut place = Place::find(&common).map_err(refusal)?;
     let choice = match which {
@@ -261,7 +261,7 @@ fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> 
             if known.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id.clone() }));
             }
-            // What this process gives back is free once it is asked for in turn.
+            // A session that this process is closing becomes free in turn.
             let holder = store.holder(&known.session_id).map_err(refusal_of_store)?;
             if let Some(holder) = holder.filter(|holder| holder.instance != Instance::current()) {
                 return Err(refusal_of_store(StoreError::Held { id: id.clone(), pid: holder.instance.pid }));
@@ -284,7 +284,7 @@ fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> 
     Ok(Ready { common, place, project, policy, chosen, model, open })
 }
 
-/// The session, running.
+/// Starts the session.
 fn begin(
     store: Store,
     common: &Common,
@@ -356,7 +356,7 @@ fn begin(
     })
 }
 
-/// What of the project takes no effect; the log of the editor has it once for each workspace.
+/// Returns the notice about ignored files of the project, once per workspace, for the log of the editor.
 fn ignored(project: &Brought, place: &Place, told: &Told) -> Option<String> {
     let line = project.ignored()?;
     if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
@@ -365,7 +365,7 @@ fn ignored(project: &Brought, place: &Place, told: &Told) -> Option<String> {
     Some(line)
 }
 
-/// Gives back the lock of the session when it has ended.
+/// Releases the lock of the session once it has ended.
 async fn wait_for_the_end(ended: JoinHandle<()>, serving: Serving, session: Session) {
     let _ = ended.await;
     serving.end().await;
@@ -373,7 +373,7 @@ async fn wait_for_the_end(ended: JoinHandle<()>, serving: Serving, session: Sess
     drop(session);
 }
 
-/// A program that aye runs could say yes to itself.
+/// Returns the approver: a program that aye runs must not approve its own actions.
 fn approver() -> Approver {
     match Nesting::of_process() {
         Nesting::Outermost => Approver::Person,
@@ -395,7 +395,7 @@ fn terms(
     let timeout = enforcer.approval_timeout().map_or(set, |said| said.min(set));
     Terms {
         approver: approver(),
-        // Who goes on says so in words.
+        // A user who continues does so with a prompt.
         unfinished: Unfinished::Replace,
         max_steps: common.max_steps,
         approval_timeout: Some(timeout),

@@ -1,4 +1,4 @@
-//! Which models the policy allows, and which of them is used where nobody chose one.
+//! Models allowed by the policy, and the choice among them if nobody chose one.
 
 use super::layers::Policy;
 use super::models::ModelsHere;
@@ -7,13 +7,13 @@ use crate::llm::Catalogue;
 use crate::policy::Layer;
 use std::sync::Arc;
 
-/// Matches every model.
+/// Patterns that match every model.
 const ANY: [&str; 2] = ["*", "*/*"];
 
 /// The `allowed_models` of all layers of the policy.
 #[derive(Clone, Default)]
 pub struct Allowed {
-    /// Those that have the key.
+    /// The layers that set the key.
     layers: Arc<[Layer]>,
 }
 
@@ -22,13 +22,13 @@ impl Allowed {
         Self { layers: policy.layers.iter().filter(|layer| layer.bundle.llm.allowed_models.is_some()).cloned().collect() }
     }
 
-    /// The rule that forbids a model, if one does.
+    /// Returns the rule that forbids a model, if there is one.
     pub fn forbidden_by(&self, model: &str) -> Option<String> {
         let layer = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model))?;
         Some(layer.scope.rule(layer.bundle.llm.models_line))
     }
 
-    /// What the layers list, in their order; none where any model may be used.
+    /// Returns the patterns of all layers, in order; `None` if any model is allowed.
     fn patterns(&self) -> Option<Vec<&str>> {
         let restricts = |layer: &&Layer| {
             let listed = layer.bundle.llm.allowed_models.iter().flatten();
@@ -41,7 +41,7 @@ impl Allowed {
 }
 
 impl ModelsHere {
-    /// What a run with this flag would use.
+    /// Returns the model that a run with this flag would use.
     pub fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
         match flag {
             Some(_) => self.choice(flag),
@@ -49,8 +49,8 @@ impl ModelsHere {
         }
     }
 
-    /// The model to use where neither a flag nor a session names one: `[model] default`, else the first that the policy lists and
-    /// that has a key, else the first provider with a key.
+    /// Returns the model to use if neither a flag nor a session names one: `[model] default`, else the first model with
+    /// a key that the policy lists, else the first provider with a key.
     fn unasked(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
         let by_keys = || self.choice(None);
         if let Some(default) = self.default_model() {
@@ -78,7 +78,8 @@ impl ModelsHere {
         Err(NoModel::NoKey { message })
     }
 
-    /// The models that an entry of `allowed_models` means: itself, or of a pattern the listed models that match it, provider by provider.
+    /// Returns the models that an entry of `allowed_models` means: the name itself, or the listed models that match a
+    /// pattern, by provider.
     fn named_by(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
         if !pattern.contains(['*', '?']) {
             return vec![pattern.to_owned()];

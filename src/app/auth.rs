@@ -1,4 +1,4 @@
-//! `aye auth`: the keys of providers, kept where only the person gets at them.
+//! `aye auth`: API keys of providers, saved where only the user can read them.
 
 use super::cli::{AuthAction, LogOut};
 use super::exit::Exit;
@@ -16,13 +16,14 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// What a key of the environment does to one that is kept; and to one that was given while aye runs.
+/// Notice about a key in the environment that is used instead of a saved one; the second one for a key entered while
+/// aye runs.
 pub const GOES_BEFORE: &str = "takes precedence";
 pub const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
 
-/// A longer one is a file that was taken for a key.
+/// Maximum bytes of a key; anything longer is not a key.
 const KEY_BYTES: u64 = 8 << 10;
-/// Of a shorter key nothing is shown: the rest would be easy to guess.
+/// Minimum length of a key whose last characters are shown; the rest of a shorter one would be easy to guess.
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
@@ -52,8 +53,8 @@ fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result
     Ok(Exit::Completed)
 }
 
-/// Keeps a key under this name, in the keyring of the system or in a file where it has none; where it is now, in lines. Of a
-/// variable that is set too it says what `goes_before` does.
+/// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an
+/// environment variable is also set, `goes_before` describes its precedence.
 pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<String, Trouble> {
     let key = Secret::new(checked(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
@@ -102,7 +103,7 @@ fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// The provider whose key is meant; who said nothing is asked.
+/// Returns the provider: the given one, or the answer to a question.
 fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
@@ -118,7 +119,7 @@ fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
     answer.ok_or_else(|| Trouble::usage("no provider was given; no key was saved"))
 }
 
-/// The name under which the key of a provider is kept. What looks like a key is never repeated.
+/// Returns the name under which the key of a provider is saved. Errors never repeat text that looks like a key.
 fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
     let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
     match place.settings.key_name(provider) {
@@ -150,7 +151,7 @@ fn from_stdin() -> Result<String, Trouble> {
     String::from_utf8(bytes).map_err(|_| Trouble::usage("cannot read the key from stdin: it is not UTF-8 text"))
 }
 
-/// One line that a header can carry.
+/// Returns the key if it is a single line that a header can carry.
 fn checked(key: &str) -> Result<&str, Trouble> {
     let key = key.trim();
     if key.is_empty() {
@@ -165,12 +166,12 @@ fn checked(key: &str) -> Result<&str, Trouble> {
     Ok(key)
 }
 
-/// A file of keys lies nowhere that others are given a copy of.
+/// Returns an error if the credentials file would be in a directory that is shared with others.
 pub(super) fn check_place_of_file(place: &Place) -> Result<(), Trouble> {
     shared_place(place).map_or(Ok(()), |reason| Err(Trouble::usage(reason)))
 }
 
-/// Why a file of keys in the config directory would go to others with a repository.
+/// Returns the reason why the configuration directory would be shared with others, with a repository.
 fn shared_place(place: &Place) -> Option<String> {
     let config = &place.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
@@ -187,22 +188,22 @@ fn shared_place(place: &Place) -> Option<String> {
     ))
 }
 
-/// Where the key of a provider comes from.
+/// The source of a provider's key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Standing {
     provider: String,
     /// `environment`, `keyring`, `file` or `none`.
     source: &'static str,
-    /// The variable, or the file.
+    /// The environment variable or the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
-    /// The last letters of the key.
+    /// The last characters of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_with: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// Whether the provider takes it, where it was asked.
+    /// Whether the provider accepts the key, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<bool>,
 }
@@ -261,7 +262,7 @@ fn end_of(key: &str) -> Option<String> {
     (letters >= SHOWN_OF).then(|| key.chars().skip(letters - MAX_SHOWN).collect())
 }
 
-/// Asks for the list of models, which costs nothing.
+/// Requests the list of models, which costs nothing.
 async fn ask(here: &ModelsHere, standing: &mut Standing) {
     let spec = match here.provider(&standing.provider) {
         Ok(spec) => spec,

@@ -1,4 +1,4 @@
-//! What loads and runs behind the screen, which is there already: the session from its opening to its end.
+//! Runs a session behind the screen, which is already visible: from opening the session to its end.
 
 use super::cli::{Nesting, Trust as TrustFlag};
 use super::crash::Watch;
@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// What connects it to the screen.
+/// The channels between the session and the screen.
 pub struct Wires {
     pub start: oneshot::Sender<Start>,
     pub ahead: mpsc::UnboundedSender<StartupQuestion>,
@@ -41,20 +41,20 @@ pub struct Wires {
     pub events: mpsc::UnboundedSender<Event>,
 }
 
-/// What is left when the screen is gone.
+/// The state that is left after the screen has closed.
 #[derive(Default)]
 pub struct Remains {
-    /// What the session changed.
+    /// The files changed by the session.
     pub changed: ChangedFiles,
-    /// The session, once it was there.
+    /// The session, once it was opened.
     pub session: Option<SessionId>,
-    /// What was said of the store while a screen hid it.
+    /// Notices of the database that the screen hid.
     pub notices: Vec<String>,
-    /// Why there is no session.
+    /// The reason why no session was opened.
     pub trouble: Option<Trouble>,
 }
 
-/// Opens the store and the session behind the screen, and runs it to its end.
+/// Opens the store and the session behind the screen, and runs the session to its end.
 pub async fn open(opening: Opening, wires: Wires) -> Remains {
     let opened = tokio::task::spawn_blocking(move || {
         let store = match Store::open(&opening.place.directories.data) {
@@ -69,7 +69,7 @@ pub async fn open(opening: Opening, wires: Wires) -> Remains {
     });
     match opened {
         Ok(opened) => Remains { notices, ..Box::pin(run(opened, wires)).await },
-        // The wires end here, and with them the screen.
+        // Dropping the wires closes the screen.
         Err(trouble) => Remains { notices, trouble: Some(trouble), ..Remains::default() },
     }
 }
@@ -83,7 +83,7 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
             let _ = ahead.send(StartupQuestion::Choose);
             wait_for_the_end(commands).await;
             serving.end().await;
-            // No start came, and its sender lives until here, so that its end is no message.
+            // No start was sent. Its sender lives until here, because dropping it would be a message.
             drop(start);
             Remains::default()
         }
@@ -95,32 +95,32 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
     }
 }
 
-/// A session that is opened and does not run yet.
+/// An opened session that is not running yet.
 pub struct Backstage {
     pub place: Place,
-    /// It is not where the screen began.
+    /// True if it is not in the directory where the screen started.
     pub moved: bool,
     pub policy: Policy,
-    /// As far as it was looked at before.
+    /// The project, as far as it was already examined.
     pub project: Option<Brought>,
     pub session: Beginning,
     pub model: Result<Arc<dyn Model>, NoModel>,
-    /// The name that was given, there or in the configuration.
+    /// The requested model, from the command line or the configuration.
     pub wanted: Option<String>,
-    /// Whether it is left to aye which one.
+    /// True if aye may choose the model.
     pub open: bool,
     pub rules: Arc<PersonsRules>,
-    /// `--policy FILE`
+    /// The file of `--policy FILE`.
     pub file: Option<PathBuf>,
     pub max_steps: Option<u32>,
     pub desk: Desk,
     pub watch: Watch,
-    /// The first questions may be asked by themselves.
+    /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
 
 impl Backstage {
-    /// Until the session ends; what it changed.
+    /// Runs the session to its end. Returns the files it changed.
     async fn run(self, wires: Wires, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
         let Wires { start, ahead, commands, queries, events } = wires;
@@ -159,7 +159,7 @@ impl Backstage {
             }
         };
         session.goes_on();
-        // What the opening said is said on the screen that hid it.
+        // Notices from opening the session are shown on the screen that hid them.
         session.notices.splice(0..0, session.store.notices().to_vec());
         *opened = Some(session.id().clone());
         watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
@@ -167,7 +167,7 @@ impl Backstage {
         service.open_history(past.clone(), place.clone());
         let models = ModelsHere::new(&place).under(&policy);
         let settings = place.settings.clone();
-        // Beside all else that is looked at: the screen is there already.
+        // Runs in parallel, because the screen is already visible.
         let looking = tokio::spawn(async move { local::instead(&models, &settings, model, open).await });
         let mut notices = std::mem::take(&mut session.notices);
         let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
@@ -191,7 +191,7 @@ impl Backstage {
         let history = past.events(&session.tail.records);
         let (own, trust) = (place.clone(), project.trust());
         let (here, store) = (place.clone(), session.store.clone());
-        // Of a session that goes on the first lines say nothing of the kind.
+        // In a resumed session, the first lines do not show hints.
         let hints = session.is_new().then(|| tokio::spawn(async move { greeting::hints(&store, &here).await }));
         let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trust)).await else { return nothing() };
         let (last_here, attempt) = match hints {
@@ -218,9 +218,9 @@ impl Backstage {
             leave(&session, &place, commands).await;
             return nothing();
         }
-        // What is on the screen by now was read first.
+        // The part that is already on the screen was read first.
         let loading = past::load(&session);
-        // Without one the session waits for a choice: what there is can be listed, and a key be added.
+        // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
         let before = session.model_before.clone().unwrap_or_default();
         let model = model.unwrap_or_else(|error| Arc::new(Unset::new(&before, error.to_string())));
         if asks {
@@ -244,7 +244,7 @@ impl Backstage {
         if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
             let _ = tokio::task::spawn_blocking(ask).await;
         }
-        // The screen is there, and what is typed waits: nothing is sent before all that was said is known.
+        // The screen is visible, and input waits: nothing is sent before the whole history is known.
         let sum = match loading.await {
             Ok(Ok(loaded)) => {
                 session.loaded(loaded);
@@ -262,7 +262,7 @@ impl Backstage {
             approver: Approver::Person,
             unfinished: Unfinished::Wait,
             max_steps,
-            // Whoever sits there takes the time they need.
+            // A user at the screen may take any time.
             approval_timeout: None,
             instructions,
             guidance: project.guidance(),
@@ -291,13 +291,13 @@ impl Backstage {
         serving.end().await;
         session.end_servers().await;
         let changed = router.changed_files(None).await;
-        // The claim on the session is given back only now.
+        // Releases the session only now.
         drop(session);
         changed
     }
 }
 
-/// Shows a session that another process has open, as it is now, until the person leaves.
+/// Shows the current state of a session that is open in another process, until the user leaves.
 async fn look_on(
     watched: Watched,
     (place, policy, model): (Place, Policy, Result<Arc<dyn Model>, NoModel>),
@@ -317,7 +317,7 @@ async fn look_on(
     let (header, _) = head(&place, &policy, (&model, None), &standing);
     let history = past.events(&tail.records);
     let (older, trust, last_here, attempt) = (tail.before, None, None, None);
-    // Nobody waits for it any more when the screen is gone.
+    // The answer is ignored if the screen has closed.
     let model_access = ModelAccess::ReadOnly { holder };
     let (is_trusted, policy_ends) = (false, greeting::ends(&policy, jiff::Timestamp::now()));
     let told =
@@ -329,14 +329,15 @@ async fn look_on(
     wait_for_the_end(commands).await;
 }
 
-/// The tools with the project's among them; what was said of the person's own is not said again.
+/// Adds the tools of the project. Problems of the user's own tools are not reported again.
 fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
     place.with_tools_of(project);
     let new: Vec<String> = place.tools.notices().into_iter().filter(|problem| !notices.contains(problem)).collect();
     notices.extend(new);
 }
 
-/// The policy with the project's in it. Where that cannot be had nothing is changed, for it might have forbidden it.
+/// Returns the policy with the layer of the project. If that layer is invalid, the session is read-only, because the
+/// layer might have forbidden changes.
 fn with_project(
     place: &mut Place,
     own: Policy,
@@ -377,7 +378,7 @@ fn head(
     (header, access)
 }
 
-/// The person went before anything began, and what they wrote last is kept.
+/// Handles a user who leaves before the session starts: saves the last input as the draft.
 async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Command>) {
     let mut kept = None;
     while let Some(command) = commands.recv().await {
@@ -385,7 +386,7 @@ async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Co
             kept = Some(text).filter(|text| !text.is_empty()).or(kept);
         }
     }
-    // The one from before was not on the screen yet.
+    // The previous draft was not on the screen yet.
     let before = Some(&session.draft).filter(|draft| !draft.is_empty());
     let kept = kept.map(|text| before.map_or(text.clone(), |before| format!("{text}\n\n{before}")));
     if let Some(text) = kept
@@ -395,7 +396,7 @@ async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Co
     }
 }
 
-/// There is nothing to do; the screen says so and keeps what is typed.
+/// Waits until the user leaves a screen on which nothing can run.
 async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
     while commands.recv().await.is_some() {}
 }

@@ -1,4 +1,4 @@
-//! The tools without a session: one call at a time is judged, asked about and run, and what was decided is written down.
+//! Tools without a session: evaluates, approves, runs and logs one call at a time.
 
 use super::cli::Common;
 use super::misnamed::unmatched;
@@ -20,10 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a read that is done waits for its decision to be in the log.
+/// Time that a completed read waits for its log entry.
 const LOG_WAIT: Duration = Duration::from_secs(5);
 
-/// Whether what is called could start a program, which has to be held.
+/// Whether the call could start a program, which needs a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Starts {
     Nothing,
@@ -36,7 +36,7 @@ impl Starts {
     }
 }
 
-/// Where the tools stand: the place with what a trusted project brings, the policy over it, and what holds commands.
+/// The environment of the tools: the place with what a trusted project adds, the policy, and the sandbox.
 pub struct Ground {
     pub place: Place,
     pub policy: Enforcer,
@@ -59,14 +59,14 @@ impl Ground {
     }
 }
 
-/// The tools under their policy.
+/// The tools under a policy.
 pub struct Bench {
     pub policy: Enforcer,
     pub router: Arc<Router>,
     log: Log,
 }
 
-/// Where decisions are kept, and what they have in common.
+/// The log of decisions, and fields that all its entries share.
 #[derive(Clone)]
 struct Log {
     data: PathBuf,
@@ -74,13 +74,13 @@ struct Log {
     mode: Mode,
 }
 
-/// What may come of a call that was not denied.
+/// The verdict for a call that was not denied.
 pub enum Judged {
     Allowed(Plan, Permit),
     Asks(Plan, Question),
 }
 
-/// The tools as the policy has them, all offered.
+/// Returns a router with all tools under the policy.
 fn router(place: &Place, policy: &Enforcer, holding: tools::Holding, servers: Option<&Servers>) -> Router {
     let settings = tools::Settings {
         checkpoints: Some(Arc::new(place.snapshots())),
@@ -97,7 +97,7 @@ impl Bench {
     pub fn new(ground: Ground, servers: Option<&Servers>) -> Self {
         let Ground { place, policy, standing } = ground;
         let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
-        // Those of sessions wait for them; what else a dead process began is finished now.
+        // Sessions recover their own interrupted work; the work of other dead processes is completed now.
         router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
         for notice in unmatched(&place.tools.limits, &router) {
             super::warn(&notice);
@@ -107,18 +107,18 @@ impl Bench {
         Self { policy, router, log }
     }
 
-    /// Whether the tool of this name may be used at all.
+    /// Returns an error if the policy disables the tool.
     pub fn offers(&self, name: &str) -> Result<(), ToolError> {
-        // A name that no tool has is denied by nobody: planning says that there is no such tool.
+        // A name that no tool has is reported later, by planning.
         let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name)) else { return Ok(()) };
         self.policy.offers(known).map_err(|denial| denied(&denial))
     }
 
-    /// What the policy says of the call. One that is denied, or that cannot be planned, has its result already.
+    /// Evaluates a call under the policy. A call that is denied or cannot be planned returns its result.
     pub async fn judged(&self, call: ToolCall) -> Result<Judged, Box<ToolResult>> {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
         let refused = |error| Box::new(ToolResult::refused(id, name, error));
-        // Before the plan: why a tool cannot be used may not depend on what it would find.
+        // Checked before planning, so that the error for a disabled tool does not depend on the files.
         if let Err(error) = self.offers(&call.tool_name) {
             return Err(refused(error));
         }
@@ -136,7 +136,8 @@ impl Bench {
         }
     }
 
-    /// The plan that keeps what the command did in a view of its own, where the policy wants that before every question.
+    /// Runs a preview of the command if the policy wants one before every approval, and returns the plan that applies
+    /// its effects.
     pub async fn looked_at(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
         let always = self.policy.terms().preview == Some(Preview::Always);
         if !always || plan.preview != PreviewOffer::Possible {
@@ -145,7 +146,8 @@ impl Bench {
         self.router.preview(plan, question.preview(), context).await
     }
 
-    /// The permit of a yes that came later than its question: the policy may let less happen by now.
+    /// Evaluates the policy again for an approval that came later than its question, because the policy may have become
+    /// stricter.
     pub async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
         match plan.judged(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
@@ -156,12 +158,12 @@ impl Bench {
         }
     }
 
-    /// Plans a call in the time that a session gives it.
+    /// Plans a call within the time limit of a session.
     pub async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
         plan_in_time(self.router.clone(), call).await
     }
 
-    /// Runs a call in the time that a session gives it. `by` is who approved it; none where a rule did.
+    /// Runs a call within the time limit of a session. `by` names the approver; `None` if a rule allowed it.
     pub async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
         let reads = !plan.changes;
         let kept = self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "");
@@ -169,7 +171,7 @@ impl Bench {
             kept.await;
             return run_in_time(self.router.clone(), plan, permit, context).await;
         }
-        // The log is written meanwhile: what only reads waits for no other process that has the store.
+        // The log is written in parallel, so that a read does not wait for another process that uses the store.
         let result = run_in_time(self.router.clone(), plan, permit, context).await;
         if tokio::time::timeout(LOG_WAIT, kept).await.is_err() {
             super::warn("the session database is busy; the decision is logged as soon as it is free");
@@ -177,8 +179,8 @@ impl Bench {
         result
     }
 
-    /// A log that cannot be written is said and stops nothing: the person asked for the call, not for the log. Where there is no
-    /// store yet one is made, so that no decision is missing from the log.
+    /// Logs a decision. A failure is reported but stops nothing: the user asked for the call, not for the log. Creates
+    /// the store if there is none, so that no decision is missing.
     pub fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
         let decision = LoggedDecision {
             time: jiff::Timestamp::now(),
@@ -194,7 +196,7 @@ impl Bench {
         let data = self.log.data.clone();
         let kept = tokio::task::spawn_blocking(move || {
             Store::open(&data).and_then(|store| {
-                // Who opens it first after it was damaged is the only one to learn that it was moved.
+                // The first process that opens a damaged store is the only one to learn that it was moved.
                 store.notices().iter().for_each(|notice| super::warn(notice));
                 store.log_decision(decision)
             })
@@ -210,7 +212,7 @@ impl Bench {
     }
 }
 
-/// What a denial is to whoever called.
+/// Returns the error of a denied call.
 pub fn denied(denial: &Denial) -> ToolError {
     ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule))
 }

@@ -1,4 +1,4 @@
-//! `aye config`: where the files are and what is set.
+//! `aye config`: paths of the files, and settings.
 
 use super::cli::Common;
 use super::exit::Exit;
@@ -18,7 +18,7 @@ pub fn path(place: &Place) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// Every key with its value and where that comes from, the settings of the project among them.
+/// Prints every key with its value and origin, including the settings of the project.
 pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let project = Brought::look(place, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {

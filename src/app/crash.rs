@@ -1,4 +1,4 @@
-//! When aye itself breaks: what the person is told, and the report that is left for whoever mends it.
+//! Crash handling: the message to the user, and the report for developers.
 
 use super::trouble::Trouble;
 use crate::policy::guard::contains_panics;
@@ -9,24 +9,24 @@ use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A shorter value of a variable stands in too many texts by chance.
+/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in texts by chance.
 const MIN_BYTES: usize = 8;
 
-/// Knows how one goes on, and whether it came to that.
+/// The state of crash handling: the command to resume, and the first crash.
 #[derive(Debug, Clone, Default)]
 pub struct Watch(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     logs: PathBuf,
-    /// ``aye --resume=7f3a…``, once there is something to go on with.
+    /// The command to resume, such as `aye --resume=7f3a…`, once there is a session.
     resume: Option<String>,
-    /// What was said of the first one; others follow from it.
+    /// The message about the first crash, which causes the others.
     said: Option<String>,
 }
 
 impl Watch {
-    /// From now on. What ran before, in front of it, gives the terminal back.
+    /// Installs the panic hook. The previous hook, which restores the terminal, runs first.
     pub fn begin() -> Self {
         let watch = Self::default();
         let own = watch.clone();
@@ -36,7 +36,7 @@ impl Watch {
                 return before(info);
             }
             match own.broke(info) {
-                // Nobody else will say it.
+                // On the main thread, no other code reports the crash.
                 Some(words) if std::thread::current().name() == Some("main") => super::warn(&words),
                 Some(_) => {}
                 None => before(info),
@@ -45,18 +45,18 @@ impl Watch {
         watch
     }
 
-    /// A session is open.
+    /// Records that a session is open.
     pub fn knows(&self, logs: PathBuf, resume: String) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.logs, state.resume) = (logs, Some(resume));
     }
 
-    /// What to say in the place of what failed for it.
+    /// Returns the error to report instead of one that the crash caused.
     pub fn trouble(&self) -> Option<Trouble> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).said.clone().map(Trouble::failed)
     }
 
-    /// Nothing where no session was open.
+    /// Writes a report. Returns `None` if no session was open.
     fn broke(&self, info: &PanicHookInfo<'_>) -> Option<String> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let resume = state.resume.clone()?;
@@ -72,12 +72,12 @@ impl Watch {
     }
 }
 
-/// Values that are secret whatever they look like, of all redactors of this process.
+/// Secret values of all redactors of this process, whatever they look like.
 static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// The thread that redacts, of which nothing is said: it may be what is broken.
+/// Name of the redaction thread, whose own panics are not reported, because redaction itself may be broken.
 const REDACTS: &str = "panic-text";
 
-/// These are never part of what is said of a panic.
+/// Adds values that must not appear in the text of a panic.
 pub fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for value in values {
@@ -87,7 +87,7 @@ pub fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// From now on a panic is said without secrets. To be called before anything can panic.
+/// Installs a panic hook that redacts secrets. Call it before anything can panic.
 pub fn redact_panics() {
     std::panic::set_hook(Box::new(|info| {
         if std::thread::current().name() == Some(REDACTS) {
@@ -101,7 +101,7 @@ pub fn redact_panics() {
     }));
 }
 
-/// The text without secrets. In a thread of its own: where that panics nothing of the text is said.
+/// Redacts the text in a separate thread; if that panics, the text is withheld.
 fn redacted(text: String) -> String {
     let redact = move || {
         let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
@@ -118,8 +118,8 @@ fn redacted(text: String) -> String {
     done.unwrap_or_else(|| "(the error message is hidden because it could not be redacted)".to_owned())
 }
 
-/// From the start of the program: a panic that is contained goes to the log and nowhere else. The log gets the place and not the
-/// message, which may quote what was judged.
+/// Installs a panic hook that sends contained panics to the log only. The log gets the location but not the message,
+/// which may quote the evaluated text.
 pub fn log_contained() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -132,7 +132,7 @@ pub fn log_contained() {
     }));
 }
 
-/// A file of its own, that only the person reads.
+/// Writes the report to a new file that only the user can read.
 fn keep(logs: &Path, report: &str) -> std::io::Result<PathBuf> {
     std::fs::create_dir_all(logs)?;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();

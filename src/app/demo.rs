@@ -1,4 +1,4 @@
-//! `aye demo`: the real loop on a sample project, with a recorded model.
+//! `aye demo`: the real agent on a sample project, with a recorded model.
 
 use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice, Trust};
 use super::exit::Exit;
@@ -9,19 +9,20 @@ use crate::llm::demo;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// The recorded model's name.
+/// The name of the recorded model.
 const MODEL: &str = "demo/recorded";
 
-/// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, it runs without the screen.
+/// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, runs without the
+/// screen.
 pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     let directory = tempfile::Builder::new()
         .prefix("aye-demo-")
         .tempdir()
         .map_err(|error| Trouble::failed(format!("cannot create a directory for the sample project: {error}")))?;
     copy_project(directory.path()).map_err(|error| Trouble::failed(format!("cannot copy the sample project: {error}")))?;
-    // Kept after the run: the session can be resumed, and what was changed can be looked at.
+    // Kept after the run, so that the session can be resumed and the changes reviewed.
     let project = directory.keep();
-    // The directory is aye's own making, so there is nothing to ask about it.
+    // aye created this directory, so trust is not asked for.
     let (directory, model) = (Some(project.clone()), Some(MODEL.to_owned()));
     let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
     let prompt =

@@ -1,4 +1,4 @@
-//! What lies beside the terminal: the clipboard of the desktop, and the person's own editor.
+//! Desktop integration: the clipboard, and the user's editor.
 
 use super::editor;
 use super::here::Here;
@@ -8,7 +8,7 @@ use crate::tui::{Between, Clipboard, EditorTarget, OpenInEditor};
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// Where a copy stands that no clipboard took, in the data directory.
+/// File in the data directory for text that no clipboard accepted.
 const COPIED: &str = "copied.txt";
 
 pub fn clipboard(place: &Place) -> Clipboard {
@@ -42,7 +42,7 @@ pub fn clipboard(place: &Place) -> Clipboard {
     Clipboard { between, offer: Arc::new(offer), keep: Arc::new(keep) }
 }
 
-/// In the person's editor, in the workspace.
+/// Opens files and texts in the user's editor, in the workspace.
 pub fn shows(here: &Here) -> OpenInEditor {
     let here = here.clone();
     OpenInEditor(Arc::new(move |shown| match shown {
@@ -54,7 +54,7 @@ pub fn shows(here: &Here) -> OpenInEditor {
             }
             editor::open(&path, &workspace)
         }
-        // What is changed in it there changes nothing here.
+        // Changes to this copy have no effect.
         EditorTarget::Text(text) => editor::edit("answer.md", text).map(drop),
     }))
 }

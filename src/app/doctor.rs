@@ -1,5 +1,5 @@
-//! `aye doctor`: what aye needs here, what is missing and how to get it. It changes nothing but to make the data
-//! directory, as each start does.
+//! `aye doctor`: checks the installation and suggests fixes. It changes nothing, except that it creates the data
+//! directory, as every start does.
 
 use super::cli::Common;
 use super::exit::Exit;
@@ -24,14 +24,14 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// How one thing is.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     Good,
-    /// Something does not work, or not as well.
+    /// Something does not work, or not fully.
     Missing,
-    /// Worth knowing, and nothing wrong.
+    /// Information, not a problem.
     Note,
 }
 
@@ -40,7 +40,7 @@ struct Check {
     name: &'static str,
     state: State,
     says: String,
-    /// How to get what is missing.
+    /// The suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -48,10 +48,10 @@ struct Check {
 #[derive(Debug, Serialize)]
 struct Findings {
     ok: bool,
-    /// How a command would be held here.
+    /// The sandbox tier of commands.
     tier: SandboxTier,
     checks: Vec<Check>,
-    /// What is taken on the disk, and how much of each may be.
+    /// Disk usage and limits.
     storage: Vec<Taken>,
 }
 
@@ -106,7 +106,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     Ok(if ok { Exit::Completed } else { Exit::Failed })
 }
 
-/// A line for each, and one more where there is something to do.
+/// Returns one line for each check, and another one for its fix.
 fn as_text(checks: &[Check]) -> String {
     let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -125,7 +125,7 @@ fn as_text(checks: &[Check]) -> String {
     text
 }
 
-/// What becomes of a command here, found out by doing it.
+/// Checks the sandbox by running it.
 fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     let means = match tier {
         SandboxTier::Preview => "commands are sandboxed, and their changes can be previewed",
@@ -140,7 +140,7 @@ fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     Check::missing("sandbox", says, Some(&probe.missing.join("; ")))
 }
 
-/// What holds a command is made of these.
+/// Checks the kernel features that the sandbox needs.
 fn kernel(kernel: &Kernel) -> Vec<Check> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
@@ -187,7 +187,7 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
     vec![users, landlock, seccomp, processes]
 }
 
-/// What is read at each start.
+/// Checks the configuration file.
 fn configuration(directories: &Directories) -> Check {
     let file = directories.config_file();
     Check::good(
@@ -196,7 +196,7 @@ fn configuration(directories: &Directories) -> Check {
     )
 }
 
-/// What the settings of the project do, where it has any.
+/// Checks the settings of the project, if there are any.
 fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
     let project = Brought::look(place, common.trust);
@@ -212,7 +212,7 @@ fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
     }
 }
 
-/// The person's keys on the screen, where there are any.
+/// Checks the user's key bindings, if there are any.
 fn keys(place: &Place) -> Option<Check> {
     let file = look::keys(place);
     let problems = match file.text? {
@@ -233,7 +233,7 @@ fn in_force(policy: &Result<Policy, Trouble>) -> Check {
     }
 }
 
-/// Tools of manifests, the person's and a trusted project's.
+/// Checks the custom tools of the user and of a trusted project.
 fn tools(place: &Place, common: &Common) -> Check {
     let mut place = place.clone();
     place.with_tools_of(&Brought::look(&place, common.trust));
@@ -245,16 +245,16 @@ fn tools(place: &Place, common: &Common) -> Check {
     Check::missing("custom tools", set.problems.join(" "), Some(fix))
 }
 
-/// What of the policy no sandbox keeps a command from.
+/// Lists the restrictions of the policy that no sandbox enforces here.
 fn not_kept(place: &Place, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = Standing::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
 
-/// Whether sessions can be kept.
+/// Checks that sessions can be saved.
 fn data(directory: &Path) -> Check {
-    // The nearest that is there: the rest is made at the first start.
+    // The nearest existing directory; the rest is created at the first start.
     let there = directory.ancestors().find(|level| level.exists()).unwrap_or(directory);
     match tempfile::tempfile_in(there) {
         Ok(_) => Check::good("data directory", directory.display().to_string()),
@@ -279,7 +279,7 @@ fn store(directory: &Path) -> Check {
     }
 }
 
-/// What one kind of what is kept takes. Above its budget it is until the next start that prunes.
+/// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes.
 fn room(taken: &Taken) -> Check {
     let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
@@ -296,12 +296,12 @@ fn room(taken: &Taken) -> Check {
     Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
 }
 
-/// Which model would be asked, and where its key comes from; the key itself is nobody's business.
+/// Checks the model and the source of its key, without showing the key.
 fn model(place: &Place, common: &Common) -> Check {
     let models = ModelsHere::new(place);
     let models = match place.policy(common.policy.as_deref(), None) {
         Ok(policy) => models.under(&policy),
-        // What is wrong with the policy is another check.
+        // Errors in the policy are reported by another check.
         Err(_) => models,
     };
     match models.would_use(common.model.as_deref()) {

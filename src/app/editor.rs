@@ -1,4 +1,4 @@
-//! The person's editor, on a draft that nobody else can read and that is gone afterwards.
+//! Opens the user's editor on a private temporary draft.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,22 +8,22 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-/// What the variables name, the terminal's own first.
+/// Environment variables that name an editor, in order of precedence.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
-/// Where they name none.
+/// The default editor.
 const USUAL: &str = "vi";
 
-/// Opens a text and says what it is when the editor ends. What went wrong is said; the text that was given stays what it was.
+/// Opens a text and returns the edited text when the editor ends. On error the original text is unchanged.
 pub fn edit(name: &str, text: &str) -> Result<String, String> {
     edit_with(&chosen(), name, text)
 }
 
-/// Opens a file as it stands.
+/// Opens a file in place.
 pub fn open(path: &Path, directory: &Path) -> Result<(), String> {
     run(&chosen(), path, Some(directory))
 }
 
-/// An editor, and the variable that names it, where one does.
+/// An editor, and the variable that names it, if any.
 struct Editor {
     line: OsString,
     from: &'static str,
@@ -41,7 +41,7 @@ fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> 
     let cannot = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what} the draft for the editor: {error}");
     let directory = tempfile::Builder::new().prefix("aye-edit-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
     let directory = directory.map_err(|error| cannot("create", &error))?;
-    // The name tells an editor what it is; where it stands is no part of it.
+    // The file name tells an editor the type; the directory is not needed.
     let name = Path::new(name).file_name().map_or_else(|| OsString::from("draft"), OsString::from);
     let draft = directory.path().join(name);
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
@@ -50,9 +50,9 @@ fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> 
     fs::read_to_string(&draft).map_err(|error| cannot("read", &error))
 }
 
-/// Has the terminal until it ends.
+/// Runs the editor in the terminal until it ends.
 fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) -> Result<(), String> {
-    // A shell, as the variables may hold options too.
+    // A shell, because the variables may contain options.
     let mut command = Command::new("sh");
     command.arg("-c").arg("eval \"$AYE_EDITOR\" '\"$1\"'").arg("sh").arg(path).env("AYE_EDITOR", line);
     if let Some(directory) = directory {

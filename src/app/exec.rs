@@ -1,4 +1,4 @@
-//! One task without a screen.
+//! `aye exec`: runs one task without a screen.
 
 use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
@@ -30,12 +30,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::{Instant, sleep_until};
 
-/// How long running tools get when a signal ends the run.
+/// Time for running tools to end after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
 pub struct Request {
     pub prompt: ExecPrompt,
-    /// Whether input that is piped to this run belongs to the prompt.
+    /// True if piped input belongs to the prompt.
     pub takes_input: bool,
     pub session: SessionChoice,
     pub format: OutputFormat,
@@ -45,14 +45,14 @@ pub struct Request {
 const NO_PROMPT: &str = "missing prompt\nhint: run `aye exec PROMPT`, `aye exec -` to read it from standard input, or \
     `aye exec -c` to continue the latest session";
 
-/// What the model is to be told: a prompt, piped input, both, or nothing where a session just continues.
+/// The input for the model: a prompt, piped input, both, or nothing if the session just continues.
 struct Words {
     prompt: Option<String>,
     input: Option<Piped>,
 }
 
 impl Words {
-    /// The prompt that was given, or what stdin holds.
+    /// Reads the given prompt, or the prompt on stdin.
     fn read(given: ExecPrompt) -> Result<Self, Trouble> {
         let nothing = Self { prompt: None, input: None };
         Ok(match given {
@@ -70,7 +70,7 @@ impl Words {
         self.prompt.is_none() && self.input.is_none()
     }
 
-    /// The prompt with the input, once it is known how much the model takes and what is to be hidden.
+    /// Returns the prompt with the piped input, within the context window of the model and redacted.
     fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, Trouble> {
         match (self.prompt, self.input) {
             (Some(prompt), Some(input)) => {
@@ -88,7 +88,7 @@ impl Words {
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let mut place = Place::find(common)?;
-    // What is wrong with the person's own files is said before anything is made.
+    // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
@@ -128,7 +128,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         approver: request.approver,
         unfinished,
         max_steps: common.max_steps,
-        // What would ask is answered at once.
+        // Approvals are answered at once.
         approval_timeout: None,
         instructions,
         guidance: project.guidance(),
@@ -158,7 +158,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     Ok(exit)
 }
 
-/// Fails where another process has the session and is not to end.
+/// Returns an error if another process owns the session and is not asked to exit.
 fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), Trouble> {
     if takes_over {
         take_over::end_holder(store, id).map_err(Trouble::usage)?;
@@ -169,7 +169,7 @@ fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), Tro
     Err(Trouble::usage(format!("session `{id}` is in use by process {pid}; {help}")))
 }
 
-/// The model of the session, or a local one where that is left to aye. Asks for its key where the keyring asks.
+/// Chooses the model of the session, or a local one if aye may choose. Reads its key from the keyring if it is there.
 fn choose_model(
     runtime: &Runtime,
     models: &ModelsHere,
@@ -193,7 +193,7 @@ fn choose_model(
     Ok(model)
 }
 
-/// Runs the session until its task ends, and tells of it.
+/// Runs the session until its task ends, and prints its events.
 async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, format: Format) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
@@ -208,7 +208,7 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
         let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
             return signalled;
         };
-        // Who starts it with `nohup` wants it to outlive the terminal.
+        // A run under `nohup` outlives the terminal.
         let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
         let mut hung_up = async || match &mut hang_up {
             Some(hang_up) => drop(hang_up.recv().await),
@@ -235,7 +235,7 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
                     && let Some(exit) = signalled =>
                 {
                     last_call = Some(Instant::now() + GRACE);
-                    // Ctrl+c cancels the task. Who ends the process leaves it paused: it can be resumed.
+                    // Ctrl+c cancels the task. Any other signal leaves it paused, so that it can be resumed.
                     let command = if exit == Exit::Interrupted { Command::Kill } else { Command::Quit };
                     let _ = commands.send(command).await;
                 }
@@ -260,7 +260,7 @@ async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::O
     headless::run(told, format, Output { out: &mut out, err: &mut err, out_is_terminal, clean: crate::text::clean }).await
 }
 
-/// Nothing is left to do. Whoever started it may have been killed before it said how it ended, so that is said once more.
+/// Prints the result of the last task again: the previous process may have been killed before it did.
 fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: OutputFormat) -> Result<Exit, Trouble> {
     let events = agent::replay(&session.records, &place.workspace_id(), session.id());
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
@@ -287,7 +287,7 @@ impl From<OutputFormat> for Format {
     }
 }
 
-/// The prompt on stdin, as it is.
+/// Reads the prompt from stdin, unchanged.
 fn stdin() -> Result<String, Trouble> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(piped::MAX_READ as u64 + 1).read_to_end(&mut bytes);

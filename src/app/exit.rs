@@ -1,19 +1,19 @@
-//! Exit codes, which scripts rely on.
+//! Exit codes. Scripts rely on them.
 
 use crate::headless::Outcome;
 use std::process::ExitCode;
 
-/// How the process ends.
+/// The exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Completed,
     /// The task or the provider failed.
     Failed,
-    /// Usage, configuration or policy file.
+    /// Invalid usage, configuration or policy file.
     Usage,
-    /// Completed, but something was denied by policy or for want of an approver.
+    /// Completed, but the policy denied an action or nobody could approve it.
     Denied,
-    /// Steps, tokens or money.
+    /// The limit on steps, tokens or cost.
     Limit,
     Authentication,
     /// SIGINT.
@@ -23,7 +23,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// In the order of their codes.
+    /// All exit codes, in order.
     pub const ALL: [Self; 8] = [
         Self::Completed,
         Self::Failed,
@@ -74,11 +74,11 @@ impl From<Outcome> for Exit {
         match outcome {
             Outcome::Completed => Self::Completed,
             Outcome::CompletedWithDenials => Self::Denied,
-            // Whoever closed the output did not get all of it.
+            // The reader closed the output before its end.
             Outcome::Failed | Outcome::OutputClosed => Self::Failed,
             Outcome::LimitReached => Self::Limit,
             Outcome::AuthenticationFailed => Self::Authentication,
-            // A run without a screen is cancelled by a signal only; which one, its receiver knows.
+            // A run without a screen is only cancelled by a signal; its receiver knows which one.
             Outcome::Cancelled => Self::Interrupted,
         }
     }

@@ -1,14 +1,14 @@
-//! What is printed to the main screen when the other one ended.
+//! The text that is printed to the terminal after the full-screen UI has closed.
 
 use super::exit::Exit;
 use crate::protocol::ChangedFiles;
 use crate::tui::{ExitReason, TuiOutcome};
 use std::fmt::Write as _;
 
-/// Changed files that are named; the others are counted.
+/// Maximum number of changed files that are named.
 const MAX_NAMED: usize = 12;
 
-/// Says on the main screen what the other one ended with.
+/// Prints how the session ended, and returns the exit code.
 pub fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     let mut text = String::new();
     if let Some(answer) = &outcome.last_answer {
@@ -31,7 +31,7 @@ pub fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     }
 }
 
-/// Which files are not what they were; the first of them by name.
+/// Returns the list of changed files, the first of them by name.
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.counts() else { return String::new() };
     let mut text = format!("\nChanged: {counts}\n");

@@ -1,7 +1,8 @@
-//! What stands in `.git`, read and never asked of git. A project says what it likes there, and nobody was asked about it yet:
-//! only what git itself would have written is taken.
+//! Reads the state of a repository from `.git` without running git. The project is not trusted yet, so only content in
+//! the form that git itself writes is accepted.
 //!
-//! No `gix`: its index and its objects would bring some thirty crates for what `changes` and `staged` read within limits of size and time.
+//! `gix` is not used: its index and object support would add about thirty crates for what `changes` and `staged` read
+//! within limits of size and time.
 
 mod changes;
 mod staged;
@@ -9,17 +10,17 @@ mod staged;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// What git writes about a branch is one line.
+/// Maximum bytes of `HEAD`, which has one line.
 const HEAD_BYTES: u64 = 1024;
-/// A longer name of a branch is not shown to anyone.
+/// Maximum bytes of a branch name; a longer one is not shown.
 const BRANCH_BYTES: usize = 120;
-/// Of the list of branches that have no file of their own.
+/// Maximum bytes of the list of packed branches.
 const PACKED_BYTES: u64 = 4 << 20;
-/// Of what git wrote down about which branch was checked out when: the end.
+/// Bytes read from the end of the reflog.
 const LOG_BYTES: u64 = 256 << 10;
-/// As many letters name a commit for people.
+/// Digits of an abbreviated commit.
 const COMMIT_LETTERS: usize = 9;
-/// What lies in `.git` while something is under way, and what that is.
+/// Files in `.git` that exist during an operation, and its name.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -30,21 +31,21 @@ const UNDER_WAY: [(&str, &str); 6] = [
 ];
 
 pub struct Repository {
-    /// Where the files are.
+    /// The top directory of the work tree.
     level: PathBuf,
-    /// Of this work tree: `HEAD` and what is under way.
+    /// The git directory of this work tree: `HEAD` and the current operation.
     git: PathBuf,
-    /// Where the branches are; another place for work trees beside their repository.
+    /// The git directory with the branches; it differs for linked work trees.
     common: PathBuf,
 }
 
 impl Repository {
-    /// The one that a directory is in.
+    /// Finds the repository that contains a directory.
     pub fn of(workspace: &Path) -> Option<Self> {
         let level = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
         let git = level.join(".git").canonicalize().ok()?;
         let git = match one_line(&git) {
-            // A work tree beside its repository: the file says where that is.
+            // In a linked work tree, the file names the git directory.
             Some(pointer) => level.join(pointer.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?,
             None => git,
         };
@@ -52,12 +53,12 @@ impl Repository {
         Some(Self { level: level.to_owned(), common: common.unwrap_or_else(|| git.clone()), git })
     }
 
-    /// The branch that is checked out, or the start of a commit's name where there is none.
+    /// Returns the current branch, or the abbreviated commit of a detached `HEAD`.
     pub fn branch(&self) -> Option<String> {
         branch_of(&one_line(&self.git.join("HEAD"))?)
     }
 
-    /// The branch that was checked out at a time, as far as git wrote down when others were.
+    /// Returns the branch that was checked out at a time, as far as the reflog goes back.
     pub fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
         let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
         let moves = text.lines().filter_map(|line| {
@@ -80,7 +81,7 @@ impl Repository {
         }
     }
 
-    /// The commit that is checked out, as short as people write it.
+    /// Returns the abbreviated current commit.
     pub fn commit(&self) -> Option<String> {
         let head = one_line(&self.git.join("HEAD"))?;
         let Some(name) = head.strip_prefix("ref: ") else { return commit_of(&head) };
@@ -101,12 +102,12 @@ impl Repository {
         Some(line.split_once(' ')?.0.to_owned())
     }
 
-    /// `a rebase`, where one was begun and is not done.
+    /// Returns the operation in progress, such as `a rebase`.
     pub fn under_way(&self) -> Option<&'static str> {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
-    /// All of it in a line: `main at 1a2b3c4d5, a rebase is in progress`.
+    /// Returns all of it in a line: `main at 1a2b3c4d5, a rebase is in progress`.
     pub fn words(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
@@ -115,7 +116,7 @@ impl Repository {
     }
 }
 
-/// The only line of a small plain file. Nothing else is opened, so that nothing can make the start wait.
+/// Returns the only line of a small regular file. Other files are not opened, so that nothing can block the start.
 fn one_line(real: &Path) -> Option<String> {
     let mut text = String::new();
     crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
@@ -123,7 +124,7 @@ fn one_line(real: &Path) -> Option<String> {
     (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
 }
 
-/// The end of what git wrote down.
+/// Returns the end of a reflog.
 fn tail(log: &Path) -> Option<String> {
     let mut file = crate::sys::path::open_file(log).ok()?;
     let length = file.metadata().ok()?.len();
@@ -133,7 +134,7 @@ fn tail(log: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a `HEAD` means: a branch, or the start of a commit's name.
+/// Returns the branch or the abbreviated commit in `HEAD`.
 fn branch_of(head: &str) -> Option<String> {
     if let Some(name) = head.strip_prefix("ref: refs/heads/") {
         let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);

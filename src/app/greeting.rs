@@ -1,4 +1,4 @@
-//! What the first lines say of this place: what was done here last, and something that could be done now.
+//! Hints at the start: the last session in this directory, and a possible task.
 
 use super::git::Repository;
 use super::layers::Policy;
@@ -10,26 +10,26 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Nobody waits for a hint: so many files, so much of each, so long.
+/// Limits of the search for a task: files, bytes of each file, and time.
 const FILES: usize = 400;
 const BYTES: u64 = 64 << 10;
 const TIME: Duration = Duration::from_millis(120);
-/// A longer title is cut.
+/// Maximum characters of a title.
 const TITLE_CHARS: usize = 48;
-/// What people leave in code that is not done.
+/// Markers of unfinished code.
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
-/// What is said of this place at the start, and a task of this very project; both are a look at the disk, beside all else.
+/// Returns the line about the last session, and a task suggestion. Both read the disk in parallel to the start.
 pub async fn hints(store: &Store, place: &Place) -> (Option<String>, Option<String>) {
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
-    // In a home directory, and below nothing, there is no project to look through.
+    // In a home directory or the root directory, there is no project to search.
     let is_project = workspace != place.home && workspace.parent().is_some();
     let last = tokio::task::spawn_blocking(move || last_here(&store, &here, jiff::Timestamp::now()));
     let task = tokio::task::spawn_blocking(move || is_project.then(|| task_of(&workspace)).flatten());
     (last.await.ok().flatten(), task.await.ok().flatten())
 }
 
-/// `Last here: "Validate the name" · 2 h ago · 3 files changed, not committed`; nothing in a session that goes on, or where nothing was said yet.
+/// Returns `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None` if there is no such session.
 fn last_here(store: &Store, place: &Place, now: jiff::Timestamp) -> Option<String> {
     let last = store.latest(&place.workspace_id()).ok().flatten()?;
     let changes = || Repository::of(&place.workspace)?.changes(&place.workspace)?.words();
@@ -49,7 +49,7 @@ fn words(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: j
     ))
 }
 
-/// When the first of the layers ends: `expires in 6 d`.
+/// Returns when the first policy layer expires: `expires in 6 d`.
 pub fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
     let end = policy.layers.iter().filter_map(|layer| layer.bundle.expires_at).min()?;
     Some(match end.as_second().saturating_sub(now.as_second()) {
@@ -60,7 +60,7 @@ pub fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
     })
 }
 
-/// `2 h ago`
+/// Returns `2 h ago`.
 fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
     match seconds {
@@ -71,7 +71,8 @@ fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     }
 }
 
-/// A task of this very project: something that its files say is not done. Only the place is named, for the words are not the person's.
+/// Returns a task from an unfinished place in a file. It names the place only, because the comment is not text of the
+/// user.
 fn task_of(workspace: &Path) -> Option<String> {
     let began = Instant::now();
     let mut walk = WalkBuilder::new(workspace);
@@ -87,7 +88,7 @@ fn task_of(workspace: &Path) -> Option<String> {
     None
 }
 
-/// The first comment that says so, and its line.
+/// Returns the first such marker in a comment, and its line.
 fn undone_line(path: &Path) -> Option<(&'static str, usize)> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?.take(BYTES).read_to_end(&mut bytes).ok()?;

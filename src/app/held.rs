@@ -1,4 +1,4 @@
-//! A session that another process has open, on the screen: the person looks at it, has that process end, or goes elsewhere.
+//! A session that is open in another process, on the screen: the user views it, takes it over, or chooses another one.
 
 use super::layers::Policy;
 use super::place::Place;
@@ -10,22 +10,22 @@ use crate::store::{Holder, Piece, SessionSummary, Store};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// How the session of a screen begins.
+/// How the session of a screen starts.
 pub enum Beginning {
     Ready(Box<Session>),
     Held(Box<Waiting>),
 }
 
-/// A session that is not ours yet.
+/// A session that another process owns.
 pub struct Waiting {
     pub store: Store,
     pub chosen: SessionSummary,
 }
 
-/// What came of the question.
+/// The outcome of the question.
 pub enum Opened {
     Ours(Box<Session>),
-    /// Shown as it is; nothing is claimed and nothing runs.
+    /// The session is shown read-only; it is not claimed and nothing runs.
     ReadOnly(Watched),
     Left,
 }
@@ -35,11 +35,11 @@ pub struct Watched {
     pub store: Store,
     pub id: SessionId,
     pub tail: Piece,
-    /// `open in process 4711`
+    /// The other process: `open in process 4711`.
     pub holder: String,
 }
 
-/// Whether it is free now, and then taken.
+/// Whether the session was free and has been claimed.
 enum Tried {
     Ours(Box<Session>),
     By(Holder),
@@ -47,7 +47,7 @@ enum Tried {
 }
 
 impl Waiting {
-    /// Asks until there is an answer that helps.
+    /// Asks until an answer leads to a session.
     pub async fn ask(
         self,
         place: &Place,
@@ -93,7 +93,7 @@ impl Waiting {
     }
 }
 
-/// Another one may be quicker once it is free.
+/// Tries to claim the session, because another process may be quicker.
 async fn try_again(store: &Store, place: &Place, policy: &Policy, chosen: &SessionSummary, model: &str) -> Tried {
     let (store, place, policy, chosen, model) = (store.clone(), place.clone(), policy.clone(), chosen.clone(), model.to_owned());
     let tried = beside(move || {
@@ -106,12 +106,12 @@ async fn try_again(store: &Store, place: &Place, policy: &Policy, chosen: &Sessi
     tried.await.unwrap_or_else(Tried::Failed)
 }
 
-/// Where a disk or another process may be slow.
+/// Runs work on another thread, because a disk or another process may be slow.
 async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// `14:02 UTC`, with the day where that is another one.
+/// Returns `14:02 UTC`, with the date if it is another day.
 fn clock(since: jiff::Timestamp) -> String {
     let day = |time: jiff::Timestamp| time.strftime("%Y-%m-%d").to_string();
     let form = if day(since) == day(jiff::Timestamp::now()) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };

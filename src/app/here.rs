@@ -1,4 +1,4 @@
-//! Where the session of a screen is: the place that it began in, until a session that is resumed brings another one along.
+//! The place of the screen's session: first the place where it started, later that of a resumed session.
 
 use super::layers::Policy;
 use super::place::Place;
@@ -7,15 +7,15 @@ use crate::policy::redact::{Redactor, Rule};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Cheap to clone; all clones say the same.
+/// A handle. All clones share the same state.
 #[derive(Clone)]
 pub struct Here(Arc<Mutex<Spot>>);
 
 struct Spot {
     place: Place,
-    /// What is secret besides what always is.
+    /// Redaction rules of the policy.
     rules: Vec<Rule>,
-    /// Made for the first prompt: the first frame does not wait for it.
+    /// Created for the first prompt, so that the first frame does not wait for it.
     redactor: Option<Arc<Redactor>>,
 }
 
@@ -24,7 +24,7 @@ impl Here {
         Self(Arc::new(Mutex::new(Spot { place: place.clone(), rules: policy.redactions(), redactor: None })))
     }
 
-    /// The session is there, under this policy.
+    /// Sets the place and the policy of the session.
     pub fn moves_to(&self, place: &Place, policy: &Policy) {
         *self.spot() = Spot { place: place.clone(), rules: policy.redactions(), redactor: None };
     }
@@ -33,7 +33,7 @@ impl Here {
         self.spot().place.workspace.clone()
     }
 
-    /// What a prompt is kept without.
+    /// Returns the redactor for the prompt history.
     pub fn redactor(&self) -> Arc<Redactor> {
         let mut spot = self.spot();
         let Spot { place, rules, redactor } = &mut *spot;

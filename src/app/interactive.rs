@@ -21,25 +21,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How long the session may take to save itself when the screen is gone.
+/// Time for the session to save itself after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Where none was there yet, and nothing was typed that it could keep.
+/// The same if no session was opened and no input has to be saved.
 const NO_FAREWELL: Duration = Duration::from_millis(500);
-/// And whatever else still reads or writes beside it.
+/// Time for other remaining work.
 const LEFTOVERS: Duration = Duration::from_secs(2);
-/// By then what a start runs has run.
+/// Time after which the work of a start has ended.
 const STARTED: Duration = Duration::from_millis(1500);
 
-/// What the command line asks of the screen, or the screen that was there before.
+/// A request for a screen, from the command line or from the previous screen.
 pub struct Request {
     prompt: Option<String>,
     session: SessionChoice,
-    /// What was typed meanwhile.
+    /// Input that was typed in the meantime.
     typed: String,
     before: Option<Before>,
 }
 
-/// Where the session before was, what answered there and how much was asked.
+/// The place, model and mode of the previous session.
 #[derive(Clone)]
 pub struct Before {
     pub workspace: PathBuf,
@@ -60,7 +60,7 @@ pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
             Left::Ended(exit) => return Ok(exit),
             Left::For(next) => request = next,
             Left::Setup(session) => {
-                // What is wrong there is said, and the session goes on all the same.
+                // Errors of the setup are shown, and the session continues anyway.
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
                     super::fail(&trouble.message);
                 }
@@ -70,22 +70,23 @@ pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
     }
 }
 
-/// What comes after a screen.
+/// The action after a screen.
 enum Left {
     Ended(Exit),
     For(Request),
-    /// The person wants to be asked what the first start asks, and then to go on with this one.
+    /// Run first-time setup, then continue this session.
     Setup(Option<SessionId>),
 }
 
-/// Until the screen ends. It is there before the store is opened: what is found wrong with that is told when the screen is gone.
+/// Runs a screen to its end. The screen is visible before the store is opened; problems with the store are reported
+/// after the screen has closed.
 fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trouble> {
     if !(io::stdin().is_terminal() || common.plain) {
         let words = "stdin is not a terminal\nhint: run `aye exec PROMPT` for a single task, or `aye --plain` to read \
             lines from stdin";
         return Err(Trouble::usage(words));
     }
-    // A new session is where the one before was, whichever directory aye was started in.
+    // A new session starts in the place of the previous one, wherever aye was started.
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
     let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
     let mut place = Place::find(moved.as_ref().unwrap_or(common))?;
@@ -93,7 +94,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         place.mode = before.mode;
     }
     let plain = is_plain(common, &place);
-    // What is wrong with the person's own files is said before anything is made.
+    // Errors in the user's own files are reported before anything is created.
     let policy = place.policy(common.policy.as_deref(), None)?;
     let logs = place.directories.data.join("logs");
     let _log = super::start_log(&place, common.verbosity);
@@ -120,7 +121,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
             sets_up: !plain,
         };
         let behind = if plain {
-            // Lines are written one after the other: what is wrong is said at once, and a choice is asked for as lines.
+            // In line-based mode, errors are printed at once and a choice is asked for as lines.
             let store = super::open_store(&opening.place)?;
             opening.choice = pick::ask(&store, &opening.place, opening.choice)?;
             tokio::spawn(backstage::run(opening.open(store)?, wires))
@@ -134,7 +135,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
                 && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
         };
         let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
-        // The screen's end dropped its sender of commands, so the session saves itself and ends.
+        // The end of the screen dropped its command sender, so the session saves itself and ends.
         let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
         for notice in &remains.notices {
             super::warn(notice);
@@ -145,7 +146,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         let before = outcome.mode.map(|mode| Before { workspace: here.workspace(), model, mode }).or(before);
         left(outcome, remains, prompt, before)
     });
-    // Nobody waits for a disk that does not answer.
+    // The process does not wait for a disk that does not respond.
     runtime.shutdown_timeout(LEFTOVERS);
     left
 }
@@ -156,7 +157,7 @@ fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) 
     Trouble::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
 }
 
-/// A screen, and the other ends of what it is connected to.
+/// Creates a screen, and the other ends of its channels.
 pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, Wires) {
     tui::on_let_go(allocator::give_back);
     fatal_signals::before_death(tui::give_back_at_once);
@@ -179,7 +180,7 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
     (front, Wires { start, ahead, commands: receive_commands, queries: receive_queries, events })
 }
 
-/// `prompt`: what the command line gave.
+/// Returns the action after a screen. `prompt`: the prompt of the command line.
 fn left(outcome: TuiOutcome, remains: Remains, prompt: Option<String>, before: Option<Before>) -> Result<Left, Trouble> {
     let unsent = outcome.unsent.clone().filter(|unsent| Some(unsent) != prompt.as_ref());
     let by_signal = matches!(outcome.ended, ExitReason::Signal(_));
@@ -204,7 +205,7 @@ fn left(outcome: TuiOutcome, remains: Remains, prompt: Option<String>, before: O
     Ok(Left::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
 }
 
-/// Whether the session is told in lines: where that is wanted, and where no screen can be drawn.
+/// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
 pub fn is_plain(common: &Common, place: &Place) -> bool {
     let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
     common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()

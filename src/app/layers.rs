@@ -8,37 +8,37 @@ use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The layer that nothing else can loosen.
+/// The managed layer, which no other layer can loosen.
 pub const MANAGED: &str = "/etc/aye/policy.toml";
-/// Who may write it.
+/// The user ID that must own it.
 #[cfg(unix)]
 const ROOT: u32 = 0;
-/// A bundle is read whole; one larger than this is a mistake.
+/// Maximum bytes of a policy file.
 const POLICY_BYTES: u64 = 4 << 20;
 
-/// Where the layers come from.
+/// The sources of the layers.
 #[derive(Debug, Clone)]
 pub struct Sources {
-    /// The person's own.
+    /// The user's policy.
     pub own: PathBuf,
-    /// `--policy FILE`, in place of it.
+    /// The file of `--policy FILE`, which replaces it.
     pub given: Option<PathBuf>,
     pub managed: PathBuf,
-    /// What the person remembers for this project; `--policy` stands in its place too.
+    /// The rules the user saved for this project; `--policy` replaces them too.
     pub mine: PathBuf,
 }
 
-/// The layers of the policy and what they are called in the status row.
+/// The layers of the policy, and its name in the status row.
 #[derive(Clone)]
 pub struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,
-    /// The hash of all that was read: the same files make the same policy.
+    /// A hash of everything that was read: equal files give an equal policy.
     pub print: String,
 }
 
 impl Sources {
-    /// All files that a change of would matter.
+    /// Returns all files whose changes matter.
     pub fn files(&self) -> Vec<&Path> {
         match &self.given {
             Some(given) => vec![given, &self.managed],
@@ -48,12 +48,12 @@ impl Sources {
 }
 
 impl Policy {
-    /// These layers, wherever they come from.
+    /// Returns a policy of these layers.
     pub fn of(layers: Vec<Layer>, name: String) -> Self {
         Self { layers, name, print: String::new() }
     }
 
-    /// What its layers add to what is known to be secret.
+    /// Returns the redaction rules of all layers.
     pub fn redactions(&self) -> Vec<redact::Rule> {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
@@ -89,7 +89,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Whether it holds for this session; `None` is no session, or one that has no id yet.
+    /// Returns an error if the policy applies to another session; `None` means a session without an ID.
     pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
@@ -103,7 +103,7 @@ impl Policy {
     }
 }
 
-/// The bundle in a file, once `check` agrees to the very file that is read; `None` where there is none.
+/// Returns the bundle in a file after `check` has accepted the open file; `None` if there is no file.
 fn bundle(
     path: &Path,
     hasher: &mut blake3::Hasher,
@@ -116,12 +116,12 @@ fn bundle(
     parse(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
 }
 
-/// Whoever wrote it.
+/// Accepts a file with any owner and mode.
 fn anyones(_: &Path, _: &Metadata) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// What stands in a policy file; `None` where there is none.
+/// Returns the content of a policy file; `None` if there is none.
 pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
     read(path, anyones)
 }
@@ -145,7 +145,7 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) ->
     Ok(Some(bytes))
 }
 
-/// What others can write would let them decide what may happen here (as in CVE-2026-35603).
+/// Rejects a file that others can write, because they could change the policy (as in CVE-2026-35603).
 #[cfg(unix)]
 fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), Trouble> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());

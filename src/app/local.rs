@@ -1,4 +1,4 @@
-//! Models of this machine: which to ask where nobody said, and what is to be said of them.
+//! Local models: which one to use if nobody chose a model, and warnings about them.
 
 use super::models::ModelsHere;
 use crate::config::{NoModel, Settings};
@@ -8,20 +8,20 @@ use crate::ports::Model;
 use crate::store::SessionSummary;
 use std::sync::Arc;
 
-/// The provider name of models of this machine.
+/// The provider name of local models.
 pub const LOCAL: &str = "local";
-/// A conversation with tools in it needs about so many tokens at least.
+/// Minimum context window, in tokens, of a conversation with tools.
 const LITTLE: u64 = 16_384;
 
 type Chosen = Result<Arc<dyn Model>, NoModel>;
 
-/// Whether neither the person nor a session said which model to ask.
+/// Returns true if neither the user nor a session chose a model.
 pub fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
     flag.is_none() && resumed.is_none_or(|summary| summary.model.is_empty()) && !settings.has_default_model()
 }
 
-/// What was chosen; where there is no key and nothing is set, a model of the only server of this machine instead. With what is to
-/// be said of it.
+/// Returns the chosen model. If there is no key and nothing is configured, returns a model of the only local model
+/// server instead. Also returns a notice.
 pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, open: bool) -> (Chosen, Option<String>) {
     let Err(NoModel::NoKey { message }) = &chosen else {
         let warning = match &chosen {
@@ -52,7 +52,7 @@ pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, o
 #[derive(Debug, PartialEq, Eq)]
 enum Pick {
     Nothing,
-    /// There are several; the sentence says which.
+    /// There are several; the message lists them.
     Choose(String),
     Ask {
         name: String,
@@ -83,7 +83,7 @@ fn pick(servers: &[LocalServer], otherwise: &str) -> Pick {
     }
 }
 
-/// What a person should know before a model of this machine is asked.
+/// Returns a warning about a local model with a small context window.
 async fn warning(model: &dyn Model) -> Option<String> {
     if !model.name().starts_with("local/") {
         return None;

@@ -1,4 +1,4 @@
-//! How the screen looks: what is set, and what the environment says of the terminal.
+//! Appearance of the screen: from the settings and the environment of the terminal.
 
 use super::cli::Color;
 use super::desk;
@@ -9,7 +9,7 @@ use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, Ke
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-/// `here`: where the session of the screen is.
+/// Returns the options of the screen; `here` is the place of its session.
 pub fn options(place: &Place, here: &Here, color: Color) -> Options {
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
@@ -58,7 +58,7 @@ pub fn options(place: &Place, here: &Here, color: Color) -> Options {
     }
 }
 
-/// A sentence about what is drawn with less than aye has, where the person did not say so.
+/// Returns a notice about missing colours or symbols, unless the user turned them off.
 fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variable: impl Fn(&str) -> &'a str) -> Option<String> {
     let signs = match (signs, console) {
         (false, _) => None,
@@ -72,10 +72,10 @@ fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variabl
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// More than this is no list of keys.
+/// Maximum bytes of the key bindings file.
 const MAX_KEYS: u64 = 256 << 10;
 
-/// The person's keys. A file that cannot be read is said, and keeps nobody from starting.
+/// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent the start.
 pub fn keys(place: &Place) -> KeyFile {
     let path = place.directories.keymap_file();
     let text = match std::fs::metadata(&path) {

@@ -1,4 +1,4 @@
-//! `aye man`: the manual, printed or written to files.
+//! `aye man`: prints the manual page, or writes all pages to files.
 
 use super::cli;
 use super::exit::Exit;

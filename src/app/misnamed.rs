@@ -1,4 +1,4 @@
-//! Names that mean no tool, or two: slips in the policy and in manifests, to be said at the start.
+//! Checks for names in the policy and in manifests that match no tool or two tools.
 
 use super::layers::Policy;
 use super::place::Place;
@@ -6,7 +6,7 @@ use crate::policy::{self, Layer, ToolLimit, means_tool, server_of};
 use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
-/// Each a sentence.
+/// Returns one sentence per problem.
 pub fn misnamed(place: &Place, policy: &Policy) -> Vec<String> {
     let layers = || policy.layers.iter();
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
@@ -17,7 +17,7 @@ pub fn misnamed(place: &Place, policy: &Policy) -> Vec<String> {
     told
 }
 
-/// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
+/// Finds names in `[tools] disabled` that match no tool: a typo would leave a tool enabled.
 fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
     let idle = layer.bundle.disabled.iter().filter(|one| {
@@ -34,7 +34,8 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     idle.map(told).collect()
 }
 
-/// Entries of `tools.enabled` and `tools.disabled` that mean no tool. Of a server whose tools are not known yet, any name may be one.
+/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. Any name may belong to a server whose
+/// tools are not known yet.
 pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     let names = router.full_names();
     let unknown = router.remote().map(RemoteTools::unknown_servers);
@@ -53,14 +54,14 @@ pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     limits.iter().flat_map(told).collect()
 }
 
-/// A custom tool that nobody can call, because a command of the policy has its name.
+/// Finds a custom tool that cannot be called, because a command of the policy has its name.
 fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
     let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
     let file = tool.source.file.display();
     Some(format!("ignored the tool in `{file}`: the policy has a named command `{name}`; rename the tool"))
 }
 
-/// Named commands that nobody can call, because a tool has their name.
+/// Finds named commands that cannot be called, because a tool has their name.
 fn taken_names(layer: &Layer) -> Vec<String> {
     let told = |command: &policy::NamedCommand| {
         let rule = layer.scope.rule(command.line);

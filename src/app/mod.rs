@@ -1,4 +1,4 @@
-//! The command line, wiring, exit codes; decides nothing.
+//! The program: command line, wiring and exit codes.
 
 mod acp;
 mod allowed;
@@ -73,12 +73,12 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use trouble::Trouble;
 
-/// As every Unix numbers it.
+/// The signal number on all Unix systems.
 const SIGINT: i32 = 2;
-/// Threads that perform effects; the screen has the main one.
+/// Number of worker threads; the screen uses the main thread.
 const WORKERS: usize = 2;
 
-/// Runs the program; `commit` is what it was built from.
+/// Runs the program. `commit`: the commit of the build.
 pub fn main(commit: Option<Commit>) -> ExitCode {
     if crate::sys::process::is_helper() {
         crate::sys::process::supervise_main();
@@ -148,7 +148,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     }
 }
 
-/// Opens the store and says at once what became of a damaged one.
+/// Opens the store, and reports at once if it was damaged.
 fn open_store(place: &Place) -> Result<Store, Trouble> {
     let store = Store::open(&place.directories.data)?;
     for notice in store.notices() {
@@ -165,7 +165,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
         .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
 }
 
-/// `-v` says how much is logged, unless AYE_LOG says it more exactly.
+/// Starts the log at the level of `-v`, unless AYE_LOG sets a filter.
 fn start_log(place: &Place, verbosity: u8) -> logging::Log {
     let by_flag = match verbosity {
         0 => None,
@@ -184,13 +184,13 @@ fn start_log(place: &Place, verbosity: u8) -> logging::Log {
     log
 }
 
-/// A line for the person, on stderr, with nothing in it that a terminal would obey.
+/// Prints a notice on stderr, without control characters.
 fn warn(message: &str) {
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
     to_stderr(&format!("aye{message}"));
 }
 
-/// Prints why a command failed on stderr, as `error: …`.
+/// Prints the reason of a failure on stderr, as `error: …`.
 fn fail(message: &str) {
     to_stderr(&format!("error: {message}"));
 }
@@ -202,7 +202,8 @@ fn to_stderr(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// Broken between words. A line with a word that no row has room for is left to the terminal, which knows that it is one line.
+/// Wraps a message between words. A line with a word that is too long for a row is left to the terminal, which keeps it
+/// a single line.
 fn in_rows(message: &str, width: usize) -> String {
     let mut rows = Vec::new();
     for line in message.split('\n') {
@@ -215,13 +216,13 @@ fn in_rows(message: &str, width: usize) -> String {
     rows.join("\n")
 }
 
-/// What was asked for, on stdout; whoever closed it does not want it.
+/// Prints output on stdout. A closed stdout is ignored.
 fn say(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
 }
 
-/// One JSON value a line.
+/// Prints a value as one line of JSON.
 fn say_json(value: &impl serde::Serialize) {
     let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
     let _ = std::io::stdout().flush();

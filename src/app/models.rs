@@ -1,4 +1,4 @@
-//! Which model answers: chosen by the flag, the session or the settings, and opened at its provider; and which there are.
+//! Models: chosen by the flag, the session or the settings, connected at their provider, and listed.
 
 use super::allowed::Allowed;
 use super::auth::GOES_BEFORE_LATER;
@@ -24,29 +24,30 @@ use tokio::sync::Notify;
 /// The provider name of the recorded model.
 pub const DEMO: &str = "demo";
 
-/// The person's own list of models is small; what is larger is something else.
+/// Maximum bytes of the user's model list.
 const FILE_BYTES: u64 = 1 << 20;
-/// Nobody waits longer for one provider's list.
+/// Timeout of a request for a provider's list.
 const ASKING: Duration = Duration::from_secs(5);
-/// Who says that a model is there.
+/// Sources of a listed model.
 const CATALOGUE: &str = "catalogue";
 const CONFIG: &str = "config.toml";
 
-/// The models a person can ask from here.
+/// The models that are available here.
 #[derive(Clone)]
 pub struct ModelsHere {
     place: Arc<Place>,
-    /// Rung when a key is known that was not.
+    /// Notified when a new key is known.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
-    /// What the policy says of models.
+    /// The models allowed by the policy.
     allowed: Allowed,
-    /// Providers whose key the person gave since the start: it goes before one of the environment, which may be the one refused.
+    /// Keys the user entered since the start. They take precedence over the environment, whose key may have been
+    /// rejected.
     given: Arc<Mutex<BTreeMap<String, KeyText>>>,
 }
 
 impl ModelsHere {
-    /// Reads the person's own list of models, where there is one; the built-in one is read when it is needed.
+    /// Reads the user's model list, if there is one; the built-in list is read when it is needed.
     pub fn new(place: &Place) -> Self {
         Self {
             place: Arc::new(place.clone()),
@@ -57,12 +58,12 @@ impl ModelsHere {
         }
     }
 
-    /// Rings this when a key is known that was not: it is to be hidden from now on.
+    /// Sets the notification for new keys, which must be redacted from then on.
     pub fn telling(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
     }
 
-    /// Where nobody chooses a model, one that this policy allows is used.
+    /// Applies the policy to the choice of a default model.
     pub fn under(self, policy: &Policy) -> Self {
         Self { allowed: Allowed::by(policy), ..self }
     }
@@ -75,12 +76,12 @@ impl ModelsHere {
         &self.allowed
     }
 
-    /// `[model] default`.
+    /// Returns `[model] default`.
     pub fn default_model(&self) -> Option<&str> {
         self.place.settings.default_model_name()
     }
 
-    /// A model by its name, or what the settings and the keys say where none is named.
+    /// Returns a model by name, or the default of the settings and keys.
     pub fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
         self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
     }
@@ -89,7 +90,7 @@ impl ModelsHere {
         self.place.settings.providers()
     }
 
-    /// The models of a provider: those of the settings, those of the catalogue, then its default.
+    /// Returns the models of a provider: from the settings, the catalogue, and its default.
     pub fn listed_of(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
         let settings = &self.place.settings;
         let own = settings.models_of(provider).iter().map(|model| format!("{provider}/{model}"));
@@ -98,14 +99,14 @@ impl ModelsHere {
         own.chain(listed).chain(default).collect()
     }
 
-    /// Without `[model] default`, where the policy forbids that one.
+    /// Returns a model without regard to `[model] default`, for a policy that forbids that one.
     pub fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
         here.place = Arc::new(here.place.without_default_model());
         here.choose(None, None).ok()
     }
 
-    /// The same with the settings as they are now: a provider may be new there. Keys are still known to all who share them.
+    /// Returns the same with the current settings, which may have a new provider. The keys stay shared.
     fn as_set_now(&self) -> Self {
         let mut here = self.clone();
         if let Ok(mut now) = self.place.anew(&[]) {
@@ -115,7 +116,7 @@ impl ModelsHere {
         here
     }
 
-    /// Does something that may find a key that was kept meanwhile.
+    /// Runs work that may find a key that was saved in the meantime.
     fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
         let credentials = &self.place.credentials;
         let before = credentials.known_values();
@@ -127,14 +128,14 @@ impl ModelsHere {
         done
     }
 
-    /// What is wrong with the person's own list of models.
+    /// Checks the user's model list.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.catalogue.clone().map(drop)
     }
 
-    /// The model to ask: the flag's, the resumed session's, or the one that is set.
+    /// Returns the model to use: by the flag, the resumed session or the settings.
     pub fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
-        // A session that never had a model says nothing.
+        // A session that never had a model has no preference.
         let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
         if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
             let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
@@ -154,7 +155,7 @@ impl ModelsHere {
         connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
     }
 
-    /// The server of a model, and how it is spoken to.
+    /// Returns the connection settings of a model's provider.
     fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, ConfigError> {
         let api = match choice.api {
             Api::Anthropic => llm::Api::Anthropic,
@@ -174,7 +175,7 @@ impl ModelsHere {
             api,
             base_url: choice.base_url,
             key,
-            // What is to be looked at where the key is refused.
+            // Shown if the key is rejected.
             key_variable: match choice.key_place {
                 KeyPlace::Keyring => "keyring".to_owned(),
                 KeyPlace::File => "credentials.toml".to_owned(),
@@ -185,7 +186,7 @@ impl ModelsHere {
         })
     }
 
-    /// Asked for by the first request.
+    /// Returns a key that the first request reads from the keyring.
     fn in_keyring(&self, provider: &str) -> llm::Secret {
         let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
         let credentials = self.place.credentials.clone();
@@ -195,14 +196,14 @@ impl ModelsHere {
         })
     }
 
-    /// The server of a provider, or what it lacks to be asked.
+    /// Returns the connection settings of a provider, or the reason why it cannot be used.
     pub fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
         let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
         let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
         Ok(self.spec(choice)?)
     }
 
-    /// What is known without asking anybody: the one that would be asked, then those that can be, then the others.
+    /// Returns the models known without a request: the default, then usable models, then the others.
     fn known(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
         let default = self.would_use(None).ok();
         let first = default.map(|choice| {
@@ -212,7 +213,7 @@ impl ModelsHere {
         let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
         for provider in self.place.settings.providers() {
             let own = self.place.settings.models_of(&provider);
-            // Two languages of one provider would tell the same twice.
+            // A second API of the same provider would list the same models.
             let twice = provider == "openai-chat" && own.is_empty();
             let lacks = match self.provider(&provider) {
                 _ if twice => continue,
@@ -243,11 +244,11 @@ impl ModelsHere {
         Lack { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
     }
 
-    /// What the servers tell that can be asked.
+    /// Adds the models that the available servers list.
     async fn told(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
         let mut asked = Vec::new();
         for name in self.place.settings.providers() {
-            // One server is asked once, in whatever language.
+            // Each server is queried once, for whichever API.
             let Ok(spec) = self.provider(&name) else { continue };
             if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
                 asked.push((name, spec));
@@ -268,7 +269,7 @@ impl ModelsHere {
                 Err(_) => notices.push(format!("{provider}: `{address}` did not respond within {} s", ASKING.as_secs())),
             }
         }
-        // Those that listen; that others do not is no news.
+        // Only servers that respond; the others are not reported.
         for server in local {
             let told = server.models.into_iter().map(|model| Told {
                 id: model.name,
@@ -281,7 +282,7 @@ impl ModelsHere {
     }
 }
 
-/// What a server tells, after what was known already of its provider.
+/// Adds the models of a server after the known models of its provider.
 fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, address: &str, told: Vec<Told>) {
     for told in told {
         let name = format!("{provider}/{}", told.id);
@@ -296,11 +297,11 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
     }
 }
 
-/// What keeps a model from being asked.
+/// The reason why a model cannot be used.
 #[derive(Debug, Clone, Default)]
 struct Lack {
     words: Option<String>,
-    /// Where all it lacks is a key: whose.
+    /// If only an API key is missing: its name.
     key_of: Option<String>,
 }
 
@@ -308,7 +309,7 @@ fn listed(facts: ModelFacts, lack: Lack, source: &str) -> ListedModel {
     ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned() }
 }
 
-/// The built-in list with the person's own on top.
+/// Returns the built-in list, extended by the user's.
 fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
     let wrong = |reason: String| ConfigError::one(format!("`{}`{reason}", own.display()));
     match own.metadata() {
@@ -328,13 +329,13 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
     })
 }
 
-/// Asks the keyring for the key of a model, where it is kept there, so that it is known before anything is said; `None`: there is
-/// nothing to ask for.
+/// Reads the key of a model from the keyring, so that it is known before any output; `None` if it is not in the
+/// keyring.
 pub fn key_to_ask_for(place: &Place, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
     let credentials = place.credentials.clone();
-    // What goes wrong is told by the first request.
+    // The first request reports errors.
     (choice.key_place == KeyPlace::Keyring).then_some(move || drop(credentials.secret(&name)))
 }
 
@@ -343,7 +344,7 @@ impl Models for ModelsHere {
         let here = self.as_set_now();
         let opened = here.with_new_keys(|| {
             let opened = here.choose(Some(name), None)?;
-            // So that it is hidden before anything is said with it.
+            // So that the key is redacted from the start.
             if let Some(ask) = key_to_ask_for(&here.place, name) {
                 ask();
             }

@@ -1,4 +1,4 @@
-//! `aye models`: the models that can be asked, with their limits and prices.
+//! `aye models`: lists models with context windows and prices.
 
 use super::exit::Exit;
 use super::models::ModelsHere;
@@ -18,7 +18,7 @@ struct Answer {
 
 pub fn run(place: &Place, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, Trouble> {
     let here = ModelsHere::new(place);
-    // A policy that cannot be read stops no list; `aye policy validate` says what is wrong with it.
+    // An invalid policy does not prevent the list; `aye policy validate` reports its errors.
     let here = match place.policy(None, None) {
         Ok(policy) => here.under(&policy),
         Err(_) => here,
@@ -57,7 +57,7 @@ fn table(models: &[ListedModel]) -> String {
         let mut line = String::new();
         for (number, (cell, widest)) in row.iter().zip(widths).enumerate() {
             let gap = " ".repeat(widest - width(cell));
-            // Numbers end where those above them end.
+            // Numbers are right-aligned.
             let _ = if (1..=4).contains(&number) { write!(line, "{gap}{cell}  ") } else { write!(line, "{cell}{gap}  ") };
         }
         let _ = writeln!(text, "{}", line.trim_end());
@@ -86,7 +86,7 @@ fn row(model: &ListedModel) -> [String; 7] {
     ]
 }
 
-/// `200k`, `1.05M`.
+/// Returns `200k` or `1.05M`.
 fn tokens(count: u64) -> String {
     let trimmed = |number: f64| format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned();
     match count {
@@ -96,7 +96,7 @@ fn tokens(count: u64) -> String {
     }
 }
 
-/// With cents, or as many places as it needs.
+/// Returns a price with cents, or with as many decimals as needed.
 fn dollars(price: f64) -> String {
     let cents = format!("{price:.2}");
     if cents.parse() == Ok(price) { cents } else { format!("{price:.4}").trim_end_matches('0').to_owned() }

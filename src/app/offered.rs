@@ -1,16 +1,16 @@
-//! Which tools the model is offered under a policy, and which ones a front end shows.
+//! The tools that the model is offered under a policy, and the tools that a front end lists.
 
 use crate::policy::Enforcer;
 use crate::ports::ToolRouter;
 use crate::protocol::ToolDefinition;
 use crate::tools::Router;
 
-/// What the model is offered: the tools whose capability is granted and that no layer disables.
+/// Returns the tools for the model: those whose capability is granted and that no layer disables.
 pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     router.definitions().into_iter().filter(|tool| is_granted(&tool.tool_name, router, policy)).collect()
 }
 
-/// The names of those tools, and of the ones that the model can load.
+/// Returns the names of those tools, and of the tools that the model can load.
 pub fn available(router: &Router, policy: &Enforcer) -> Vec<String> {
     router.available().into_iter().filter(|name| is_granted(name, router, policy)).collect()
 }

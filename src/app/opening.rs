@@ -1,5 +1,5 @@
-//! What a session on a screen begins with: the store, the session that is chosen and taken, its model and its policy. All of it
-//! comes from the disk, so none of it is looked for on the thread that draws.
+//! Opening of a session on a screen: the store, the chosen session, its model and its policy. All of it is read from
+//! the disk, so it does not run on the thread that draws.
 
 use super::backstage::Backstage;
 use super::cli::{Common, SessionChoice, Trust};
@@ -25,32 +25,32 @@ use crate::store::{SessionSummary, Store};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// What was asked for, and where.
+/// The request for a session.
 pub struct Opening {
     pub common: Common,
     pub place: Place,
-    /// The person's own policy, as it is there.
+    /// The user's policy, as already loaded.
     pub policy: Policy,
     pub choice: SessionChoice,
-    /// The screen before this one.
+    /// The previous screen.
     pub before: Option<Before>,
     pub here: Here,
-    /// For what is looked up beside the session.
+    /// The sender for results of queries outside the session.
     pub events: mpsc::UnboundedSender<Event>,
     pub watch: Watch,
-    /// The first questions may be asked by themselves.
+    /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
 
-/// What there is to show.
+/// The outcome of opening.
 pub enum Opened {
-    /// The person chooses one of several; nothing else is opened.
+    /// The user has to choose among several sessions; nothing else is open.
     Several(Desk),
     One(Box<Backstage>),
 }
 
 impl Opening {
-    /// Takes the chosen session, or makes a new one; waits where the one that holds it is asked to end.
+    /// Claims the chosen session, or creates a new one. Waits while another process is asked to exit.
     pub fn open(self, store: Store) -> Result<Opened, Trouble> {
         let Self { common, mut place, policy: own, choice, before, here, events, watch, sets_up } = self;
         let started_in = place.workspace.clone();
@@ -60,10 +60,10 @@ impl Opening {
         let chosen = session::choose(&store, &mut place, &choice)?;
         let same = before.as_ref().filter(|_| chosen.is_none()).and_then(|before| before.model.clone());
         let wanted = same.as_deref().or(common.model.as_deref());
-        // Who said yes on the command line hears at once what is wrong with it.
+        // With `--trust`, problems of the project are reported at once.
         let project = (common.trust == Trust::ForThisRun).then(|| Brought::look(&place, common.trust));
         let moved = place.workspace != started_in;
-        // A session brings its workspace along, and the rules that are kept for that.
+        // A session has its own workspace, and the rules saved for that workspace.
         let policy = if project.is_none() && !moved { own } else { place.policy(common.policy.as_deref(), project.as_ref())? };
         let (model, notice) = choose_model(&ModelsHere::new(&place).under(&policy), wanted, chosen.as_ref());
         let open = local::is_open(&place.settings, wanted, chosen.as_ref());
@@ -103,7 +103,7 @@ impl Opening {
     }
 }
 
-/// The model of the session. In place of a `[model] default` that the policy forbids one that it allows, with a notice.
+/// Returns the model of the session. If the policy forbids `[model] default`, returns an allowed model, with a notice.
 fn choose_model(
     models: &ModelsHere,
     wanted: Option<&str>,
@@ -121,7 +121,7 @@ fn choose_model(
     }
 }
 
-/// The session, or the question what to do about one that another process has open.
+/// Returns the session, or the question about a session that is open in another process.
 fn begin(
     store: Store,
     place: &Place,

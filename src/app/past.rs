@@ -1,4 +1,4 @@
-//! What was said before: all of it loaded beside the screen, and older parts shown when the person goes back to them.
+//! The history of a session: loaded in the background, and older parts on demand.
 
 use super::place::Place;
 use super::session::{PIECE_RECORDS, Session};
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Loads all that was said in a session, beside all else.
+/// Loads the whole history of a session in the background.
 pub fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
     let (store, id, is_new) = (session.store.clone(), session.id().clone(), session.is_new());
     tokio::task::spawn_blocking(move || if is_new { Ok(Loaded::default()) } else { store.load(&id) })
 }
 
-/// What was said in a session, for whoever shows it.
+/// The history of a session, for display.
 #[derive(Clone)]
 pub struct Past {
     store: Store,
@@ -31,12 +31,12 @@ impl Past {
         Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
     }
 
-    /// What records say, as events.
+    /// Converts records to events.
     pub fn events(&self, records: &[Record]) -> Vec<Event> {
         agent::replay(records, &self.workspace, &self.session)
     }
 
-    /// The figures of all of it, where only its end is shown.
+    /// Computes the totals of the session, for a screen that shows only its end.
     pub fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.say(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
@@ -44,7 +44,7 @@ impl Past {
         });
     }
 
-    /// A screen that is gone hears nothing.
+    /// Sends an event; ignored if the screen has closed.
     pub fn say(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
         let _ = events.send(Event {
             workspace_id: self.workspace.clone(),
@@ -56,7 +56,7 @@ impl Past {
         });
     }
 
-    /// Into a file of that name, or of one of its own; one that is there stays.
+    /// Exports to a file of this name, or of a default name. An existing file is not replaced.
     pub fn export(self, place: Place, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
@@ -78,7 +78,7 @@ impl Past {
         });
     }
 
-    /// The events before this position of the journal.
+    /// Sends the events before a position of the journal.
     pub fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let Piece { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
@@ -93,7 +93,7 @@ impl Past {
     }
 }
 
-/// What was said cannot be read: nothing can go on from it, and the screen says so until the person leaves.
+/// Handles a history that cannot be read: the session cannot continue, and the screen says so until the user leaves.
 pub async fn unreadable(
     past: Past,
     error: StoreError,

@@ -1,4 +1,4 @@
-//! Which session to go on with, where there are several.
+//! Choice of a session to resume, as lines.
 
 use super::cli::SessionChoice;
 use super::place::Place;
@@ -7,10 +7,10 @@ use super::trouble::Trouble;
 use crate::store::{SessionSummary, Store};
 use std::io::BufRead;
 
-/// So many fit a small screen; `aye sessions list` has the rest.
+/// Maximum number of sessions shown, to fit a small screen; `aye sessions list` lists all.
 const MAX_SHOWN: usize = 9;
 
-/// Puts the sessions of the workspace before the person, the latest first; Enter alone takes that one.
+/// Lists the sessions of the workspace, most recent first, and asks for one; Enter chooses the first.
 pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<SessionChoice, Trouble> {
     if choice != SessionChoice::Pick {
         return Ok(choice);
@@ -37,12 +37,12 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     Ok(SessionChoice::Id(session.session_id.to_string()))
 }
 
-/// Whether there is something to choose from: of one session nobody is asked which.
+/// Returns true if there is more than one session to choose from.
 pub fn has_several(store: &Store, place: &Place) -> Result<bool, Trouble> {
     Ok(offered(store, place)?.len() > 1)
 }
 
-/// Those of this workspace that were not put away.
+/// Returns the sessions of this workspace that are not archived.
 fn offered(store: &Store, place: &Place) -> Result<Vec<SessionSummary>, Trouble> {
     let mut found = store.sessions(Some(&place.workspace_id()))?;
     found.retain(|session| !session.archived);

@@ -1,4 +1,4 @@
-//! Input piped to a run without a screen: read within bounds, decoded, and attached to the prompt.
+//! Piped input of a run without a screen: read within limits, decoded, and attached to the prompt.
 
 use super::trouble::Trouble;
 use crate::policy::redact::Redactor;
@@ -16,33 +16,34 @@ use std::time::{Duration, Instant};
 
 /// Longest input that is accepted, in bytes.
 pub const MAX_READ: usize = 10 << 20;
-/// The most of it that becomes part of a prompt.
+/// Maximum bytes attached to the prompt.
 const MAX_ATTACHED: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 64 << 10;
-/// Chunks that wait for their reader.
+/// Maximum number of chunks that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
-/// A name for the artifact.
+/// The name of the artifact.
 const NAME: &str = "standard input";
 
-/// How long to wait, and when to say so.
+/// Timeouts for reading.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// After this time the wait is reported.
+    /// Time after which the wait is reported.
     quiet: Duration,
-    /// After this time without a first byte the input counts as empty: a program may have handed down a pipe that nobody writes to.
+    /// Time without a first byte after which the input counts as empty: aye may have inherited a pipe that nobody
+    /// writes to.
     first_byte: Duration,
 }
 
 const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: Duration::from_secs(3) };
 
-/// What was read of standard input.
+/// The input that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piped {
     pub text: String,
 }
 
-/// Reads a pipe or file at standard input to its end. `None` for a terminal, `/dev/null`, a socket, a closed descriptor and an
-/// empty input. `say` takes what the user should know.
+/// Reads a pipe or file at standard input to its end. Returns `None` for a terminal, `/dev/null`, a socket, a closed
+/// descriptor and empty input. `say` receives notices for the user.
 ///
 /// # Errors
 ///
@@ -94,7 +95,7 @@ fn is_connected() -> bool {
     })
 }
 
-/// Returns the bytes until the end, or `None` if there are more than [`MAX_READ`].
+/// Returns the bytes up to the end, or `None` if there are more than [`MAX_READ`].
 fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut dyn FnMut(&str)) -> io::Result<Option<Vec<u8>>> {
     let start = Instant::now();
     let mut bytes = Vec::new();
@@ -128,7 +129,7 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
     }
 }
 
-/// The input as text. UTF-8, UTF-16 with a byte order mark, or else bytes of the common superset of latin-1.
+/// Decodes the input as UTF-8, as UTF-16 with a byte order mark, or else as latin-1.
 ///
 /// # Errors
 ///
@@ -162,28 +163,29 @@ pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, Trouble
     Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
 }
 
-/// Whether there is a NUL byte, or more control characters than text has.
+/// Returns true if there is a NUL byte, or more control characters than in text.
 fn looks_binary(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| matches!(byte, 1..=6 | 14..=26 | 28..=31)).count();
     bytes.contains(&0) || controls * 20 > bytes.len()
 }
 
-/// Where a long input is stored whole, and how much of it the model is sent.
+/// Storage for a long input, and the limit for the prompt.
 pub struct Room<'a> {
     pub redactor: &'a Redactor,
     pub artifacts: Option<&'a dyn Artifacts>,
-    /// Tokens of the model's context window: an input gets one byte for each, about a quarter of it.
+    /// Context window of the model in tokens. The input may have as many bytes, about a quarter of the window.
     pub context_window: u64,
 }
 
-/// The prompt with the input after it. Of a long input the prompt gets the beginning and the end; all of it becomes an artifact.
+/// Returns the prompt with the input after it. Of a long input, the prompt gets the beginning and the end; the whole
+/// input becomes an artifact.
 pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
         say(&format!("attached standard input ({})", size(input.text.len() as u64)));
         return with_input(prompt, &input.text);
     }
-    // A secret is hidden before the text is cut, so that no part of one is left.
+    // Redacted before the text is cut, so that no part of a secret is left.
     let text = room.redactor.redact(&input.text).text;
     let (head, tail) = ends(&text, most);
     let left_out = text.len() - head.len() - tail.len();
@@ -207,7 +209,7 @@ pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 
-/// The beginning and the end of a text, together at most this long, cut between lines where one ends nearby.
+/// Returns the beginning and the end of a text, together at most this long, cut at line breaks if there are any nearby.
 fn ends(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     if text.len() <= most {
         return (Cow::Borrowed(text), Cow::Borrowed(""));
@@ -291,7 +293,7 @@ mod tests {
         assert!(prompt.len() < 1300, "{}", prompt.len());
         let left_out: usize = prompt.split("[... ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         let sent: usize = prompt.lines().filter(|line| line.starts_with("line ")).map(|line| line.len() + 1).sum();
-        // The two line ends at the cut are neither sent nor counted as lines.
+        // The two line breaks at the cut are neither sent nor counted as lines.
         assert!(lines.len().abs_diff(left_out + sent) <= 2, "{left_out} and {sent} of {}", lines.len());
         assert_eq!(said.len(), 1);
         let short = Piped { text: "a\n".to_owned() };

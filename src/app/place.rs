@@ -1,4 +1,4 @@
-//! Where a run happens: the workspace, the person's directories and what is set there.
+//! The place of a run: its workspace, the user's directories and the settings.
 
 use super::cli::Common;
 use super::git::Repository;
@@ -18,17 +18,17 @@ pub struct Place {
     pub environment: Environment,
     pub directories: Directories,
     pub settings: Settings,
-    /// The keys that `aye auth` keeps.
+    /// The saved API keys.
     pub credentials: Credentials,
-    /// The real path of the directory aye works in.
+    /// The canonical path of the working directory.
     pub workspace: PathBuf,
-    /// The workspace and what `--add-dir` added, as real paths.
+    /// The workspace and the directories of `--add-dir`, as canonical paths.
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
-    /// Tools of manifests, and which of all may be used.
+    /// Custom tools, and the tools that are enabled.
     pub tools: Toolset,
-    /// `--set`.
+    /// The values of `--set`.
     set: Vec<(String, String)>,
 }
 
@@ -50,14 +50,14 @@ impl Place {
         Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
     }
 
-    /// The same as it is set now, with these on top, and with what is kept of keys read anew.
+    /// Reloads the settings, with these values on top, and the saved keys.
     pub fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, &set)?;
         Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
     }
 
-    /// The same without `[model] default`.
+    /// Returns the same without `[model] default`.
     pub fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
     }
@@ -66,13 +66,13 @@ impl Place {
         workspace_id(&self.workspace)
     }
 
-    /// The layers in force: the managed one, the person's or `--policy` in its place or the built-in one, and the
-    /// project's where it is trusted.
+    /// Returns the layers in force: the managed one; the user's, the file of `--policy` or the built-in one; and the
+    /// project's if it is trusted.
     pub fn policy(&self, file: Option<&Path>, project: Option<&Brought>) -> Result<Policy, Trouble> {
         Policy::assemble(&self.sources(file), project)
     }
 
-    /// The files that the policy is read from.
+    /// Returns the files of the policy.
     pub fn sources(&self, file: Option<&Path>) -> Sources {
         Sources {
             own: self.directories.config.join("policy.toml"),
@@ -93,20 +93,20 @@ impl Place {
         }
     }
 
-    /// Takes in what a project brings of tools.
+    /// Adds the tools of a project.
     pub fn with_tools_of(&mut self, project: &Brought) {
         self.tools = Toolset::read(&self.directories, &self.settings, Some(project));
         self.tighten(project);
     }
 
-    /// Puts what the settings of a trusted project tighten on top of the user's. Settings that cannot be read are said by the tools.
+    /// Applies the settings of a trusted project, which can only tighten. Errors in them are reported with the tools.
     fn tighten(&mut self, project: &Brought) {
         if let Some(Ok((settings, _))) = project.tightened(&self.settings) {
             self.settings = settings;
         }
     }
 
-    /// Looks at the settings and the manifests again; of the settings only those of tools are taken. Whether anything is different.
+    /// Reloads the manifests and the settings of tools. Returns true if anything changed.
     pub fn look_again(&mut self, project: &Brought) -> Result<bool, ConfigError> {
         let settings = Settings::load(&self.directories, &self.set)?;
         let tools = Toolset::read(&self.directories, &settings, Some(project));
@@ -121,7 +121,7 @@ impl Place {
         Ok(!same)
     }
 
-    /// Whether the workspace is so wide that everything asks, which the start has to say.
+    /// Returns true if the workspace is so broad that everything asks, which must be reported at the start.
     pub fn is_too_wide(&self) -> bool {
         self.context(Sandbox::Absent, self.mode).is_too_wide()
     }
@@ -133,7 +133,7 @@ impl Place {
             home: self.home.clone(),
             mode,
             sandbox,
-            // Both spellings; a directory that is not there yet is resolved as far as it is.
+            // Both spellings; a missing directory is resolved as far as it exists.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
         }
     }
@@ -143,18 +143,18 @@ impl Place {
         crate::sys::path::resolve(text, &self.workspace, None).map_or_else(|_| path.to_owned(), |resolved| resolved.real)
     }
 
-    /// `~/src/greeter`.
+    /// Returns the workspace in the form `~/src/greeter`.
     pub fn workspace_for_people(&self) -> String {
         crate::text::abbreviate_home(&self.workspace, &self.home)
     }
 
-    /// The branch that is checked out.
+    /// Returns the current branch.
     pub fn branch(&self) -> Option<String> {
         Repository::of(&self.workspace)?.branch()
     }
 }
 
-/// What layers disable by an alias, for the tool that it means.
+/// Returns the limits in which layers name a tool by an alias.
 fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     let limit = |layer: &Layer, pattern: &ToolPattern| {
         let name = tools::name_of(&pattern.text).filter(|name| *name != pattern.text)?;
@@ -163,7 +163,7 @@ fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
 }
 
-/// Sessions belong to a directory by the hash of its real path.
+/// Returns the ID of a workspace: a hash of its canonical path.
 pub fn workspace_id(real: &Path) -> WorkspaceId {
     let hash = blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex();
     WorkspaceId::new(format!("ws_{}", &hash[..16]))

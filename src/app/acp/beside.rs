@@ -1,4 +1,4 @@
-//! The files beside a session, for its editor: what a diff is made of, and what comes along with a prompt.
+//! File access for an editor's session: the content for diffs, and artifacts for prompts.
 
 use crate::acp::Files;
 use crate::app::look_up::kept_image;
@@ -12,7 +12,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A larger file is shown by what changes in it.
+/// Size in bytes above which only the changed parts of a file are shown.
 const TEXT_BYTES: u64 = 128 << 10;
 
 pub struct Beside {
@@ -60,7 +60,7 @@ fn said<T>(done: Result<Result<T, String>, tokio::task::JoinError>) -> Result<T,
     done.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// A plain file of the workspace, by its real path; the editor has it open or could.
+/// Returns the text of a regular file of the workspace, by its canonical path.
 fn text(path: &Path, roots: &[PathBuf]) -> Option<String> {
     let real = path.canonicalize().ok()?;
     if !roots.iter().any(|root| real.starts_with(root)) {

@@ -1,4 +1,4 @@
-//! The files that the editor of a session has open, as the tools ask for them: by real paths, and within its directories.
+//! Open files of the session's editor for the tools: by canonical path, and within the directories of the session.
 
 use crate::acp::{Asked, Buffers};
 use crate::ports;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 pub struct OfEditor {
     buffers: Buffers,
-    /// The directories of the session: where they really are, and what the editor calls them.
+    /// The directories of the session: their canonical paths, and their paths in the editor.
     directories: Vec<(PathBuf, PathBuf)>,
 }
 
 impl OfEditor {
-    /// Of the editor that asked for this session, where it tells of its files.
+    /// Returns the buffers of the editor that requested the session, if it shares its files.
     pub fn of(asked: &Asked) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
         let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
@@ -25,7 +25,7 @@ impl OfEditor {
     }
 }
 
-/// As the editor calls it: where one directory lies in another, by the nearest.
+/// Returns the path in the editor, by the innermost directory that contains the file.
 fn named(directories: &[(PathBuf, PathBuf)], real: &Path) -> Option<PathBuf> {
     let within =
         |(own, given): &(PathBuf, PathBuf)| real.strip_prefix(own).ok().map(|rest| (own.components().count(), given.join(rest)));

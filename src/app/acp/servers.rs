@@ -1,19 +1,20 @@
-//! The servers of tools that an editor passes with a session.
+//! The MCP servers that an editor passes with a session.
 
 use crate::acp::{Server, ServerReach};
 use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// More is no list that a person made.
+/// Maximum number of servers.
 const MAX: usize = 64;
-/// As long as a server of the settings may take.
+/// Startup timeout, as for servers of the settings.
 const START: Duration = Duration::from_secs(30);
 const CALL: Duration = Duration::from_secs(120);
 const RETRY_ATTEMPTS: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The servers that can be had, and what is wrong with the others. They are the person's own, for this session, under the policy.
+/// Returns the valid servers, and an error for each of the others. They count as servers of the user, for this session,
+/// under the policy.
 pub fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);
@@ -42,7 +43,7 @@ fn spec(server: Server) -> Result<Spec, String> {
     let http = |url: String, headers: Vec<(String, String)>, kind| {
         checked(&url)?;
         let headers: Vec<Header> = headers.into_iter().map(|(name, value)| Header { name, value }).collect();
-        // Who brings a key of their own does not sign in.
+        // A server with its own authorization header needs no sign-in.
         let has_key = headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization"));
         let sign_in =
             if has_key { SignIn::None } else { SignIn::OAuth { client_id: None, scopes: Vec::new(), redirect_port: None } };
@@ -70,11 +71,11 @@ fn spec(server: Server) -> Result<Spec, String> {
     })
 }
 
-/// What is said to a server is read by nobody else.
+/// Checks that the URL is encrypted or local, so that nobody else can read requests to the server.
 fn checked(url: &str) -> Result<(), String> {
     let rest = url.strip_prefix("http://");
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    // What stands before an `@` is no host.
+    // The text before an `@` is not the host.
     let host = host.map(|host| host.rsplit('@').next().unwrap_or_default());
     let on_loopback = |host: &str| {
         let host = if let Some(rest) = host.strip_prefix('[') {

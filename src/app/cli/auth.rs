@@ -1,4 +1,4 @@
-//! `aye auth …` as clap reads it, and what it asks for.
+//! `aye auth …`: clap definition and checked action.
 
 use clap::Subcommand;
 
@@ -9,7 +9,7 @@ pub(super) enum AuthSub {
     /// aye reads the key from the terminal without showing it. It saves the key in the keyring of the system, or in
     /// credentials.toml if there is no keyring.
     Login {
-        /// Provider: anthropic, openai, gemini, …, or one from config.toml
+        /// Provider: anthropic, openai, gemini, … or one from config.toml
         provider: Option<String>,
         /// Read the key from stdin
         #[arg(long)]
@@ -44,7 +44,7 @@ pub enum AuthAction {
     Status { json: bool, check: bool },
 }
 
-/// Which saved keys are deleted.
+/// The saved keys to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogOut {
     Of(String),
@@ -63,7 +63,7 @@ impl AuthSub {
 }
 
 impl AuthAction {
-    /// Returns whether the action changes saved keys, which a command that aye runs may not do.
+    /// Returns true if the action changes saved keys, which a command that aye runs must not do.
     pub(super) fn changes_keys(&self) -> bool {
         match self {
             Self::LogIn { .. } | Self::LogOut(_) => true,

@@ -33,7 +33,7 @@ pub(super) struct Line {
     pub prompt: Option<String>,
     #[command(subcommand)]
     pub subcommand: Option<Sub>,
-    // Last, because its heading holds for all that follows.
+    // Last, because its heading applies to all options after it.
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -49,7 +49,7 @@ pub(super) struct CommonArgs {
     /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API key.
     #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
     pub model: Option<String>,
-    /// Set the approval mode: what runs without asking [default: ask]
+    /// Set the approval mode: which actions ask [default: ask]
     #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
     pub mode: Option<Mode>,
     /// Use this policy file instead of your own policy.toml
@@ -113,7 +113,7 @@ pub(super) struct SessionArgs {
         value_parser = resume
     )]
     pub resume: Option<Resume>,
-    /// Fork a session and continue in the copy [default: the latest]
+    /// Fork a session and continue in the copy [default: latest]
     ///
     /// Without ID, the latest session of this project is forked.
     #[arg(
@@ -147,7 +147,7 @@ pub(super) struct ResumeArgs {
     pub prompt: Option<String>,
 }
 
-/// What `--resume` without an id reads as; an empty `--resume=` is a mistake.
+/// The value of `--resume` without an ID; an empty `--resume=` is an error.
 const PICK: &str = "?";
 
 #[derive(Debug, Clone)]
@@ -239,7 +239,7 @@ pub(super) enum Sub {
         #[command(subcommand)]
         sessions: SessionsSub,
     },
-    /// Rewind files, conversation or both to before a prompt, or redo
+    /// Rewind files, conversation or both to an earlier prompt
     Rewind(RewindArgs),
     /// Manage API keys
     Auth {
@@ -330,7 +330,7 @@ pub(super) enum ToolSub {
         /// Print the whole result as JSON
         #[arg(long)]
         json: bool,
-        /// Approve what the policy would ask about (a deny stays a deny)
+        /// Approve what the policy asks about (a deny stays a deny)
         #[arg(long)]
         yes: bool,
     },
@@ -372,7 +372,7 @@ fn efforts() -> impl TypedValueParser<Value = Effort> {
     PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
 }
 
-/// Reads an amount of US dollars in the form that the configuration takes.
+/// Parses an amount of US dollars in the form of the configuration.
 fn dollars(given: &str) -> Result<String, String> {
     let text = given.strip_prefix('$').unwrap_or(given);
     match text.parse::<f64>() {

@@ -1,9 +1,9 @@
-//! The examples of `--help` and of the manual pages, by command.
+//! Examples for `--help` and the manual pages, by command.
 
-/// A comment and the line that does what it says.
+/// A description and the command line.
 pub(super) type Example = (&'static str, &'static str);
 
-/// By the words of the command after `aye`. Commands have the order of `aye --help`.
+/// Examples by command (the words after `aye`), in the order of `aye --help`.
 const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "",

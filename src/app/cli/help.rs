@@ -1,4 +1,4 @@
-//! The command line as it is parsed: long help has examples, and only `aye --help` lists the global options.
+//! Help of the command line: long help has examples, and only `aye --help` lists the global options.
 
 use super::definition::Line;
 use super::examples::examples;
@@ -14,7 +14,7 @@ pub(super) fn command() -> Command {
     with_examples(Line::command(), "")
 }
 
-/// `path`: the words of the command after `aye`.
+/// Adds the examples to a command. `path`: the words of the command after `aye`.
 fn with_examples(command: Command, path: &str) -> Command {
     let end = if path.is_empty() { MORE } else { GLOBAL };
     let header = Styles::default().get_header().to_owned();
@@ -35,7 +35,7 @@ fn with_examples(command: Command, path: &str) -> Command {
     })
 }
 
-/// Runs when clap has copied the global options of its parent into a subcommand.
+/// Hides the global options of a subcommand. Runs after clap has copied them from its parent.
 fn hide_global_options(command: Command) -> Command {
     command.mut_args(|arg| {
         let is_hidden = arg.is_hide_set() || arg.is_global_set();
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use clap::Arg;
 
-    /// Words and phrases that the style of aye's texts replaces by terms.
+    /// Words and phrases that the writing style replaces by terms.
     const BANNED: &[&str] = &[
         "the person",
         "somebody",
@@ -101,7 +101,7 @@ mod tests {
         command
     }
 
-    /// Returns what is wrong with a summary.
+    /// Returns the violation of the style by a summary, if any.
     fn wrong(summary: &str) -> Option<String> {
         let first = summary.split([' ', ':']).next().unwrap_or_default();
         let lower = summary.to_lowercase();
@@ -151,7 +151,7 @@ mod tests {
                 if help_of(arg).is_empty() || help_of(arg).chars().count() > 72 {
                     found.push(format!("{path} {}: {:?}", arg.get_id(), help_of(arg)));
                 }
-                // The name of a shell says all there is.
+                // The name of a shell needs no help.
                 let values =
                     arg.get_possible_values().into_iter().filter(|_| arg.get_num_args().is_some_and(|n| n.takes_values()));
                 for value in values.filter(|value| value.get_help().is_none() && arg.get_id() != "shell") {

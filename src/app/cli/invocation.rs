@@ -1,4 +1,4 @@
-//! The checked command line: what to do, and with which options.
+//! The checked command line: the action and its options.
 
 use super::auth::AuthAction;
 use super::definition::{
@@ -24,7 +24,7 @@ pub struct Invocation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
     pub directory: Option<PathBuf>,
-    /// `PROVIDER/NAME`.
+    /// The model, as `PROVIDER/NAME`.
     pub model: Option<String>,
     pub mode: Option<Mode>,
     pub policy: Option<PathBuf>,
@@ -120,24 +120,24 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChoice {
     New,
-    /// The latest of this project.
+    /// The latest session of this project.
     Latest,
-    /// From a list; the latest where there is no screen.
+    /// A session chosen from a list; the latest if there is no screen.
     Pick,
-    /// An id or the start of one.
+    /// A session ID or its first digits.
     Id(String),
-    /// A copy of that one, or of the latest of this project.
+    /// A copy of this session, or of the latest one of this project.
     Fork(Option<String>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecPrompt {
     Text(String),
-    /// Read to its end, sent as it is.
+    /// The whole of stdin, unchanged.
     Stdin,
-    /// None was given: what is piped to the run.
+    /// No prompt was given: piped input is the prompt.
     Piped,
-    /// Go on where the session stopped.
+    /// Continue where the session stopped.
     GoOn,
 }
 
@@ -148,7 +148,7 @@ pub enum OutputFormat {
     StreamJson,
 }
 
-/// Who answers the policy's questions.
+/// The approver of calls that the policy asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
     Person,
@@ -217,7 +217,8 @@ fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputAr
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
 
-/// Refuses a word that is a command. In a session that continues, a word such as `continue` or `apply` is a fair prompt.
+/// Rejects a word that is a command. In a session that continues, a word such as `continue` or `apply` is a valid
+/// prompt.
 fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: Written, start: &str) -> Result<(), String> {
     let is_plain = written == Written::Plainly && *session == SessionChoice::New;
     prompt.filter(|_| is_plain).and_then(|prompt| words::refuse(prompt, start)).map_or(Ok(()), Err)
@@ -342,7 +343,7 @@ impl OutputArgs {
 impl From<CommonArgs> for Common {
     fn from(args: CommonArgs) -> Self {
         let mut set = args.set;
-        // Flags of their own win over the same said with --set.
+        // Dedicated options override `--set`.
         set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
         set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
         set.extend(args.ascii.then(|| ("ui.ascii".to_owned(), "true".to_owned())));
@@ -364,7 +365,7 @@ impl From<CommonArgs> for Common {
 }
 
 impl Invocation {
-    /// A command that aye runs may not use aye to allow itself more.
+    /// Rejects options with which a command that aye runs would extend its own permissions.
     pub(super) fn refuse_widening(&self) -> Result<(), String> {
         let says_yes = match &self.action {
             Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,

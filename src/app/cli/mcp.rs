@@ -1,11 +1,11 @@
-//! `aye mcp …` as clap reads it, and what it asks for.
+//! `aye mcp …`: clap definition and checked action.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum McpSub {
-    /// List MCP servers and show whether the policy allows their tools
+    /// List MCP servers and the tools that the policy allows
     List {
         /// Print JSON
         #[arg(long)]
@@ -44,7 +44,7 @@ pub(super) enum McpSub {
         #[arg(last = true)]
         command: Vec<String>,
     },
-    /// Remove an MCP server from your settings and delete its tokens
+    /// Remove an MCP server and delete its tokens
     Remove {
         /// Name of the server, as `aye mcp list` shows it
         name: String,
@@ -62,7 +62,7 @@ pub(super) enum McpSub {
         /// Name of the server, as `aye mcp list` shows it
         name: String,
     },
-    /// Connect to an MCP server and show its tools and their verdicts
+    /// Connect to an MCP server and show its tools and verdicts
     Test {
         /// Name of the server, as `aye mcp list` shows it
         name: String,
@@ -84,7 +84,7 @@ pub(super) enum McpSub {
 pub(super) enum AskArg {
     /// Nobody: such calls are denied
     Never,
-    /// The user of the client; only for clients that do not approve on their own
+    /// The user of the client, for clients that do not approve themselves
     Client,
 }
 
@@ -96,7 +96,7 @@ fn transports() -> PossibleValuesParser {
     ])
 }
 
-/// Who approves calls while aye serves its tools to another agent.
+/// The approver of calls while aye serves its tools to another agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
     Nobody,
@@ -115,7 +115,7 @@ pub enum McpAction {
     Serve { asks: Asks },
 }
 
-/// What is to be added, as it was given.
+/// The new server, as given on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewServerWords {
     pub url: Option<String>,
@@ -160,7 +160,7 @@ fn pairs(given: &[String], between: char, flag: &str, expected: &str) -> Result<
 }
 
 impl McpAction {
-    /// Returns whether the action changes servers or tokens, which a command that aye runs may not do.
+    /// Returns true if the action changes servers or tokens, which a command that aye runs must not do.
     pub(super) fn changes_servers(&self) -> bool {
         match self {
             Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } => true,

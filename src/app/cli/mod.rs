@@ -28,10 +28,10 @@ use invocation::Written;
 use other_agents::Translation;
 use std::ffi::OsString;
 
-/// Flags that take one value and may be given many times.
+/// Options that take one value and are repeatable.
 const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
 
-/// Whether aye was started by a command that an aye runs (`AYE=1`).
+/// Whether aye was started by a command that aye runs (`AYE=1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nesting {
     Outermost,
@@ -44,16 +44,16 @@ impl Nesting {
     }
 }
 
-/// What to print instead of running, and where.
+/// The text to print instead of running, and its destination.
 #[derive(Debug)]
 pub enum Stop {
-    /// `--help`, `--version`: for stdout, exit 0.
+    /// The text of `--help` or `--version`: on stdout, exit code 0.
     Told(clap::Error),
-    /// A usage error: for stderr, exit 2.
+    /// A usage error: on stderr, exit code 2.
     Usage(String),
 }
 
-/// Reads the words, program name first.
+/// Parses the arguments, including the program name.
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
     let (words, line) = read_any(words.into_iter().collect());
     let is_literal = words.iter().any(|word| word == "--");
@@ -130,13 +130,13 @@ fn read(words: &[OsString]) -> Result<Line, clap::Error> {
 fn second_word(error: &clap::Error) -> Option<&str> {
     match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), _) if !word.starts_with('-') => Some(word),
-        // Behind a prompt: no other command takes one.
+        // A word after a prompt: no other command accepts one.
         (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) if usage_has(error, "[PROMPT]") => Some(word),
         _ => None,
     }
 }
 
-/// Returns whether the words are for `aye policy explain`, which takes a command after `--`.
+/// Returns true if the arguments are for `aye policy explain`, which takes a command after `--`.
 fn explains(error: &clap::Error) -> bool {
     usage_has(error, "policy explain")
 }
@@ -148,12 +148,13 @@ fn usage_has(error: &clap::Error, words: &str) -> bool {
     }
 }
 
-/// An id, or the start of one.
+/// Returns true if a word could be a session ID or its first digits.
 pub(super) fn looks_like_an_id(word: &str) -> bool {
     (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Turns `--resume ID`, `-r ID` and `--fork ID` into `--resume=ID` and so on where the word looks like an ID. Any other word is the prompt.
+/// Turns `--resume ID` and `--fork ID` into `--resume=ID` and `--fork=ID` if the word looks like an ID; any other word
+/// after them is the prompt.
 fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut marked: Vec<OsString> = Vec::new();
     let mut only_operands = false;
@@ -172,7 +173,8 @@ fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     marked
 }
 
-/// Puts flags that may be repeated in one place: given both before and after a subcommand, clap would keep the latter only.
+/// Moves repeatable options to one place: if they are given both before and after a subcommand, clap would keep only
+/// the latter.
 fn gather_repeatable(words: Vec<OsString>) -> Vec<OsString> {
     let (mut gathered, mut others) = (Vec::new(), Vec::new());
     let mut words = words.into_iter().peekable();

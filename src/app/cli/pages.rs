@@ -13,7 +13,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Variables that aye reads, besides those of the providers.
+/// Environment variables that aye reads, except those of the providers.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("AYE_CONFIG_DIR", "The directory of your settings and policy. The default is ~/.config/aye."),
     ("AYE_DATA_DIR", "The directory of sessions, artifacts and logs. The default is ~/.local/share/aye."),
@@ -38,7 +38,7 @@ pub fn manual() -> io::Result<String> {
     page(&built(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
 }
 
-/// Writes that page and those of all subcommands.
+/// Writes that page and the pages of all subcommands.
 pub fn write_manual(directory: &Path) -> io::Result<()> {
     write_pages(&built(), "", directory)
 }
@@ -49,7 +49,7 @@ fn built() -> Command {
     command
 }
 
-/// `path`: the words of the command after `aye`.
+/// Writes the page of a command and of its subcommands. `path`: the words of the command after `aye`.
 fn write_pages(command: &Command, path: &str, directory: &Path) -> io::Result<()> {
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(sub, format!("{path} {}", sub.get_name()).trim_start(), directory)?;
@@ -122,7 +122,7 @@ fn environment() -> Vec<(String, String)> {
     own.chain(of_providers).collect()
 }
 
-/// Files at their usual places.
+/// Returns the files at their default paths, with descriptions.
 fn files() -> Vec<(String, String)> {
     let usual = Directories { config: PathBuf::from("~/.config/aye"), data: PathBuf::from("~/.local/share/aye") };
     let credentials = Credentials::at(&usual).file().map(Path::to_owned);

@@ -1,18 +1,18 @@
-//! `aye policy …` as clap reads it, and what it asks for.
+//! `aye policy …`: clap definition and checked action.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicySub {
-    /// Explain the verdict for a command or tool call, without running it
+    /// Explain the verdict for a command or tool call
     ///
-    /// The exit code is 0 for every verdict, and 2 if the policy or the call is invalid.
+    /// Nothing is run. The exit code is 0 for every verdict, and 2 if the policy or the call is invalid.
     #[command(
         override_usage = "aye policy explain [OPTIONS] -- COMMAND...\n       aye policy explain [OPTIONS] --tool NAME --args JSON"
     )]
     Explain(ExplainArgs),
-    /// Show the policy in force, with the file and line of each entry
+    /// Show the policy in force, with the source of each entry
     Show {
         /// Print JSON
         #[arg(long)]
@@ -50,7 +50,7 @@ pub(super) enum PolicySub {
         #[command(subcommand)]
         grants: GrantsSub,
     },
-    /// Show past decisions: when, what, and which rule or user decided
+    /// Show past decisions: when, what, and by which rule or user
     Log {
         /// Print one JSON object per decision
         #[arg(long)]
@@ -122,7 +122,7 @@ pub(super) struct ExplainArgs {
     /// Explain a call of this tool instead of a command
     #[arg(long, value_name = "NAME", conflicts_with = "command", requires = "args")]
     tool: Option<String>,
-    /// Set the arguments of the call: JSON, `@FILE`, or `-` for stdin
+    /// Set the call arguments: JSON, `@FILE`, or `-` for stdin
     #[arg(long, value_name = "JSON|@FILE|-", requires = "tool")]
     args: Option<String>,
     /// Command, after `--`: one word is a shell line
@@ -155,9 +155,9 @@ pub enum Preset {
     /// Allow reading and ask about the rest, as without a policy
     #[default]
     Ask,
-    /// Allow named programs only, no network and no access to secrets
+    /// Allow named programs only; no network, no access to secrets
     Strict,
-    /// Allow edits in the workspace and common builds without asking
+    /// Allow workspace edits and common builds without asking
     Relaxed,
     /// Allow no writes, and only commands that read
     Readonly,
@@ -180,9 +180,9 @@ pub enum PolicyAction {
 /// The command or call to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// One word: the line. Several: a program and its arguments.
+    /// One word is a shell line; several are a program and its arguments.
     Command { words: Vec<String>, cwd: Option<String> },
-    /// `arguments` as on the command line of `aye tool call`.
+    /// A tool call; `arguments` as on the command line of `aye tool call`.
     Call { tool: String, arguments: String },
 }
 
@@ -202,9 +202,9 @@ pub enum Template {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitPlace {
     Stdout,
-    /// Into a file that must not exist yet.
+    /// Into a file that must not exist.
     NewFile,
-    /// Over an existing file, which is saved as a backup.
+    /// Over an existing file, which is backed up.
     Replace,
 }
 
@@ -243,7 +243,7 @@ impl PolicySub {
 }
 
 impl PolicyAction {
-    /// Returns whether the action changes what is allowed, which a command that aye runs may not do.
+    /// Returns true if the action changes the policy, which a command that aye runs must not do.
     pub(super) fn changes_the_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,

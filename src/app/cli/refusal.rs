@@ -1,4 +1,4 @@
-//! Usage errors as text: `error: what failed: why`, then each thing to do as a `hint:` on a line of its own.
+//! Text of usage errors: `error: what failed: why`, then one `hint:` line per suggestion.
 
 use super::definition::Line;
 use super::words;
@@ -10,13 +10,13 @@ use std::fmt::Write as _;
 const ERROR: &str = "error: ";
 const HINT: &str = "hint: ";
 
-/// Returns an error of aye's own as text. Without a hint in the message, the hint is the help of the command.
+/// Returns the text of an error of aye. If the message has no hint, the hint is the help of the command.
 pub(super) fn own(message: &str, line: &[OsString]) -> String {
     let hint = if message.contains(&format!("\n{HINT}")) { String::new() } else { help_hint(line) };
     format!("{ERROR}{message}\n{hint}")
 }
 
-/// Returns an error of clap in the same shape. A group without its subcommand stays the help that clap prints.
+/// Returns the text of a clap error in the same form. A group without a subcommand prints the help of clap.
 pub(super) fn of_clap(error: &clap::Error, line: &[OsString]) -> String {
     let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -42,7 +42,7 @@ pub(super) fn of_clap(error: &clap::Error, line: &[OsString]) -> String {
     format!("{said}{hints}{help}")
 }
 
-/// The form of a command line, where something is missing in it. For other errors it says nothing new.
+/// Returns a hint with the usage of a command, for errors about a missing argument.
 fn usage_hint(error: &clap::Error, form: &str) -> String {
     if error.kind() == ErrorKind::MissingRequiredArgument { format!("{HINT}usage: {form}\n") } else { String::new() }
 }

@@ -1,4 +1,4 @@
-//! `aye rewind`, as clap reads it.
+//! `aye rewind`: clap definition and checked action.
 
 use super::definition::session_id;
 use crate::app::rewind::{Form, Request};
@@ -10,7 +10,7 @@ pub(super) struct RewindArgs {
     /// Session ID [default: the latest session of this project]
     #[arg(value_parser = session_id)]
     pub session: Option<String>,
-    /// Rewind to before this prompt: its number or task [default: the last]
+    /// Rewind to before this prompt (number or task) [default: last]
     #[arg(long, value_name = "N|TASK", conflicts_with = "redo")]
     pub to: Option<String>,
     /// Rewind files only; the model is told

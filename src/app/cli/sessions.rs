@@ -1,4 +1,4 @@
-//! `aye sessions …` as clap reads it, and what it asks for.
+//! `aye sessions …`: clap definition and checked action.
 
 use super::definition::session_id;
 use super::invocation::SessionScope;
@@ -138,7 +138,7 @@ pub enum SessionsAction {
     Prune { run: PruneRun, older_than: Option<u32>, scope: SessionScope, json: bool },
 }
 
-/// Whether contents go with a session that only names them.
+/// Whether the export includes the content of artifacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithArtifacts {
     No,

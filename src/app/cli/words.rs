@@ -1,10 +1,10 @@
-//! Prompts of a single word that is a command of aye or of another agent. They are not sent to a model.
+//! Prompts of a single word that is a command of aye or of another agent, which are not sent to a model.
 
 use super::definition::Line;
 use clap::CommandFactory;
 use strsim::osa_distance;
 
-/// Commands of other agents, and what to use in aye.
+/// Commands of other agents, and their equivalents in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["login", "log-in", "signin", "sign-in", "setup-token"], "`aye auth login` saves an API key"),
     (&["logout", "log-out", "signout", "sign-out"], "`aye auth logout` removes an API key"),
@@ -50,9 +50,9 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["logs", "log"], "`aye config path` prints the data directory, which has the logs"),
 ];
 
-/// Longest name for which only two exchanged characters are a typo. Other short words are too similar.
+/// Maximum length of a name for which only two swapped characters count as a typo. Other short words are too similar.
 const SHORT_NAME: usize = 3;
-/// Shortest name that may have two typos.
+/// Minimum length of a name that may have two typos.
 const LONG_NAME: usize = 7;
 
 /// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send it, such as
@@ -69,7 +69,7 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<String> {
     ))
 }
 
-/// Returns what kind of command a word is, and what to use.
+/// Returns a description of the word, and what to use instead.
 fn meant(word: &str) -> Option<(&'static str, String)> {
     let line = Line::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);

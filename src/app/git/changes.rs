@@ -1,5 +1,5 @@
-//! How many files of a workspace are not as git last took them in: by its index, read as the file it is. Git is never run, for
-//! what stands in a project's settings would run with it, and nothing of them is followed.
+//! Counts uncommitted changes by reading the index file. Git is never run, because it would run programs from the
+//! project's configuration, which is not evaluated here.
 
 use super::Repository;
 use super::staged::{Committed, Hash, Trees};
@@ -15,23 +15,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Nobody waits for a hint: what is larger, or takes longer, is not looked at to its end.
+/// Maximum bytes of the index; a hint is not worth more, nor more time.
 const INDEX_BYTES: u64 = 32 << 20;
 const FILE_BYTES: u64 = 4 << 20;
 const CONFIG_BYTES: u64 = 64 << 10;
 const FILES: usize = 20_000;
 const TIME: Duration = Duration::from_millis(100);
 
-/// Not as they were committed, or not taken in at all.
+/// Files that differ from the last commit, or are untracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changes {
     pub files: usize,
-    /// Not all was looked at.
+    /// True if the count is incomplete.
     pub more: bool,
 }
 
 impl Changes {
-    /// `3 uncommitted changes`
+    /// Returns `3 uncommitted changes`.
     pub fn words(self) -> Option<String> {
         let least = if self.more { "at least " } else { "" };
         match self.files {
@@ -42,21 +42,21 @@ impl Changes {
     }
 }
 
-/// What git wrote down about one file.
+/// The index entry of a file.
 struct Entry {
     path: PathBuf,
     mtime: (u32, u32),
     mode: u32,
     bytes: u32,
     hash: Hash,
-    /// Both sides of a merge that is not done, or announced and not taken in.
+    /// True for an unmerged file, or one added with `--intent-to-add`.
     open: bool,
-    /// Git was told not to look at it.
+    /// True if git was told to ignore changes of the file.
     unwatched: bool,
 }
 
 impl Repository {
-    /// Looks at the files below the workspace; nothing where there is no index, or one that only git itself can read.
+    /// Counts the changed files below the workspace; `None` if there is no index, or only git can read it.
     pub fn changes(&self, workspace: &Path) -> Option<Changes> {
         let began = Instant::now();
         let config = small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
@@ -68,7 +68,7 @@ impl Repository {
         let written = index.symlink_metadata().ok()?;
         let (entries, trees) = entries(&small(&index, INDEX_BYTES)?)?;
         let look = Look {
-            // Git itself would have to say how it converts a file.
+            // Only git knows how it converts a file.
             converts: config.contains("autocrlf=") || self.level.join(".gitattributes").exists(),
             modes: !config.contains("filemode=false"),
             written: seconds(written.mtime()),
@@ -89,7 +89,7 @@ impl Repository {
             known.insert(path);
         }
         let mut walk = WalkBuilder::new(workspace);
-        // What hides a file from searches does not hide it from git.
+        // Rules that hide a file from searches do not hide it from git.
         guard(walk.hidden(false).ignore(false), workspace, Lists::Gits, |entry| entry.file_name() != ".git");
         let files = walk.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
         for (count, entry) in files.enumerate() {
@@ -108,7 +108,7 @@ impl Repository {
 struct Look {
     converts: bool,
     modes: bool,
-    /// When the index was: what is as young may have changed after it.
+    /// The time of the index: an equally recent file may have changed after it.
     written: u32,
 }
 
@@ -135,12 +135,12 @@ impl Look {
     }
 }
 
-/// As git keeps times: the lower half.
+/// Returns the time as git stores it: the lower 32 bits.
 fn seconds(time: i64) -> u32 {
     time as u32
 }
 
-/// What git names such a content; nothing of one that is too large for a hint.
+/// Returns the git hash of a file; `None` if the file is too large for a hint.
 fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     let content =
         if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { small(path, FILE_BYTES)? };
@@ -150,19 +150,19 @@ fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     Some(hash.finalize().into())
 }
 
-/// A plain file, if it is no larger.
+/// Returns a regular file, unless it is larger than `most` bytes.
 fn small(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
-/// All of an index; nothing of one that has its entries elsewhere, or is no index.
+/// Parses an index; `None` for a split or invalid one.
 fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
     let mut entries = Vec::new();
     let rest = read_index(index, |entry| {
         let mode = entry.status(6);
-        // A directory in the place of its files, another repository; and no name leads out of here.
+        // Skips directories of a sparse index and submodules. No name may lead out of the repository.
         let is_file = matches!(mode & 0o170_000, 0o100_000 | 0o120_000);
         if is_file && entry.path.components().all(|part| matches!(part, Component::Normal(_))) {
             entries.push(Entry {
@@ -225,7 +225,7 @@ mod tests {
             git(&root, &["update-index", "--index-version", version]);
             let announced = usize::from(version == "3");
             assert_eq!(count(""), Changes { files: announced, more: false }, "{version}");
-            // The same content written again is no change, whatever its time; the same length is one.
+            // Writing the same content again is not a change, whatever its time; the size is equal.
             write("x/1", "one\n");
             write("a.txt", "two\n");
             write("src/b.rs", "longer than before\n");
@@ -237,13 +237,13 @@ mod tests {
             std::fs::remove_file(root.join("link")).unwrap();
             std::os::unix::fs::symlink("b.txt", root.join("link")).unwrap();
             assert_eq!(count("").files, 6 + announced, "{version}");
-            // Taken into the index, and not committed.
+            // Staged, but not committed.
             git(&root, &["add", "-A"]);
             assert_eq!(count(""), Changes { files: 6 + announced, more: false }, "{version}");
             assert_eq!(count("x"), Changes { files: 1, more: false }, "{version}");
             git(&root, &["commit", "-q", "-m", "two"]);
             assert_eq!(count(""), Changes { files: 0, more: false }, "{version}");
-            // What git packed away is not looked at for this.
+            // Packed objects are not read for a hint.
             write("a.txt", "three\n");
             git(&root, &["gc", "-q"]);
             assert_eq!(count(""), Changes { files: 1, more: false }, "{version}");

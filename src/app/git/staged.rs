@@ -1,5 +1,5 @@
-//! What was taken into the index since the last commit: the index beside the trees of that commit, as far as these lie as files of
-//! their own. What git packed away is not unpacked for a hint.
+//! Finds staged changes: compares the index with the trees of the last commit, as far as these are loose objects.
+//! Packed objects are not unpacked for a hint.
 
 use super::{Repository, one_line};
 use flate2::read::ZlibDecoder;
@@ -9,21 +9,21 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A commit or a directory that is larger is not looked at.
+/// Maximum bytes of a commit or tree object.
 const OBJECT_BYTES: u64 = 1 << 20;
-/// Directories that are read.
+/// Maximum number of directories that are read.
 const TREES: usize = 500;
 const DEPTH: usize = 64;
 
 pub(super) const HASH: usize = 20;
 pub(super) type Hash = [u8; HASH];
 
-/// What the index says of whole directories: the trees they would be committed as, where nothing changed in them since.
+/// The tree cache of the index: hashes of directories without changes since they were cached.
 #[derive(Default)]
 pub(super) struct Trees(HashMap<PathBuf, Hash>);
 
 impl Trees {
-    /// From the part of an index behind its entries.
+    /// Parses the extensions of an index, after its entries.
     pub(super) fn of(mut rest: &[u8]) -> Self {
         let mut trees = Self::default();
         while let Some((name, after)) = rest.split_first_chunk::<4>()
@@ -56,14 +56,14 @@ impl Trees {
     }
 }
 
-/// The last commit, where it is not as the index.
+/// The directories of the last commit that differ from the index.
 #[derive(Default)]
 pub(super) struct Committed {
     files: HashMap<PathBuf, Hash>,
-    /// Directories of which nothing is to be said: they are as committed, or git packed them.
+    /// Directories to ignore: they are unchanged, or packed.
     left_out: HashSet<PathBuf>,
     read: usize,
-    /// Something was packed.
+    /// True if a needed object is packed.
     pub(super) unknown: bool,
 }
 
@@ -75,10 +75,10 @@ impl Committed {
             hash_of(std::str::from_utf8(commit.strip_prefix(b"tree ")?.get(..HASH * 2)?).ok()?)
         });
         match root {
-            // Nothing was ever committed.
+            // There is no commit yet.
             None if repository.is_unborn() => {}
             Some(root) => committed.look(repository, trees, (PathBuf::new(), root), 0),
-            // What is taken in makes the tree of the whole unknown, until it is committed.
+            // Staging a change removes the tree of the root from the cache until the commit.
             None if trees.0.contains_key(Path::new("")) => drop(committed.left_out.insert(PathBuf::new())),
             None => committed.leaves_out(PathBuf::new()),
         }
@@ -109,34 +109,34 @@ impl Committed {
             let path = directory.join(OsStr::from_bytes(name));
             match mode {
                 b"40000" => self.look(repository, trees, (path, *hash), depth + 1),
-                // Another repository.
+                // A submodule.
                 b"160000" => {}
                 _ => drop(self.files.insert(path, *hash)),
             }
         }
     }
 
-    /// Whether a file of the index is as it was committed, as far as that is known.
+    /// Returns true if a file of the index is as committed, as far as that is known.
     pub(super) fn has(&self, path: &Path, hash: &Hash) -> bool {
         self.files.get(path) == Some(hash) || path.ancestors().skip(1).any(|above| self.left_out.contains(above))
     }
 
-    /// Those that are not in the index any more.
+    /// Returns the committed files that are no longer in the index.
     pub(super) fn gone<'a>(&'a self, index: &'a HashSet<&Path>) -> impl Iterator<Item = &'a Path> {
         self.files.keys().map(PathBuf::as_path).filter(|path| !index.contains(path))
     }
 }
 
 impl Repository {
-    /// Whether the branch that is checked out has no commit yet.
+    /// Returns true if the current branch has no commit yet.
     fn is_unborn(&self) -> bool {
         let Some(head) = one_line(&self.git.join("HEAD")) else { return false };
         let Some(name) = head.strip_prefix("ref: ").filter(|_| super::branch_of(&head).is_some()) else { return false };
-        // Where branches lie in a table of git's own, none is seen here.
+        // The reftable format is not supported.
         !self.common.join("reftable").exists() && !self.common.join(name).exists() && self.packed_line(name).is_none()
     }
 
-    /// The whole name of the commit that is checked out.
+    /// Returns the full hash of the current commit.
     fn head(&self) -> Option<String> {
         let head = one_line(&self.git.join("HEAD"))?;
         let whole = match head.strip_prefix("ref: ") {
@@ -150,7 +150,7 @@ impl Repository {
     }
 }
 
-/// What an object holds that lies as a file of its own.
+/// Returns the content of a loose object.
 fn object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8>> {
     let (first, rest) = name.split_at_checked(2)?;
     let file = crate::sys::path::open_file(&repository.common.join("objects").join(first).join(rest)).ok()?;
@@ -162,7 +162,7 @@ fn object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8>> {
     is_whole.then(|| rest.to_vec())
 }
 
-/// Up to such a byte, which is passed over.
+/// Splits off the bytes before `end`, and skips that byte.
 fn until<'a>(bytes: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
     let at = bytes.iter().position(|byte| *byte == end)?;
     let (before, after) = bytes.split_at(at);

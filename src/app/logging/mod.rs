@@ -1,5 +1,5 @@
-//! What a developer may want to know later, and every event without what was said in it: JSON lines in the data directory,
-//! never on the screen.
+//! The log, for developers: diagnostics, and all events without their text, as JSON lines in the data directory. It is
+//! never shown on the screen.
 
 mod rotation;
 
@@ -19,14 +19,14 @@ use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-/// In the data directory.
+/// Directory of the logs, in the data directory.
 const DIRECTORY: &str = "logs";
 const DEFAULT_FILTER: &str = "aye::events=info,warn";
-/// Lines that wait; what comes on top while the disk is slow is dropped, for nothing waits for the log.
+/// Maximum number of waiting lines. If the disk is slow, further lines are dropped, because nothing waits for the log.
 const WAITING_LINES: usize = 4096;
 
-/// Starts the log. No directory, file or thread is made before the first line. Where the filter cannot be read, the usual
-/// one stands in, and a sentence says so.
+/// Starts the log. No directory, file or thread is created before the first line. If the filter is invalid, the default
+/// is used and a message is returned.
 pub fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
     let (filter, problem) = read_filter(filter);
     let file = LogFile::new(data_dir, Budget { all_bytes, ..Budget::default() });
@@ -36,7 +36,7 @@ pub fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Opt
         .with_env_filter(filter)
         .with_writer(file.clone())
         .finish();
-    // Fails where a log was started before, which then goes on.
+    // Fails if a log was started before, which then stays in use.
     drop(tracing::subscriber::set_global_default(subscriber));
     (Log(file), problem)
 }
@@ -52,7 +52,7 @@ fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
     }
 }
 
-/// The filter with no level above the one that is built in: the library would write a warning to stderr for each such level.
+/// Lowers all levels in the filter to the maximum of the build; the library would print a warning for each higher one.
 fn within(filter: &str, most: LevelFilter) -> Cow<'_, str> {
     if most >= LevelFilter::TRACE {
         return Cow::Borrowed(filter);
@@ -66,12 +66,12 @@ fn within(filter: &str, most: LevelFilter) -> Cow<'_, str> {
     Cow::Owned(parts.collect::<Vec<_>>().join(","))
 }
 
-/// What the log takes.
+/// Returns the size of the log in bytes.
 pub fn bytes(data_dir: &Path) -> u64 {
     rotation::bytes(&data_dir.join(DIRECTORY))
 }
 
-/// Gives up the oldest files of the log until the rest is within this; what it freed.
+/// Deletes the oldest log files until the rest fits. Returns the number of freed bytes.
 pub fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
     let directory = data_dir.join(DIRECTORY);
     let before = rotation::bytes(&directory);
@@ -82,7 +82,7 @@ pub fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
     before.saturating_sub(rotation::bytes(&directory))
 }
 
-/// Keeps the log open; dropping it writes what still waits.
+/// A guard of the open log; dropping it writes the waiting lines.
 pub struct Log(LogFile);
 
 impl Drop for Log {
@@ -97,7 +97,7 @@ struct LogFile(Arc<Opened>);
 struct Opened {
     directory: PathBuf,
     budget: Budget,
-    /// Absent inside when the file cannot be made: a log is never a reason to stop.
+    /// Empty inside if the file cannot be created, because the log must never stop the program.
     writer: OnceLock<Option<NonBlocking>>,
     guard: Mutex<Option<WorkerGuard>>,
 }
@@ -143,7 +143,7 @@ impl Write for LineWriter {
     }
 }
 
-/// An event of a session is a line of JSON already; all else is made one.
+/// Formats entries as JSON lines; an event of a session already is one.
 struct Lines {
     json: Format<Json>,
 }

@@ -1,6 +1,6 @@
-//! The files of the log: one a day, another number when it is full, the oldest gone when all together are too large.
+//! Log files: one per day, the next number when it is full; the oldest are deleted when all together are too large.
 //!
-//! The rotation of `tracing-appender` goes by time alone: it has no limit of bytes, for one file or for all of them.
+//! The rotation of `tracing-appender` only depends on time: it has no size limit, for one file or for all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "aye.log.";
 
-/// How much of it is kept.
+/// Size limits of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     pub file_bytes: u64,
@@ -22,11 +22,11 @@ impl Default for Budget {
     }
 }
 
-/// Writes whole lines. Several processes may write to one file: it is only ever appended to, and never renamed.
+/// A writer of whole lines. Several processes may write to one file: it is only appended to, and never renamed.
 pub struct Rotating<Today> {
     directory: PathBuf,
     budget: Budget,
-    /// `2026-11-21`
+    /// The date: `2026-11-21`.
     today: Today,
     open: Option<Open>,
 }
@@ -34,7 +34,7 @@ pub struct Rotating<Today> {
 struct Open {
     file: File,
     day: String,
-    /// What it holds, what others write in the meantime left out.
+    /// Bytes of the file, without those that other processes added since.
     bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl<Today: Fn() -> String> Rotating<Today> {
         Ok(log)
     }
 
-    /// The file that so many more bytes fit into.
+    /// Returns a file that has room for this many more bytes.
     fn open_for(&mut self, more: u64) -> io::Result<&mut Open> {
         let day = (self.today)();
         let fits = |open: &Open| open.day == day && (open.bytes == 0 || open.bytes + more <= self.budget.file_bytes);
@@ -72,7 +72,7 @@ impl<Today: Fn() -> String> Write for Rotating<Today> {
     }
 }
 
-/// The last file of the day, or the one after it where that is full: `aye.log.DAY`, `aye.log.DAY.1`, …
+/// Opens the last file of the day, or the next one if it is full: `aye.log.DAY`, `aye.log.DAY.1`, …
 fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result<Open> {
     let name =
         |number: u64| directory.join(if number == 0 { format!("{PREFIX}{day}") } else { format!("{PREFIX}{day}.{number}") });
@@ -94,14 +94,15 @@ fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result
     }
 }
 
-/// What the files take.
+/// Returns the size of all files.
 pub(super) fn bytes(directory: &Path) -> u64 {
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let ours = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     ours.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// Removes the oldest files until the rest is within the budget. What cannot be removed stays: a log is never a reason to stop.
+/// Deletes the oldest files until the rest fits. A file that cannot be deleted stays, because the log must never stop
+/// the program.
 pub(super) fn prune(directory: &Path, budget: Budget) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut files: Vec<((String, u64), u64, PathBuf)> = entries
@@ -115,7 +116,7 @@ pub(super) fn prune(directory: &Path, budget: Budget) {
     files.sort_unstable();
     let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
     let mut count = files.len();
-    // The newest is being written.
+    // The newest file is in use.
     for (_, of_it, path) in files.iter().take(files.len().saturating_sub(1)) {
         if bytes <= budget.all_bytes && count <= budget.files {
             break;

@@ -1,4 +1,4 @@
-//! What the person puts into a prompt: files dropped on the terminal, and the image in the clipboard.
+//! Attachments of a prompt: files dropped on the terminal, and the image in the clipboard.
 
 use super::files::TOKEN_BYTES;
 use crate::app::place::Place;
@@ -9,16 +9,17 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// As base64 an image may have 5 MB, which is what providers take; on its longer side so many pixels.
+/// Maximum bytes of an image, which are 5 MB in base64, the limit of providers; next, the maximum pixels of its longer
+/// side.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 const MAX_PIXELS: usize = 8_000;
-/// So much tells what an image is.
+/// Bytes that identify the format of an image.
 const BEGIN: u64 = 32;
 const CLIPBOARD: &str = "image from the clipboard";
-/// More of a text nobody pastes.
+/// Maximum bytes of a pasted text.
 const MAX_TEXT: usize = 1 << 20;
 
-/// The files of the first reading whose files are all there; none where no reading has such.
+/// Returns the files of the first interpretation whose files all exist; none if there is no such interpretation.
 pub fn dropped(place: &Place, readings: &[Vec<String>]) -> Vec<DroppedFile> {
     let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
@@ -27,7 +28,7 @@ pub fn dropped(place: &Place, readings: &[Vec<String>]) -> Vec<DroppedFile> {
 fn file(place: &Place, given: &str) -> Option<DroppedFile> {
     let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| place.home.join(rest));
     let metadata = path.metadata().ok()?;
-    // A link counts where it lies: what it leads to is the policy's business, when it is read.
+    // A symlink counts where it is: its target is subject to the policy when it is read.
     let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
     let within = [&path, &real].into_iter().find_map(|path| path.strip_prefix(&place.workspace).ok());
     let outside = within.is_none() && !place.roots.iter().any(|root| real.starts_with(root));
@@ -54,8 +55,8 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// An image is kept as an artifact of no session, until a prompt with it makes it one of that session: what is never sent goes
-/// by its age.
+/// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
+/// sent; if it never is, the artifact expires.
 pub fn clipboard(place: &Place) -> Clipped {
     let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
@@ -74,7 +75,7 @@ pub fn clipboard(place: &Place) -> Clipped {
     }
 }
 
-/// Keeps an image that a model can take; `name`: what it is called.
+/// Stores an image that models accept under a name.
 pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
     let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
@@ -111,7 +112,7 @@ mod tests {
     use crate::store::ArtifactStore;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// An image of so many pixels, as far as anybody reads it.
+    /// An image of this size, as far as the header goes.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
         [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), size, vec![8, 2, 0, 0, 0, 0, 0, 0, 0]].concat()

@@ -1,4 +1,4 @@
-//! The family of a session: what it was copied from, what was copied from it, and the parts that were gone back from.
+//! The tree of a session: the sessions it was forked from, its forks, and the parts that were undone.
 
 use super::sessions::age;
 use crate::protocol::{Branch, SessionId};
@@ -7,17 +7,17 @@ use crate::store::{SessionSummary, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// More nobody looks through.
+/// Maximum number of branches.
 const MAX: usize = 500;
 
-/// All of it, each behind the one it branches off from, in the order in which they did.
+/// Returns all branches, each after the one it branches off from, in chronological order.
 pub fn of(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
     let all = store.sessions(None)?;
     let sessions: HashMap<&SessionId, &SessionSummary> = all.iter().map(|session| (&session.session_id, session)).collect();
     let Some(mut root) = sessions.get(id).copied() else { return Err(StoreError::NoSession { given: id.to_string() }) };
     let mut seen = HashSet::from([&root.session_id]);
     while let Some(parent) = root.parent.as_ref().and_then(|parent| sessions.get(parent)) {
-        // A damaged store may say that one is its own ancestor.
+        // In a damaged store, a session could be its own ancestor.
         if !seen.insert(&parent.session_id) {
             break;
         }
@@ -35,9 +35,9 @@ struct Family<'a> {
     branches: Vec<Branch>,
 }
 
-/// What branches off from a session, and after how many of its records and prompts.
+/// A branch of a session, and the number of records and prompts before it.
 enum Off<'a> {
-    /// Gone back from, with what was said first in it.
+    /// An undone part, with its first prompt.
     Undone {
         title: Option<String>,
         prompts: u64,
@@ -99,19 +99,19 @@ fn since(then: jiff::Timestamp) -> String {
 }
 
 struct Undone {
-    /// How many there were before it was gone back.
+    /// Number of records before the rewind.
     records: u64,
     title: Option<String>,
-    /// Prompts that stayed, and prompts that went.
+    /// Number of prompts that stayed, and that were undone.
     before: u64,
     prompts: u64,
     at: jiff::Timestamp,
 }
 
-/// The branches that the records of a session tell of.
+/// The branches that follow from the records of a session.
 #[derive(Default)]
 struct Past {
-    /// Prompts that count, and the place of every one.
+    /// Number of prompts in the conversation, and the position of each prompt.
     prompts: u64,
     starts: Vec<u64>,
     undone: Vec<Undone>,
@@ -192,7 +192,7 @@ mod tests {
         assert!(store.import(foreign).unwrap());
     }
 
-    /// Each with its depth, title, prompts and after how many it branches off.
+    /// Each branch with its depth, title, prompts and the prompt after which it branches off.
     fn tree(store: &Store, digit: &str) -> Vec<String> {
         let told = of(store, &id(digit)).unwrap();
         let row = |branch: &Branch| {

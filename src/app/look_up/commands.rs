@@ -1,4 +1,4 @@
-//! Slash commands of the person's and of a trusted project's own, from their Markdown files.
+//! Custom slash commands of the user and of a trusted project, from Markdown files.
 
 use crate::protocol::CustomCommand;
 use std::collections::HashSet;
@@ -6,18 +6,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A larger text is none that a person wrote.
+/// Maximum bytes of a command file.
 const FILE_BYTES: u64 = 1 << 20;
 const MAX_FILES: usize = 500;
-/// Folders in folders.
+/// Maximum depth of folders.
 const DEPTH: usize = 3;
 const ENDING: &str = "md";
 
 pub struct Commands {
     own: PathBuf,
-    /// The project's, as they were when the person said yes to them.
+    /// The commands of the project, as the user trusted them.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
-    /// What is wrong is said once.
+    /// Notices that were already shown.
     said: Mutex<HashSet<String>>,
 }
 
@@ -35,7 +35,7 @@ impl Commands {
         *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
     }
 
-    /// All there are now; of two with one name the person's own.
+    /// Returns all current commands; if two have the same name, that of the user.
     pub fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();
@@ -77,7 +77,7 @@ fn command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<Stri
     (command, notices)
 }
 
-/// `fix.md` is `fix`, `git/commit.md` is `git:commit`. A name with blanks cannot be typed.
+/// Returns `fix` for `fix.md` and `git:commit` for `git/commit.md`. A name with spaces cannot be typed.
 fn name(path: &Path) -> Option<String> {
     let path = path.with_extension("");
     let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
@@ -101,7 +101,7 @@ fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// A plain file, whole: one that is none could make this wait.
+/// Reads a regular file; other files could block.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let real = path.canonicalize().map_err(|error| error.to_string())?;

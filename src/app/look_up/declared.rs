@@ -1,27 +1,29 @@
-//! What a file declares, line by line and without a grammar: functions, types and the like, by how their lines begin.
+//! Finds declarations in a file, line by line and without a grammar: functions, types and the like, by the start of
+//! their lines.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A longer line was written by a machine.
+/// Maximum bytes of a line; longer ones are generated code.
 const LINE_BYTES: usize = 400;
-/// Of one file.
+/// Maximum number of declarations of a file.
 const MAX: usize = 2_000;
-/// So many lines belong to one at most.
+/// Maximum number of lines of a declaration.
 const LINES: usize = 400;
 
-/// A declaration, and the lines of it.
+/// A declaration and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     pub name: String,
     pub kind: String,
-    /// Counted from 1.
+    /// The first line, counted from 1.
     pub first: u32,
     pub last: u32,
     pub bytes: u64,
 }
 
-/// How a language declares: endings of its files, and patterns with what is declared (`kind`, where its word says it) and `name`.
+/// The declarations of a language: file extensions, and patterns with the groups `name` and, if a keyword names it,
+/// `kind`.
 struct Language {
     endings: &'static [&'static str],
     patterns: &'static [&'static str],
@@ -86,10 +88,10 @@ const LANGUAGES: &[Language] = &[
     },
 ];
 
-/// Words that stand where a name would and are none, where no word before it says what is declared.
+/// Keywords that look like names in patterns without a `kind`.
 const NO_NAMES: &[&str] =
     &["if", "for", "while", "switch", "catch", "return", "else", "function", "with", "do", "sizeof", "new", "await", "match"];
-/// What a line without a word of its own declares.
+/// The kind of declarations without a keyword.
 const FUNCTION: &str = "function";
 
 static COMPILED: LazyLock<Vec<(&'static Language, Vec<Regex>)>> = LazyLock::new(|| {
@@ -97,7 +99,7 @@ static COMPILED: LazyLock<Vec<(&'static Language, Vec<Regex>)>> = LazyLock::new(
     LANGUAGES.iter().map(|language| (language, compiled(language))).collect()
 });
 
-/// Whether files with this ending are looked through.
+/// Returns true if files with this extension are searched.
 pub fn is_known(path: &str) -> bool {
     ending(path).is_some_and(|ending| LANGUAGES.iter().any(|language| language.endings.contains(&ending)))
 }
@@ -133,7 +135,8 @@ pub fn declared(path: &str, text: &str) -> Vec<Declared> {
     found
 }
 
-/// The last line of what begins here: the one that closes it where it began, or the last that stands further in.
+/// Returns the last line of a declaration: the one that closes it at the same indentation, or the last one that is
+/// indented further.
 fn end(lines: &[&str], at: usize) -> usize {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let from = depth(lines[at]);

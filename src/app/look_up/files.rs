@@ -1,4 +1,5 @@
-//! The files of a workspace by a few letters of their paths: listed as git sees them, kept for some seconds, bounded.
+//! File search in a workspace by parts of the path. The list follows the ignore rules of git, is cached for some
+//! seconds, and is limited.
 
 use crate::protocol::FoundFile;
 use crate::sys::ignore_files::{Lists, guard};
@@ -9,28 +10,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// More than anybody looks through. The rest of a larger workspace is not offered.
+/// Maximum number of paths; further files of a larger workspace are not found.
 const MAX_PATHS: usize = 200_000;
-/// So many are told.
+/// Maximum number of results.
 const FOUND: usize = 50;
-/// A list that is older is shown and made anew.
+/// Age after which the list is used once more and then rebuilt.
 const CACHE_TTL: Duration = Duration::from_secs(3);
-/// Bytes of a token, about.
+/// Approximate bytes per token.
 pub const TOKEN_BYTES: u64 = 4;
-/// A larger file is no text that anybody reads whole.
+/// Maximum bytes of a file that can be attached.
 const MAX_BYTES: u64 = 8 << 20;
-/// Threads that walk.
+/// Number of threads that list files.
 const WALKERS: usize = 2;
-/// After so many paths it is asked whether anybody still wants to know.
+/// Number of paths after which a listing checks whether it is still needed.
 const STRETCH: usize = 4096;
 
-/// A file or a folder; of a folder the path ends with `/`.
+/// A file or a folder; the path of a folder ends with `/`.
 pub struct Entry {
     pub path: String,
     pub changed: Option<SystemTime>,
 }
 
-/// What was there when it was looked.
+/// The files at the time of the listing.
 pub struct Listed {
     pub entries: Vec<Entry>,
     at: Instant,
@@ -39,9 +40,9 @@ pub struct Listed {
 pub struct Files {
     workspace: PathBuf,
     listed: Mutex<Option<Arc<Listed>>>,
-    /// Which letters were asked for last, and how many times was asked.
+    /// The last search text, and the number of searches.
     wanted: Mutex<(u64, String)>,
-    /// Somebody walks.
+    /// True while a listing is running.
     walking: AtomicBool,
 }
 
@@ -50,7 +51,7 @@ impl Files {
         Self { workspace, listed: Mutex::new(None), wanted: Mutex::default(), walking: AtomicBool::new(false) }
     }
 
-    /// These letters are wanted now; the number is for `find`.
+    /// Sets the search text. Returns the number of the search for `find`.
     pub fn want(&self, words: &str) -> u64 {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         *wanted = (wanted.0 + 1, words.to_owned());
@@ -61,7 +62,7 @@ impl Files {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All there are, as they were some seconds ago at most.
+    /// Returns all files; the list is at most some seconds old.
     pub fn all(&self) -> Arc<Listed> {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < CACHE_TTL) {
@@ -72,7 +73,7 @@ impl Files {
         listed
     }
 
-    /// Tells at once what the last list has, and again what a new one has, where the old one is not fresh.
+    /// Reports the results in the current list at once, and again in a new list if the current one is outdated.
     pub fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut before = None;
@@ -87,7 +88,7 @@ impl Files {
         let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
         self.walking.store(false, Ordering::Release);
-        // While it walked, the letters may have become others, and whoever asked for those found no list.
+        // During the listing, the search text may have changed, and that search found no list.
         let (last, wanted) = self.wanted();
         let found = self.best(&listed, &wanted, last);
         if let Some(found) = found.filter(|found| last != number || before.as_ref() != Some(found)) {
@@ -95,7 +96,7 @@ impl Files {
         }
     }
 
-    /// Nothing where something else is wanted by now.
+    /// Returns the best results, or `None` if there is a newer search.
     fn best(&self, listed: &Listed, words: &str, number: u64) -> Option<Vec<FoundFile>> {
         let found: Vec<&Entry> = if words.is_empty() {
             let mut files: Vec<&Entry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
@@ -134,7 +135,7 @@ impl Files {
     }
 }
 
-/// All that git would not ignore, hidden files too. Links are named and not followed.
+/// Lists all files that git does not ignore, including hidden ones. Symlinks are listed, but not followed.
 fn walk(workspace: &Path) -> Vec<Entry> {
     let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let mut walk = WalkBuilder::new(workspace);
@@ -145,7 +146,7 @@ fn walk(workspace: &Path) -> Vec<Entry> {
         let mut mine = Batch { entries: &entries, own: Vec::new() };
         let count = &count;
         Box::new(move |entry| {
-            // What cannot be read is not offered.
+            // Unreadable entries are not listed.
             let Some(entry) = entry.ok().and_then(|entry| named(workspace, &entry)) else { return WalkState::Continue };
             if count.fetch_add(1, Ordering::Relaxed) >= MAX_PATHS {
                 return WalkState::Quit;
@@ -157,7 +158,7 @@ fn walk(workspace: &Path) -> Vec<Entry> {
     entries.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one thread found; handed over when it is done.
+/// The results of one thread, handed over at its end.
 struct Batch<'a> {
     entries: &'a Mutex<Vec<Entry>>,
     own: Vec<Entry>,
@@ -169,7 +170,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// Its path below the workspace, where it can be written in a prompt.
+/// Returns the path relative to the workspace, if it can be written in a prompt.
 fn named(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
     let path = entry.path().strip_prefix(workspace).ok()?.to_str()?;
     if path.is_empty() || path.contains(|letter: char| letter.is_control() || letter == '"') {

@@ -1,4 +1,4 @@
-//! The person's keys, while a session is open: another file of them counts at once.
+//! Key bindings that are reloaded when their file changes during a session.
 
 use super::Desk;
 use crate::app::look;
@@ -7,7 +7,7 @@ use crate::sys::watch::Watch;
 use crate::tui::KeyFile;
 
 impl Desk {
-    /// Until the screen is gone.
+    /// Watches the file until the screen has closed.
     pub fn follow_keys(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
@@ -16,7 +16,7 @@ impl Desk {
                 Ok(watch) => watch,
                 Err(error) => return tracing::warn!(%error, "cannot watch the key bindings file"),
             };
-            // What changed between the start and now is not missed.
+            // Includes changes between the start and now.
             loop {
                 let inner = desk.inner.clone();
                 let Ok(read) = tokio::task::spawn_blocking(move || look::keys(&inner.place)).await else { return };

@@ -1,5 +1,5 @@
-//! What a screen looks up beside its session: files to name, commands of one's own, other sessions. It answers also before there
-//! is a session.
+//! Queries of the screen that need no session: files to mention, custom commands, other sessions. They work before a
+//! session is open.
 
 mod attached;
 mod branches;
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use symbols::Symbols;
 use tokio::sync::mpsc;
 
-/// Whoever looks up. Cheap to clone.
+/// The query service of the screen. Cheap to clone.
 #[derive(Clone)]
 pub struct Desk {
     inner: Arc<Inner>,
@@ -40,7 +40,7 @@ struct Inner {
     symbols: Symbols,
     commands: Commands,
     worktree: Arc<Worktree>,
-    /// The last search; older ones end.
+    /// The number of the last search; older ones stop.
     searches: AtomicU64,
 }
 
@@ -53,18 +53,18 @@ impl Desk {
         Self { inner: Arc::new(Inner { store, place: place.clone(), files, symbols, commands, worktree, searches }), events }
     }
 
-    /// Where the answers go.
+    /// Returns the sender for results.
     pub fn events(&self) -> mpsc::UnboundedSender<Event> {
         self.events.clone()
     }
 
-    /// Does what the first questions ask for; the answer is an event.
+    /// Carries out a step of first-time setup. The result is an event.
     pub fn set_up(&self, asked: SetupAsked) {
         let desk = self.clone();
         tokio::spawn(async move { desk.tell(LookedUp::Setup(setup::answer(&desk.inner.place, asked).await)) });
     }
 
-    /// What the project brings of commands counts from now on.
+    /// Adds the slash commands of the project from now on.
     pub fn trust(&self, project: &Brought) {
         let files = project.commands();
         let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
@@ -72,7 +72,7 @@ impl Desk {
         self.look_up(LookUp::Commands);
     }
 
-    /// The answer is an event. Never on the thread that asks: a disk may be slow.
+    /// Runs a query on another thread, because a disk may be slow. The result is an event.
     pub fn look_up(&self, what: LookUp) {
         let desk = self.clone();
         if what == LookUp::Worktree {
@@ -141,14 +141,14 @@ impl Desk {
                 let kept = super::theme::keep(place, &name).map_err(|trouble| trouble.message);
                 LookedUp::ThemeKept { name, kept }
             }
-            // Looked at beside the others.
+            // Handled elsewhere.
             LookUp::Worktree => return,
         };
         self.tell(told);
     }
 
     fn tell(&self, told: LookedUp) {
-        // A screen that is gone asks for nothing.
+        // The result is dropped if the screen has closed.
         let _ = self.events.send(Event {
             workspace_id: self.inner.place.workspace_id(),
             session_id: SessionId::new(String::new()),
@@ -164,7 +164,7 @@ fn told(found: Result<LookedUp, super::Trouble>) -> LookedUp {
     found.unwrap_or_else(|trouble| LookedUp::Failed { message: trouble.message })
 }
 
-/// Where the person's files are; of those that may be there it is said whether they are.
+/// Returns the paths of the user's files; optional ones are marked if they are missing.
 fn places(place: &Place) -> Vec<(String, String)> {
     let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };

@@ -1,4 +1,4 @@
-//! Sessions for a list on the screen: what they are about, where they stand, what was said last.
+//! Sessions for a list on the screen: titles, states and last messages.
 
 use crate::agent;
 use crate::app::git::Repository;
@@ -14,21 +14,21 @@ use crate::store::{SessionSummary, Store, StoreError};
 use crate::tui;
 use std::path::Path;
 
-/// More than anybody goes through; the search finds the others.
+/// Maximum number of sessions in the list; a search finds the others.
 const MAX: usize = 500;
-/// What they cost is reckoned for so many.
+/// Maximum number of sessions whose cost is computed.
 const COSTED: usize = 100;
-/// So many records of one are looked at, and so many lines shown.
+/// Records read of a session for its preview, and lines shown.
 const PIECE: usize = 120;
 const LINES: usize = 40;
-/// Of one line.
+/// Maximum bytes of a line.
 const LINE_BYTES: usize = 600;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Tells what the titles say at once, and what takes longer after it: what was said in them, and what they cost.
+/// Reports matches in titles at once, and then what takes longer: matches in conversations, and costs.
 pub fn list(
     store: &Store,
     place: &Place,
@@ -52,7 +52,7 @@ pub fn list(
     let pattern = match pattern {
         None => None,
         Some(Ok(pattern)) => Some(pattern),
-        // A pattern that is not written to its end finds nothing yet.
+        // An incomplete regular expression finds nothing yet.
         Some(Err(_)) => {
             told(Vec::new(), false);
             return Ok(());
@@ -78,7 +78,7 @@ pub fn list(
             }
             match sessions::first_hit(store, session, pattern, is_last) {
                 Ok(Some(hit)) => found.push(ListedSession { hit: Some(hit), ..listed(session, place, repository.as_ref()) }),
-                // Somebody forgot it meanwhile.
+                // Another process has deleted it.
                 Ok(None) | Err(StoreError::NoSession { .. }) => {}
                 Err(error) => return Err(error.to_string()),
             }
@@ -129,7 +129,7 @@ fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repositor
     }
 }
 
-/// `now`, `5 min`, `2 h`, `3 d`, `7 w`.
+/// Returns an age such as `now`, `5 min`, `2 h`, `3 d` or `7 w`.
 pub(super) fn age(seconds: i64) -> String {
     match seconds {
         ..MINUTE => "now".to_owned(),
@@ -140,7 +140,7 @@ pub(super) fn age(seconds: i64) -> String {
     }
 }
 
-/// The end of what was said in a session, and what it came to.
+/// Returns the preview of a session: the end of its conversation, and its figures.
 pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook, Trouble> {
     let summary = store.find(id.as_str())?;
     let piece = store.piece(&summary.session_id, None, PIECE)?;
@@ -193,7 +193,8 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
     Ok(SessionLook { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
 }
 
-/// The calls of the open step that wait for an answer or have no result. `held`: a process has the session.
+/// Returns the calls of the open step that wait for approval or have no result. `held`: another process owns the
+/// session.
 fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
     let told = |call: &OpenCall| match call.stage {
         CallStage::Planning | CallStage::Done => None,

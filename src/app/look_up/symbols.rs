@@ -1,4 +1,4 @@
-//! What the files of a workspace declare, by a few letters of its name. Files are read beside all else, each once until it changes.
+//! Symbol search in a workspace by parts of the name. Files are read in the background, each once until it changes.
 
 use super::declared::{Declared, declared, is_known};
 use super::files::{Entry, Files, TOKEN_BYTES};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Of a larger workspace the files that changed last are looked through.
+/// Maximum number of files searched; in a larger workspace, those that changed last.
 const MAX_FILES: usize = 20_000;
 const FILE_BYTES: u64 = 1 << 20;
-/// All that is remembered.
+/// Maximum number of cached symbols.
 const MAX_SYMBOLS: usize = 200_000;
-/// So many are told.
+/// Maximum number of results.
 const FOUND: usize = 50;
-/// What is found so far is told as often, while files are still read.
+/// Interval of reports while files are being read.
 const EVERY: Duration = Duration::from_millis(200);
 
 type Stamp = (Option<SystemTime>, u64);
@@ -31,7 +31,7 @@ struct Known {
 pub struct Symbols {
     workspace: PathBuf,
     known: Mutex<HashMap<String, Known>>,
-    /// Which words were asked for last, and how many times was asked.
+    /// The last search text, and the number of searches.
     wanted: Mutex<(u64, String)>,
 }
 
@@ -40,7 +40,7 @@ impl Symbols {
         Self { workspace, known: Mutex::default(), wanted: Mutex::default() }
     }
 
-    /// These words are wanted now; the number is for `find`.
+    /// Sets the search text. Returns the number of the search for `find`.
     pub fn want(&self, words: &str) -> u64 {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         *wanted = (wanted.0 + 1, words.to_owned());
@@ -51,7 +51,8 @@ impl Symbols {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).0 == number
     }
 
-    /// `#name` in all files, `src/main.rs#name` in those whose path begins or is so. Told again while more files are read.
+    /// Searches for `#name` in all files, or for `src/main.rs#name` in files with this path or prefix. Reports again
+    /// while more files are read.
     pub fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
         let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
         let listed = files.all();
@@ -89,7 +90,7 @@ impl Symbols {
         }
     }
 
-    /// What a file declares: known, unless it changed. What cannot be read declares nothing.
+    /// Returns the declarations of a file, from the cache unless it changed. An unreadable file has none.
     fn of(&self, path: &str) -> Arc<[Declared]> {
         let full = self.workspace.join(path);
         let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
@@ -117,7 +118,7 @@ fn text(path: &Path) -> Option<String> {
     (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The best so far; no more of them is held than twice what is told.
+/// The best results so far; at most twice as many as are reported.
 #[derive(Default)]
 struct Best(Vec<(u32, FoundSymbol)>);
 

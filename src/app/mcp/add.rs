@@ -1,4 +1,4 @@
-//! `aye mcp add` and `remove`: a server in the person's settings, with all else in them left as it is.
+//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings and leave the rest unchanged.
 
 use crate::app::cli::NewServerWords;
 use crate::app::exit::Exit;
@@ -77,7 +77,7 @@ pub fn remove(place: &Place, name: &str) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// Whether there was anything to change.
+/// Edits the configuration. Returns false if there was nothing to change.
 fn change(place: &Place, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, Trouble> {
     let file = place.directories.config_file();
     let _only_one = grants::lock(&place.directories.config)?;

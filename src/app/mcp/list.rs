@@ -1,4 +1,5 @@
-//! `aye mcp list`: which servers there are, where each comes from, and what the policy lists of it. Nothing is connected to.
+//! `aye mcp list`: the MCP servers, their origins, and the tools that the policy lists. It does not connect to any
+//! server.
 
 use super::specs::{Found, found};
 use crate::app::cli::Common;
@@ -19,19 +20,19 @@ use std::fmt::Write as _;
 #[serde(rename_all = "camelCase")]
 struct Listed {
     name: String,
-    /// `npx -y server`, `https://example.org/mcp`.
+    /// The command or URL: `npx -y server`, `https://example.org/mcp`.
     reached_by: String,
-    /// The file, and the line of an own one.
+    /// The file, with the line for a server of the user.
     place: String,
     of_project: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     off: Option<String>,
-    /// Patterns of `allowed_tools` that speak of its tools.
+    /// The patterns of `allowed_tools` that can match its tools.
     allowed_tools: Vec<String>,
-    /// Tools that it offered when it was asked last; absent where it never was.
+    /// Number of tools at the last connection; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     offered: Option<u64>,
-    /// What was left out of them, and why.
+    /// Tools that were ignored, with the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -58,7 +59,7 @@ pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> 
     Ok(Exit::Completed)
 }
 
-/// What each server offered last, as it is kept between sessions.
+/// Returns the saved state of each server from its last connection.
 fn known(place: &Place, servers: &[Found]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
     let wires = Wires { known: Some(place.directories.data.join("mcp").join("known")), ..Wires::default() };
@@ -81,7 +82,7 @@ fn row(Found { spec, place }: Found, policy: &Policy, known: &[ServerStatus]) ->
     }
 }
 
-/// For people; the part of an address that may be a secret is left out.
+/// Returns the command or URL for display, without a query, which may be a secret.
 pub(super) fn reached_by(spec: &Spec) -> String {
     match &spec.reach {
         Reach::Program { argv, .. } => argv.join(" "),
@@ -89,7 +90,7 @@ pub(super) fn reached_by(spec: &Spec) -> String {
     }
 }
 
-/// What of the lists of allowed tools can mean a tool of this server.
+/// Returns the entries of the allowed tools that can match a tool of this server.
 fn allowed(server: &str, policy: &Policy) -> Vec<String> {
     let layers = policy.layers.iter().filter(|layer| layer.scope.grants());
     let mut patterns: Vec<String> = Vec::new();

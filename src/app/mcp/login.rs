@@ -1,4 +1,4 @@
-//! `aye mcp login` and `logout`: the browser is shown where to go, and tokens are kept or forgotten.
+//! `aye mcp login` and `aye mcp logout`: signs in with the browser, and saves or deletes tokens.
 
 use super::specs::specs;
 use super::vault::vault;
@@ -16,7 +16,7 @@ use crate::sys::opener::{Address, Desktop, Opening};
 use crate::text::clean;
 use std::collections::BTreeSet;
 
-/// Shows the address, and opens it where there is a browser.
+/// Shows the sign-in URL, and opens it if there is a browser.
 struct Shown<'a> {
     place: &'a Place,
     server: &'a str,
@@ -40,7 +40,7 @@ impl LogIn for Shown<'_> {
 }
 
 impl Shown<'_> {
-    /// Without what is secret in aye's own environment.
+    /// Returns the desktop without secrets in its environment.
     fn desktop(&self) -> Desktop {
         let secret: BTreeSet<String> = self
             .place
@@ -80,7 +80,7 @@ pub fn log_out(place: &Place, name: &str) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// Whether anything was kept.
+/// Deletes the tokens of a server. Returns true if there were any.
 pub(super) fn forget(place: &Place, name: &str) -> Result<bool, Trouble> {
     let kept = place.credentials.names_of_server(name)?;
     for name in &kept {
@@ -89,7 +89,7 @@ pub(super) fn forget(place: &Place, name: &str) -> Result<bool, Trouble> {
     Ok(!kept.is_empty())
 }
 
-/// One of the servers; one that is off can be signed in to all the same, but for one that nobody approved.
+/// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
 pub(super) fn named(place: &Place, common: &Common, name: &str) -> Result<Spec, Trouble> {
     let project = Brought::look(place, common.trust);
     let (specs, problems) = specs(place, Some(&project));

@@ -1,4 +1,4 @@
-//! Servers of tools: what settings and the project say of them, and `aye mcp`.
+//! MCP servers: their settings, and `aye mcp`.
 
 mod add;
 mod list;

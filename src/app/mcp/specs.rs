@@ -1,4 +1,4 @@
-//! What connections are made of: the person's servers, and the project's where a person approved them.
+//! Settings of the MCP connections: servers of the user, and approved servers of the project.
 
 use crate::app::cli::Trust;
 use crate::app::place::Place;
@@ -10,16 +10,16 @@ use crate::sys::file;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A longer file of servers is none that a person wrote.
+/// Maximum bytes of a server file.
 const SERVERS_BYTES: u64 = 1 << 20;
 
-/// All servers, own ones first, and what is wrong with any, each a sentence. Nothing is started or asked.
+/// Returns all servers, those of the user first, and sentences about problems. Starts no server and connects to none.
 pub fn specs(place: &Place, project: Option<&Brought>) -> (Vec<Spec>, Vec<String>) {
     let (found, problems) = found(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)
 }
 
-/// A server and the file it comes from.
+/// A server and the file of its settings.
 pub(super) struct Found {
     pub spec: Spec,
     pub place: String,
@@ -44,7 +44,7 @@ pub(super) fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Ve
             Way::Program { argv, directory, .. } => (argv.as_slice(), directory.as_deref()),
             Way::Http { .. } => (&[] as &[String], None),
         };
-        // `--trust` is no look at what is started.
+        // `--trust` does not approve the programs of servers.
         if !project.knows_server(argv, directory) {
             server.off =
                 Some("this version of the server is not approved; open the project in `aye` and trust it there".to_owned());
@@ -54,16 +54,16 @@ pub(super) fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Ve
     (all, problems)
 }
 
-/// The servers as their files name them now.
+/// The current servers of all files.
 pub struct Again {
     pub specs: Vec<Spec>,
     pub problems: Vec<String>,
-    /// What the user trusted since the session began, where that is another project.
+    /// The content that the user trusted since the session started, if it differs.
     pub trusted: Option<Arc<BTreeMap<String, String>>>,
 }
 
-/// The same servers, once their files changed in a session that began with `project`. An entry of the project that is not the one
-/// that was trusted is off, until the user trusts the project again.
+/// Returns the servers after their files changed during a session that started with `project`. A server of the project
+/// that differs from the trusted one is off until the user trusts the project again.
 pub fn specs_again(place: &Place, project: &Brought) -> Again {
     let (specs, problems) = specs(place, Some(project));
     let before = Again { specs, problems, trusted: None };
@@ -75,7 +75,7 @@ pub fn specs_again(place: &Place, project: &Brought) -> Again {
         let (specs, problems) = self::specs(place, Some(&now));
         return Again { specs, problems, trusted: Some(now.known()) };
     }
-    // Nothing of the file is started; it only says which entries are no longer what was trusted.
+    // No server of this file is started; it only shows which entries changed since they were trusted.
     let file = place.workspace.join(SERVERS);
     let named = file::read(&file, SERVERS_BYTES)
         .map(|bytes| servers::of_project(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
@@ -92,7 +92,7 @@ pub fn specs_again(place: &Place, project: &Brought) -> Again {
     Again { specs, problems: before.problems, trusted: None }
 }
 
-/// Secrets that stand in the settings as they are.
+/// Returns secrets that are in the settings in plain text.
 pub fn secrets(place: &Place) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }

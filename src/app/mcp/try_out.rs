@@ -1,4 +1,4 @@
-//! `aye mcp test`: connects to one server as a session would, and shows its tools, what the policy says of each, and what would
+//! `aye mcp test`: connects to a server like a session, and shows its tools, their verdicts, and the policy that would
 //! list them.
 
 use super::list::reached_by;
@@ -22,7 +22,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Shown as text; the rest are counted.
+/// Maximum number of tools shown as text; the rest are counted.
 const MAX_SHOWN: usize = 200;
 
 #[derive(Serialize)]
@@ -30,12 +30,12 @@ const MAX_SHOWN: usize = 200;
 struct Tried {
     server: String,
     reached_by: String,
-    /// What it says it is.
+    /// The name that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// Of the protocol.
+    /// The protocol revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +94,7 @@ struct Found {
     identity: Option<Identity>,
 }
 
-/// What it offers, once it is there.
+/// Connects to a server and returns its tools.
 async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);

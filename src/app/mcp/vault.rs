@@ -1,4 +1,4 @@
-//! Where the tokens of servers are kept: in the keyring of the system, or in the file of keys where it has none.
+//! Storage for MCP tokens: the system keyring, or the credentials file if there is none.
 
 use crate::app::place::Place;
 use crate::config::{Credentials, NotKept, Secret, server_key};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Another process that renews is done long before.
+/// Timeout of the lock; another process that renews a token is done long before.
 const TIMEOUT: Duration = Duration::from_secs(40);
 const STEP: Duration = Duration::from_millis(50);
 

@@ -1,4 +1,5 @@
-//! Questions of the policy, put to the person at the client: in the middle of a call, or by having it called again.
+//! Approval prompts for the user of an MCP client: as a request during the call, or as a result after which the client
+//! repeats the call.
 
 use crate::policy::Question;
 use crate::ports::Plan;
@@ -16,25 +17,25 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What a question shows of the change.
+/// Maximum bytes of the diff in an approval prompt.
 const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
-/// Questions that wait for their call to come again; a plan is kept for each.
+/// Maximum number of pending approvals of repeated calls; each of them keeps its plan.
 const MAX_WAITING: usize = 16;
-/// The only field of a question, and its only answer that lets something happen.
+/// The only field of the form, and the value that approves.
 const FIELD: &str = "allow";
 const YES: &str = "yes";
-/// What the client calls the only question of a call.
+/// The name of the input request in a result.
 const APPROVAL: &str = "approval";
 
-/// How the client can ask its person.
+/// The way in which the client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
-    /// It has said of nothing that it can.
+    /// The client has announced no such capability.
     None,
-    /// It is sent a request while the call runs.
+    /// By a request during the call.
     Request,
-    /// The call ends with the question, and comes again with the answer.
+    /// By a result with the question, after which the client repeats the call with the answer.
     NextCall,
 }
 
@@ -43,7 +44,7 @@ impl Means {
         let shows_forms = context
             .client_capabilities()
             .and_then(|capabilities| capabilities.elicitation)
-            // Who says neither means the older form.
+            // A client that lists neither supports the older form.
             .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
         let modern = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         match (shows_forms, modern) {
@@ -54,7 +55,7 @@ impl Means {
     }
 }
 
-/// What came back. Nothing but this very yes is one.
+/// The answer. Only the exact value approves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     Yes,
@@ -67,14 +68,15 @@ impl Answer {
         if result.action == ElicitationAction::Accept && said == Some(YES) { Self::Yes } else { Self::No }
     }
 
-    /// Of the call that came again.
+    /// Returns the answer in a repeated call.
     pub fn among(answers: &rmcp::model::InputResponses) -> Self {
         let result = answers.get(APPROVAL).and_then(|answer| serde_json::from_value(answer.clone()).ok());
         result.map_or(Self::No, |result| Self::of(&result))
     }
 }
 
-/// Everything a person decides by. All of it comes from others: it is cut and shown without what a terminal would obey.
+/// Returns the form, with all facts for the decision. They come from outside, so they are shortened and control
+/// characters are removed.
 pub fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
     let proposal = plan.proposal.as_ref();
     let mut message = format!("aye: {}\n", truncated(&plan.summary, LINE_BYTES));
@@ -99,7 +101,7 @@ pub fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, Err
     })
 }
 
-/// Asks while the call runs. A client that cannot, or that does not answer in time, has said no.
+/// Asks during the call. No support or no answer in time is a denial.
 pub async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> Answer {
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(result) => Answer::of(&result),
@@ -119,12 +121,12 @@ pub struct Waits {
     pub question: Question,
 }
 
-/// The calls that are to come again.
+/// The calls that wait to be repeated.
 #[derive(Default)]
 pub struct Waiting(Mutex<HashMap<String, Waits>>);
 
 impl Waiting {
-    /// Keeps the plan as it was shown, under a name that nobody can guess.
+    /// Stores the plan as it was shown, under an unguessable name.
     pub fn keep(
         &self,
         (name, arguments): (String, Option<JsonObject>),
@@ -149,20 +151,21 @@ impl Waiting {
         Ok(InputRequiredResult::new(Some(asked), Some(state)))
     }
 
-    /// The question that this call was asked, once. Another call has no part in its answer.
+    /// Removes and returns the question of this call. It can only be answered once, and only by a call with the same
+    /// arguments.
     pub fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<Waits> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |waits: &Waits| waits.name == name && waits.arguments.as_ref() == arguments && waits.until > Instant::now();
         if waiting.get(state).is_some_and(fits) { waiting.remove(state) } else { None }
     }
 
-    /// Nobody answers any more.
+    /// Removes and returns all pending approvals at the end.
     pub fn end(&self) -> Vec<Waits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, waits)| waits).collect()
     }
 }
 
-/// What a preview left may take long to remove.
+/// Drops a value on another thread, because the files of a preview may take long to remove.
 pub fn let_go<T: Send + 'static>(what: T) {
     drop(tokio::task::spawn_blocking(move || drop(what)));
 }

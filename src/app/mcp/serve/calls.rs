@@ -1,4 +1,4 @@
-//! One call of another agent: judged, asked about where somebody may be asked, and run, as `aye tool call` does it.
+//! A tool call of an MCP client: evaluated, approved if possible, and run like `aye tool call`.
 
 use super::asked::{self, Answer, Means, Waiting, Waits, form, let_go};
 use super::order::Order;
@@ -19,18 +19,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Who the log of decisions names for an answer.
+/// The approver in the decision log.
 const CLIENTS_PERSON: &str = "the user of the client";
 
-/// What all calls have in common.
+/// The state that all calls share.
 pub struct Calls {
     pub bench: Bench,
     pub asks: Asks,
-    /// How long a question waits.
+    /// Timeout of an approval.
     pub patience: Duration,
     pub redactor: Arc<Redactor>,
     pub artifacts: Arc<dyn Artifacts>,
-    /// Fires when all of them are to end.
+    /// Cancelled when all calls must end.
     pub end: CancellationToken,
     offers: Vec<Offer>,
     order: Order,
@@ -38,19 +38,19 @@ pub struct Calls {
     count: AtomicU64,
 }
 
-/// What a call came to until now.
+/// The state of a call.
 enum Course {
     Runs { plan: Plan, permit: Permit, by: Option<&'static str> },
     Ends(End),
 }
 
-/// The end of a call: its result, or a question that has it called again.
+/// The end of a call: its result, or a question after which the client repeats it.
 enum End {
     Result(ToolResult),
     Question(CallToolResponse),
 }
 
-/// The call as the client made it.
+/// The call as the client sent it.
 struct Made {
     call: ToolCall,
     arguments: Option<JsonObject>,
@@ -74,9 +74,9 @@ impl Calls {
         self.offers.iter().map(|offer| offer.tool.clone()).collect()
     }
 
-    /// Whether there is such a tool for other agents, also where the policy does not let it be used.
+    /// Returns an error unless a tool with this name is served, even if the policy denies it.
     fn knows(&self, name: &str) -> Result<(), ErrorData> {
-        // Other names of a tool are habits of models, with arguments of their own.
+        // Aliases of tools are for models; they have different arguments.
         if self.bench.router.full_name(name) == Some(name) && self.bench.router.served(name).is_some() {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Calls {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         self.knows(&name)?;
-        // What goes on after the call has it too.
+        // Work that continues after the call is cancelled too.
         let kill = self.end.child_token();
         let answered = match request_state {
             Some(state) => {
@@ -150,7 +150,8 @@ impl Calls {
                 turn = self.order.turn(&plan) => turn,
                 () = kill.cancelled() => return Ok(stopped(&made.call)),
             };
-            // What ran before may have changed what this one would do. What a person saw is done as they saw it, or not at all.
+            // An earlier call may have changed what this one would do. A call that a user approved is run as it was
+            // shown, or not at all.
             if turn.waited && by.is_none() {
                 continue;
             }
@@ -158,7 +159,7 @@ impl Calls {
         }
     }
 
-    /// What the policy says, and whoever is asked.
+    /// Evaluates the policy, and asks for approval if needed.
     async fn considered(
         &self,
         made: &Made,
@@ -208,7 +209,7 @@ impl Calls {
         })
     }
 
-    /// A yes counts as far as the policy still asks: time may have passed.
+    /// Handles the answer. The policy is evaluated again, because time has passed.
     async fn answered(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> Course {
         if answer == Answer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
@@ -257,12 +258,12 @@ impl Calls {
         } else {
             tokio::select! {
                 done = &mut work => done,
-                // A read changes nothing, so nobody has to wait for its end.
+                // A read changes nothing, so its end need not be awaited.
                 () = kill.cancelled() => return stopped_result(call),
             }
         };
         if let Some(teller) = teller {
-            // Nothing is told of a call that has its result.
+            // There are no progress notifications after the result.
             teller.abort();
         }
         done.unwrap_or_else(|error| {
@@ -271,7 +272,7 @@ impl Calls {
         })
     }
 
-    /// Ends what goes on beside the calls, and what waits for an answer.
+    /// Ends background work and pending approvals.
     pub async fn leave(&self) {
         self.end.cancel();
         self.bench.router.end_commands().await;
@@ -280,7 +281,7 @@ impl Calls {
     }
 }
 
-/// What in the policy would let it happen without a question; none where nothing does.
+/// Returns a hint on the policy entry that would allow it without approval; `None` if there is none.
 fn would_allow(action: &Action) -> Option<String> {
     let capability = match action {
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),

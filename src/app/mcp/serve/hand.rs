@@ -1,4 +1,4 @@
-//! What a client may ask: which tools there are, and to call one.
+//! Handlers of the MCP requests: listing tools, and calling one.
 
 use super::calls::Calls;
 use rmcp::model::{
@@ -9,13 +9,13 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 
-/// Methods that are answered. One of them as a request that nobody knows has parameters that cannot be read.
+/// Supported methods. If one of them is an unknown request, its parameters are invalid.
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]
 pub struct Hand {
     pub calls: Arc<Calls>,
-    /// What the client may tell its model.
+    /// Instructions for the model of the client.
     pub instructions: Arc<str>,
 }
 

@@ -1,4 +1,4 @@
-//! `aye mcp serve`: the tools of aye for another agent, under the policy, by the Model Context Protocol on stdin and stdout.
+//! `aye mcp serve`: offers the tools of aye to another agent under the policy, as an MCP server on stdin and stdout.
 
 mod asked;
 mod calls;
@@ -25,11 +25,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wire::Wire;
 
-/// How long what was asked last may take when nothing more is asked.
+/// Time for the last responses after the client has stopped sending.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// How long what was cancelled may take to say so.
+/// Time for cancelled calls to report their end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
-/// How long what still reads or writes may take when all is over.
+/// Time for remaining reads and writes at the end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
 pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> {
@@ -59,7 +59,7 @@ pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> 
     exit
 }
 
-/// What the client may tell its model of the tools.
+/// Returns the instructions for the model of the client.
 fn instructions(place: &Place, asks: Asks) -> String {
     let asked = match asks {
         Asks::Nobody => "Calls that need approval are denied",
@@ -72,7 +72,7 @@ fn instructions(place: &Place, asks: Asks) -> String {
     )
 }
 
-/// Serves until nobody asks any more, or the process is told to end.
+/// Serves until the client disconnects or a signal ends the process.
 async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &CancellationToken) -> Exit {
     let (over, deaf) = (CancellationToken::new(), wire.deaf());
     let served = serve(wire.clone(), hand, over.clone());
@@ -85,7 +85,7 @@ async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &Can
             tokio::time::sleep(LAST_ANSWERS).await;
         } => Exit::Completed,
     };
-    // Commands are killed first, so that they come to a result.
+    // Kills commands first, so that their calls get results.
     end.cancel();
     if exit != Exit::Completed {
         over.cancel();
@@ -98,7 +98,7 @@ async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &Can
     exit
 }
 
-/// One lifecycle after the other: what comes before the first is no reason to end.
+/// Serves sessions in sequence: messages before the first handshake do not end it.
 async fn serve(wire: Wire, hand: Hand, over: CancellationToken) {
     loop {
         match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {

@@ -1,4 +1,4 @@
-//! Which calls may run at once: all but those that change what another one is about.
+//! Order of concurrent calls: calls run in parallel unless one changes what another uses.
 
 use crate::ports::{Plan, Reach};
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use tokio::sync::watch;
 #[derive(Default)]
 pub struct Order {
     running: Mutex<Vec<Claim>>,
-    /// Told whenever one of them is over.
+    /// Notified when a call ends.
     over: watch::Sender<u64>,
 }
 
-/// What a running call must not be disturbed in.
+/// The resources that a running call needs undisturbed.
 #[derive(Debug, Clone)]
 struct Claim {
     number: u64,
@@ -21,11 +21,11 @@ struct Claim {
     runs: Vec<PathBuf>,
 }
 
-/// Leave to run; given back when dropped.
+/// Permission to run, which dropping returns.
 pub struct Turn<'a> {
     order: &'a Order,
     number: u64,
-    /// Something ran before it that may have changed what it is about.
+    /// True if an earlier call may have changed the resources of this one.
     pub waited: bool,
 }
 
@@ -36,7 +36,7 @@ impl Claim {
 }
 
 impl Order {
-    /// Waits until nothing runs that this plan collides with.
+    /// Waits until no running call conflicts with this plan.
     pub fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = Turn<'a>> + Send + use<'a> {
         let claim = Claim { number: 0, changes: plan.changes, touches: plan.touches(), runs: plan.runs.clone() };
         async move {
@@ -47,7 +47,7 @@ impl Order {
                     return Turn { order: self, number, waited };
                 }
                 waited = true;
-                // The sender is here.
+                // The sender is alive.
                 let _ = over.changed().await;
             }
         }

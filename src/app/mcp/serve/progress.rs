@@ -1,4 +1,5 @@
-//! What a command prints while it runs, told to a client that asked for progress: without secrets, and not more often than it can read.
+//! Progress notifications with the output of a running command: redacted, and at most as frequent as the client can
+//! read.
 
 use crate::policy::redact::{Redactor, Stream};
 use crate::text::clean;
@@ -9,12 +10,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-/// Between two notifications.
+/// Minimum time between two notifications.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Of what was printed since the last one, its end.
+/// Maximum bytes of a notification: the end of the output since the last one.
 const MESSAGE_BYTES: usize = 2 << 10;
 
-/// Until the command closes its end. What is told last stands in the result.
+/// Sends progress until the command closes its output. The final output is part of the result.
 pub async fn tell(mut chunks: mpsc::Receiver<String>, redactor: Arc<Redactor>, peer: Peer<RoleServer>, token: ProgressToken) {
     let mut stream = Stream::new(redactor);
     let (mut printed, mut since) = (0_u64, String::new());

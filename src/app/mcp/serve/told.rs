@@ -1,4 +1,4 @@
-//! Tools and results as the Model Context Protocol has them.
+//! Conversion of tools and results to the Model Context Protocol.
 
 use crate::app::bench::Bench;
 use crate::app::offered;
@@ -11,20 +11,20 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Of one result, as far as a model could use it: some tools bound themselves, this bounds all.
+/// Maximum bytes of the text of a result; it applies to all tools, some of which have lower limits.
 pub const TEXT_BYTES: usize = 256 << 10;
-/// What a picture may have; larger ones are named.
+/// Maximum bytes of an image; larger ones are only named.
 const IMAGE_BYTES: u64 = 5 << 20;
 const MAX_IMAGES: usize = 8;
 
-/// One that other agents are told of.
+/// A tool that is offered to other agents.
 pub struct Offer {
     pub tool: Tool,
-    /// Whether its results have structured content too.
+    /// True if its results also have structured content.
     pub structured: bool,
 }
 
-/// What the policy offers, without what is for a session alone.
+/// Returns the tools that the policy offers, without those that need a session.
 pub fn offers(bench: &Bench) -> Vec<Offer> {
     let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
     offered::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
@@ -41,7 +41,7 @@ fn offer(definition: ToolDefinition, served: Served) -> Offer {
     };
     let tool = Tool::new(tool_name, description, Arc::new(input)).with_annotations(annotations);
     match served.output_schema {
-        // A result that is no object is text alone: not every revision of the protocol has another place for it.
+        // A result that is not an object is sent as text only, because not all protocol versions support anything else.
         Some(Value::Object(schema)) if schema.get("type").is_some_and(|kind| kind == "object") => {
             Offer { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
         }
@@ -49,7 +49,7 @@ fn offer(definition: ToolDefinition, served: Served) -> Offer {
     }
 }
 
-/// What the client is told of a call.
+/// Returns the result of a call for the client.
 pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
     let result = result.fitted(TEXT_BYTES);
     if result.status != ToolStatus::Succeeded {
@@ -67,7 +67,7 @@ pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artif
     };
     let mut content = vec![ContentBlock::text(result.text_for_model())];
     let images = result.images;
-    // They lie on the disk.
+    // The images are on the disk.
     let shown = tokio::task::spawn_blocking(move || pictures(&images, &*artifacts)).await;
     content.extend(shown.unwrap_or_default());
     let mut told = CallToolResult::success(content);

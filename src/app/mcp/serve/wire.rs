@@ -1,4 +1,4 @@
-//! The lines of the client as messages of the protocol: bounded, and answered where they are none.
+//! Line transport of the MCP client: limited messages, with error responses to invalid ones.
 
 use crate::app::serve::wire::{Client, Outbox};
 use crate::serve::{LINE_BYTES, Line};
@@ -13,22 +13,22 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// Requests that are not answered yet; more are refused at once.
+/// Maximum number of open requests; more are rejected at once.
 const MAX_REQUESTS: usize = 64;
-/// The server has enough to do.
+/// Error code: too many open requests.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
-/// One end of the connection. Cheap to clone; only one of them receives at a time.
+/// One end of the connection. Cheap to clone; only one clone may receive at a time.
 #[derive(Clone)]
 pub struct Wire {
     lines: Arc<Mutex<mpsc::Receiver<Line>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
-    /// Fires when no line comes any more.
+    /// Cancelled when there are no more lines.
     deaf: CancellationToken,
 }
 
-/// Is dropped with the request that it came with.
+/// A permit that is dropped with its request.
 #[derive(Clone)]
 struct Underway(#[expect(dead_code, reason = "what it holds is given back when it is dropped")] Arc<OwnedSemaphorePermit>);
 
@@ -46,14 +46,14 @@ impl Wire {
         self.deaf.clone()
     }
 
-    /// Waits for the last lines, not for ever.
+    /// Waits for the last lines to be written, for a limited time.
     pub async fn close(self) {
         if let Some(out) = Arc::into_inner(self.out) {
             out.close().await;
         }
     }
 
-    /// The next line of a client that takes what is answered.
+    /// Returns the next line of a client that reads its responses.
     async fn line(&self) -> Option<Line> {
         let mut lines = self.lines.lock().await;
         if !self.out.has_room() {
@@ -68,7 +68,7 @@ impl Wire {
         }
     }
 
-    /// A message to be looked at, or none where it was answered.
+    /// Parses a message; `None` if it was invalid and answered.
     fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
         let mut message = match read(line) {
             Ok(message) => message?,
@@ -90,7 +90,7 @@ impl Wire {
     }
 }
 
-/// Nothing where nobody waits for an answer; an error, and to which request, where it can be told.
+/// Parses a line; `None` for an invalid notification. The error has the request ID if it is readable.
 fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
     let bytes = match line {
         Line::Whole(bytes) => bytes,
@@ -107,7 +107,7 @@ fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Opti
         let words = format!("the line is not JSON: {error}; send one message per line");
         return Err(Box::new((ErrorData::parse_error(words, None), None)));
     };
-    // What asks for no answer gets none.
+    // A notification gets no response.
     if value.get("method").is_some() && value.get("id").is_none() {
         tracing::debug!(%error, "ignored an invalid notification");
         return Ok(None);
@@ -126,7 +126,7 @@ impl Transport<RoleServer> for Wire {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        // It may be dropped while it waits: a line that was taken is looked at before anything else is waited for.
+        // This future may be dropped while it waits: a received line is handled before anything else is awaited.
         while let Some(line) = self.line().await {
             if let Some(message) = self.message(line) {
                 return Some(message);
