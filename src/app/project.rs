@@ -1,4 +1,4 @@
-//! What the project itself brings into a run, and whether the person said yes to it.
+//! Files of the project that affect a run, and whether the user trusts them.
 
 use super::cli::Trust;
 use super::place::Place;
@@ -18,45 +18,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Names said in one line; the rest are counted.
+/// Maximum number of names in a line; the rest are counted.
 const NAMES: usize = 6;
-/// Files that run code when the folder is opened, in the question.
+/// Maximum number of files in the trust prompt that run code when the folder is opened.
 const MAX_THAT_RUN_CODE: usize = 8;
-/// Entries of the folder that are looked at for those.
+/// Maximum number of entries of the folder that are checked for those.
 const MAX_ENTRIES: usize = 10_000;
-/// Of one file, before the answer.
+/// Maximum bytes of a file in the trust prompt.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// A project as it was looked at, once, and the person's yes to exactly that, if there is one.
+/// A project as it was examined, and proof that the user trusts exactly that, if they do.
 pub struct Brought {
     project: Project,
     proof: Option<Trusted>,
     changes: Option<Vec<String>>,
-    /// What the person looked at once and said yes to, by name and hash.
+    /// Names and hashes of the trusted files.
     known: Arc<BTreeMap<String, String>>,
-    /// The same of instruction files below the workspace.
+    /// Names and hashes of the trusted instruction files below the workspace.
     nested: Arc<BTreeMap<String, String>>,
-    /// What of those is different, in words.
+    /// Descriptions of changes of those.
     nested_changes: Vec<String>,
-    /// Since when it is trusted, where that is for this run alone.
+    /// The time since which the project is trusted for this run only.
     for_this_run: Option<SystemTime>,
     config: PathBuf,
     unread: Arc<Unread>,
 }
 
-/// The manifests of tools that a project brings.
+/// The tool manifests of a project.
 #[derive(Default)]
 pub struct Manifests<'a> {
     pub files: Vec<(PathBuf, &'a [u8])>,
-    /// What is different from what was trusted, in words.
+    /// Descriptions of changes since the project was trusted.
     pub changes: Vec<String>,
 }
 
-/// Which instruction files below a workspace the person trusted.
+/// The instruction files below a workspace that the user trusts.
 enum Allowed {
-    /// By name and hash.
+    /// Files with these names and hashes.
     Known(Arc<BTreeMap<String, String>>),
-    /// Those that were there when the person trusted the project for one run. A file that is written later has a later time.
+    /// Files that existed when the user trusted the project for one run. A file written later has a later time.
     ForThisRun(SystemTime),
 }
 
@@ -68,7 +68,7 @@ struct Parts {
     unread: Arc<Unread>,
 }
 
-/// Instruction files that were met and are ignored, each said once.
+/// Ignored instruction files, each of which is reported once.
 #[derive(Default)]
 pub struct Unread {
     met: Mutex<HashSet<String>>,
@@ -77,12 +77,12 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// What was not said yet.
+    /// Removes and returns the new reports.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Until there is something to say.
+    /// Waits for a new report.
     pub async fn changed(&self) {
         self.new.notified().await;
     }
@@ -107,7 +107,7 @@ impl Guidance for Parts {
 }
 
 impl Parts {
-    /// Whether the person trusted the file as it is. Of one that they did not, they hear, and the next start asks.
+    /// Returns true if the user trusts the current content of the file. Otherwise reports it, and the next start asks.
     fn is_trusted(&self, file: &InstructionFile) -> bool {
         let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
         let why = match &self.allowed {
@@ -126,7 +126,7 @@ impl Parts {
     }
 }
 
-/// When anything of a file was changed last; nobody can set that back.
+/// Returns the time of the last change of a file's metadata, which cannot be set back.
 fn changed_at(path: &Path) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let metadata = path.metadata().ok()?;
@@ -136,7 +136,7 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 }
 
 impl Brought {
-    /// Looks at what is there; opens nothing that a yes does not open.
+    /// Examines the project. Reads only what needs no trust, or is trusted.
     pub fn look(place: &Place, trust: Trust) -> Self {
         let project = Project::examine(&place.workspace);
         let standing = match trust {
@@ -162,27 +162,28 @@ impl Brought {
         }
     }
 
-    /// Whether an instruction file below a trusted workspace is new or changed: until the next yes it is ignored.
+    /// Returns true if an instruction file below a trusted workspace is new or changed. It is ignored until it is
+    /// trusted.
     pub fn has_new_parts(&self) -> bool {
         self.for_this_run.is_none() && !self.nested_changes.is_empty()
     }
 
-    /// Looks for instruction files below the workspace, before the question lists them.
+    /// Searches for instruction files below the workspace, for the trust prompt.
     pub fn look_for_parts(&mut self) {
         self.project.look_for_nested();
     }
 
-    /// Instruction files that were met and are ignored.
+    /// Returns the reports about ignored instruction files.
     pub fn unread(&self) -> Arc<Unread> {
         Arc::clone(&self.unread)
     }
 
-    /// Whether there is something that waits for a yes.
+    /// Returns true if something is waiting for trust.
     pub fn waits(&self) -> bool {
         self.proof.is_none() && self.project.brings().next().is_some()
     }
 
-    /// The person said yes. Where that cannot be kept it holds for this run.
+    /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
     pub fn trusted(&mut self, place: &Place) -> Result<(), ConfigError> {
         let kept = self.project.record(&place.directories.config);
         self.proof = Some(Trusted::for_this_run());
@@ -192,12 +193,12 @@ impl Brought {
         kept.map(|_| ())
     }
 
-    /// Whether it brings something, and that counts.
+    /// Returns true if the project has trusted files.
     pub fn has_a_say(&self) -> bool {
         self.proof.is_some() && self.project.brings().next().is_some()
     }
 
-    /// What git may start for commands here.
+    /// Returns what git may start for commands here.
     pub fn trust(&self) -> RepositoryTrust {
         match (self.is_trusted(), self.waits()) {
             (true, _) => RepositoryTrust::Trusted,
@@ -210,14 +211,14 @@ impl Brought {
         self.proof.is_some()
     }
 
-    /// A yes to a policy that cannot be read opens nothing.
+    /// Withdraws trust if the policy is invalid.
     pub fn ask_again_if_broken(&mut self) {
         if self.broken().is_some() {
             self.proof = None;
         }
     }
 
-    /// What was different from what the person said yes to, if they did.
+    /// Returns the changes since the user trusted the project, if they did.
     pub fn changes(&self) -> Option<&[String]> {
         self.changes.as_deref().or(Some(&*self.nested_changes).filter(|changes| !changes.is_empty()))
     }
@@ -226,7 +227,7 @@ impl Brought {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
     }
 
-    /// What it says of its parts, once trusted.
+    /// Returns the instructions of directories, if the project is trusted.
     pub fn guidance(&self) -> Option<Arc<dyn Guidance>> {
         self.proof.as_ref()?;
         let known = || Allowed::Known(Arc::clone(&self.nested));
@@ -247,52 +248,53 @@ impl Brought {
         Arc::clone(&self.known)
     }
 
-    /// The file of its MCP servers, once trusted: as it was looked at.
+    /// Returns the MCP server file as it was examined, if the project is trusted.
     pub fn servers(&self) -> Option<(PathBuf, &[u8])> {
         self.project.texts_of(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
     }
 
-    /// Whether a person said yes to these very bytes: of the file of servers, and of what one of them starts in the project.
+    /// Returns true if the user trusts exactly these contents: the server file, and the programs of the project that a
+    /// server starts.
     pub fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
         let names = std::iter::once(SERVERS.to_owned()).chain(programs_in(argv, directory, self.root()));
         changed(&self.project.now(), &[&*self.known], names).is_none()
     }
 
-    /// The same, looked at anew whenever one is reached.
+    /// Returns the approval of servers, which checks the files again whenever a server is started.
     pub fn approved_servers(&self, place: &Place) -> Arc<Approved> {
         let (root, known) = (self.root().to_owned(), self.known());
         Arc::new(Approved::new(root, known, place.directories.config.clone()))
     }
 
-    /// Whether the file of its MCP servers is still what was looked at.
+    /// Returns true if the MCP server file has changed.
     pub fn servers_changed(&self) -> bool {
         let hash = |project: &Project| project.now().get(SERVERS).cloned();
         hash(&Project::examine(self.root())) != hash(&self.project)
     }
 
-    /// What its settings say of tools, once trusted.
+    /// Returns the tool lists of the project's settings, if it is trusted.
     pub fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
         let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
     }
 
-    /// These settings with what its own say, once trusted, and what became of each key.
+    /// Applies the project's settings if it is trusted. Returns the result and a report on each key.
     pub fn tightened(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
         let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
     }
 
-    /// Whether it has settings of its own, trusted or not.
+    /// Returns true if the project has settings, trusted or not.
     pub fn has_settings(&self) -> bool {
         self.project.items().iter().any(|item| item.kind == Kind::Config)
     }
 
-    /// Its slash commands, once trusted: as they were looked at.
+    /// Returns the project's slash commands as they were examined, if it is trusted.
     pub fn commands(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
     }
 
-    /// The manifests of its tools, once trusted: as they were looked at, and only as long as they stand there.
+    /// Returns the project's tool manifests as they were examined, if it is trusted and they still exist.
     pub fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());
@@ -319,12 +321,13 @@ impl Brought {
         found
     }
 
-    /// Its policy as a layer, once trusted; one that cannot be read is an error, for it might have tightened something.
+    /// Returns the project's policy as a layer, if it is trusted. An invalid policy is an error, because it might have
+    /// tightened something.
     pub fn policy(&self) -> Result<Option<Layer>, Trouble> {
         if self.proof.is_some() { self.parsed() } else { Ok(None) }
     }
 
-    /// What is wrong with its policy, trusted or not.
+    /// Returns the error in the project's policy, trusted or not.
     pub fn broken(&self) -> Option<String> {
         self.parsed().err().map(|trouble| trouble.message)
     }
@@ -339,14 +342,14 @@ impl Brought {
         Ok(Some(Layer::from_file(Scope::Project, bundle, &path)))
     }
 
-    /// One line for each thing that a yes would let in, or that is there and would not count.
+    /// Returns one line for each item that trust would let take effect, and for each item that is ignored.
     pub fn lines(&self) -> Vec<String> {
         let nested = self.project.nested();
         let items = self.project.items().iter().chain(&nested);
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
-    /// What lies in its folder that runs code when another program opens the folder, each with who reads it.
+    /// Returns files that run code when another program opens the folder, each with that program.
     pub fn runs_code(&self) -> Vec<String> {
         let root = self.root();
         let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
@@ -367,7 +370,7 @@ impl Brought {
         found
     }
 
-    /// What can be read of it before the answer, within bounds.
+    /// Returns the readable files for the trust prompt, up to a limit.
     pub fn files(&self) -> Vec<ProjectFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
@@ -377,7 +380,7 @@ impl Brought {
         self.project.texts().into_iter().map(file).collect()
     }
 
-    /// Where its git data says that it comes from.
+    /// Returns the remote URL of the repository.
     pub fn remote(&self) -> Option<String> {
         self.project.remote()
     }
@@ -411,7 +414,7 @@ impl Brought {
         }
     }
 
-    /// For stderr: what there is and does not take effect.
+    /// Returns a notice about ignored files, for stderr.
     pub fn ignored(&self) -> Option<String> {
         if !self.waits() {
             return None;
@@ -424,12 +427,12 @@ impl Brought {
         Some(format!("this project {why}; ignored: {names}{more} (pass `--trust` to trust it for this run)"))
     }
 
-    /// The same, where only a policy matters.
+    /// Returns the same notice, if the project has a policy.
     pub fn ignored_policy(&self) -> Option<String> {
         self.ignored().filter(|_| self.project.policy().is_some())
     }
 
-    /// Whether the project's policy is no longer the one of this run.
+    /// Returns true if the project's policy has changed during this run.
     pub fn policy_changed(&self) -> bool {
         !self.project.still_has_its_policy()
     }

@@ -1,5 +1,5 @@
-//! Query service: answers what a front end asks beside its session. It answers from the start, and waits with the rest until there is a
-//! session.
+//! Query service: answers queries of a front end outside its session. It starts at once; some queries wait until a
+//! session is open.
 
 use super::look_up::Desk;
 use super::past::Past;
@@ -22,7 +22,7 @@ pub struct QueryService {
 struct State {
     history: Option<(Past, Place)>,
     session: Option<SessionQueries>,
-    /// Queries that wait for one of the two; more than `CHANNEL_DEPTH` of them are dropped.
+    /// Queries that wait for a history or a session; beyond `CHANNEL_DEPTH`, more are dropped.
     waiting: Vec<Query>,
 }
 
@@ -33,7 +33,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Ends the service once it has answered what was asked by now.
+    /// Ends the service once it has answered the queries so far.
     pub async fn end(self) {
         let Self { end, task } = self;
         drop(end);
@@ -46,7 +46,7 @@ impl QueryService {
         Self { desk, state: Arc::default() }
     }
 
-    /// Answers until the front end is gone.
+    /// Answers queries until the front end has closed.
     pub fn serve(&self, mut queries: mpsc::Receiver<Query>) -> Serving {
         let (service, ended) = (self.clone(), CancellationToken::new());
         let end = ended.clone().drop_guard();
@@ -69,13 +69,13 @@ impl QueryService {
         Serving { end, task }
     }
 
-    /// The history that is shown and exported from now on.
+    /// Sets the history to show and export from now on.
     pub fn open_history(&self, history: Past, place: Place) {
         self.lock().history = Some((history, place));
         self.answer_what_waits();
     }
 
-    /// The session that runs from now on.
+    /// Sets the running session.
     pub fn open_session(&self, session: SessionQueries) {
         self.lock().session = Some(session);
         self.answer_what_waits();

@@ -1,4 +1,4 @@
-//! The redactor of this run: the policy's patterns, the values aye holds itself, and the key of its markers.
+//! The redactor of a run: the patterns of the policy, the secrets that aye knows, and the key for markers.
 
 use super::place::Place;
 use crate::policy::redact::{Key, Redactor, Rule, names_a_secret};
@@ -6,12 +6,12 @@ use crate::sys::file::own_secret;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The same marker stands for the same secret in every session of this person.
+/// File of the marker key: a secret has the same marker in all sessions of this user.
 const KEY_FILE: &str = "redaction.key";
-/// A shorter value of a variable stands in too many texts by chance.
+/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in texts by chance.
 const MIN_BYTES: usize = 8;
 
-/// `known`: values besides those of the environment and of `aye auth` that are secret whatever they look like.
+/// Returns the redactor. `known`: additional secret values, besides those of the environment and of `aye auth`.
 pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
@@ -28,19 +28,20 @@ pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redact
     Arc::new(Redactor::new(rules, known, move || key(&data)))
 }
 
-/// A variable whose name says secret may hold a path, a word or a number, which other texts have too.
+/// Returns true for a value that may be a secret. A variable with a secret name may also contain a path, a word or a
+/// number, which occur in other texts too.
 fn is_no_word(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
     letters && others && !value.starts_with('/') && !value.contains("://")
 }
 
-/// Made by the first marker; where it cannot be kept, one for this run.
+/// Returns the marker key, created for the first marker. If it cannot be saved, it is valid for this run only.
 fn key(data: &Path) -> Key {
     let fresh = || {
         let mut key = Key::default();
         let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
-        // Ids of version 4 have six bits that are always the same; three of them have more chance than the key holds.
+        // Version 4 UUIDs have six constant bits; three of them have more entropy than the key needs.
         let mixed = blake3::hash(&halves.map(|half| *half.as_bytes()).concat());
         key.copy_from_slice(mixed.as_bytes());
         key

@@ -1,4 +1,4 @@
-//! Follows the policy's files while a session runs. The last good policy stays in force.
+//! Watches the policy files during a session. The last valid policy stays in force.
 
 use super::layers::Policy;
 use super::misnamed::unmatched;
@@ -20,47 +20,47 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Updates that wait to be taken.
+/// Capacity of the update queue.
 const DEPTH: usize = 4;
-/// What a project's own policy is followed by: said, not taken.
+/// The project's policy file: changes are reported, but not applied.
 const PROJECT_FILE: &str = ".aye/policy.toml";
 
 pub struct Reload {
     place: Place,
     file: Option<PathBuf>,
     project: Brought,
-    /// What the tools of the session have in common.
+    /// State shared by the tools of the session.
     kept: Kept,
-    /// The last thing that was said about a file that cannot be taken.
+    /// The last reported error of a policy file.
     broken: Option<String>,
     project_told: bool,
-    /// The last that was said about settings that cannot be taken.
+    /// The last reported error of the settings.
     broken_settings: Option<String>,
-    /// What was said about manifests.
+    /// The reported problems of manifests.
     said: Vec<String>,
-    /// The one in force.
+    /// The policy in force.
     policy: Policy,
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
     asked: mpsc::UnboundedReceiver<ReloadRequest>,
     standing: Standing,
-    /// The tools of servers as they were told last, and what was said about them.
+    /// The last reported tools of MCP servers, and the last notices about them.
     offered: Offered,
     said_of_servers: Vec<String>,
 }
 
-/// Who asks for the files to be looked at.
+/// The reason for a reload.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Person,
     Change,
-    /// Of the files nothing is asked: what holds a command is another in another mode, and a new key is to be hidden.
+    /// A change of the mode, which changes the sandbox, or a new key, which must be redacted. Files are not read.
     ModeOrKey,
-    /// Servers offer others, or stand otherwise, or an instruction file is ignored.
+    /// MCP servers offer other tools or have another state, or an instruction file is ignored.
     OtherTools,
 }
 
-/// The next time something is different; never where nobody says so.
+/// Waits for the next change; forever if there is no source of changes.
 async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     if let Some(open) = changed
         && open.changed().await.is_ok()
@@ -72,7 +72,7 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
 }
 
 impl Reload {
-    /// What follows the files, and what the session is given of it.
+    /// Returns the watcher, and the receivers for the session.
     pub fn new(
         place: Place,
         file: Option<PathBuf>,
@@ -105,7 +105,7 @@ impl Reload {
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
 
-    /// The files whose change counts.
+    /// Returns the files to watch.
     fn files(&self) -> Vec<PathBuf> {
         let sources = self.place.sources(self.file.as_deref());
         let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
@@ -113,14 +113,14 @@ impl Reload {
             files.push(self.place.workspace.join(PROJECT_FILE));
             files.push(self.place.workspace.join(servers::SERVERS));
             let own = directory_name(&self.place.workspace);
-            // A later yes to the project is written there.
+            // A later decision to trust the project is saved there.
             files.push(self.place.directories.config.join("projects").join(own).join("trust.toml"));
         }
         files.push(self.place.directories.config_file());
         files
     }
 
-    /// Until the session ends.
+    /// Runs until the session ends.
     pub async fn run(mut self) {
         let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
@@ -132,7 +132,7 @@ impl Reload {
         let servers = self.kept.servers().cloned();
         let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), Some(self.kept.loaded_tools().wanted()));
         let mut window = servers.as_ref().map(Servers::window);
-        // What changed between the start and now is not missed.
+        // Includes changes between the start and now.
         let mut asked = Asked::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
@@ -146,7 +146,7 @@ impl Reload {
                 }
             }
             if let Some(waits) = waits.take() {
-                // Who does not wait for it is gone.
+                // Ignored if the requester is gone.
                 let _ = waits.send(());
             }
             if let Some(up_to) = up_to {
@@ -181,7 +181,7 @@ impl Reload {
                 () = unread.changed() => Asked::OtherTools,
                 // A tool was loaded: the next request offers it.
                 () = next(&mut wanted) => Asked::ModeOrKey,
-                // Another model: what fits its window is told to it.
+                // Another model: its context window decides which tools are loaded on demand.
                 () = next(&mut window) => Asked::ModeOrKey,
                 () = self.updates.closed() => return,
             };
@@ -208,7 +208,7 @@ impl Reload {
         let policy = match self.read() {
             Ok(policy) => self.good(&policy, asked).or_else(|| told.map(|told| self.taken(&self.policy, Some(&told)))),
             Err(trouble) => {
-                // The last good policy, with the tools of now.
+                // The last valid policy, with the current tools.
                 updates.extend(told.map(|told| self.taken(&self.policy, Some(&told))));
                 self.bad(trouble.message, asked)
             }
@@ -217,7 +217,7 @@ impl Reload {
         updates
     }
 
-    /// What is to be said and done where servers offer other tools than before.
+    /// Returns updates if MCP servers offer other tools than before.
     fn of_servers(&mut self) -> Vec<PolicyUpdate> {
         let Some(now) = self.kept.servers().map(Servers::offered).filter(|now| *now != self.offered) else { return Vec::new() };
         let before = std::mem::replace(&mut self.offered, now);
@@ -231,7 +231,7 @@ impl Reload {
         said.into_iter().map(|message| PolicyUpdate::Told { message }).chain([update]).collect()
     }
 
-    /// Looks at settings and manifests. What is wrong with them is said once; what is different, in words.
+    /// Reloads settings and manifests. Errors are reported once. Returns a description of the changes.
     fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
         let changed = match self.place.look_again(&self.project) {
             Ok(changed) => {
@@ -254,7 +254,7 @@ impl Reload {
         changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
     }
 
-    /// Looks at the entries of servers. What is different is said; the tools follow as the servers say that they changed.
+    /// Reloads the MCP server settings and reports changes; the tools follow when the servers report theirs.
     fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
         let Some(servers) = self.kept.servers().cloned() else { return };
         let (changes, problems) = servers.read_again(&self.place, &self.project);
@@ -278,7 +278,7 @@ impl Reload {
         Some(self.taken(policy, Some("policy reloaded")))
     }
 
-    /// The policy in the mode in force, and the tools that keep it.
+    /// Returns an update with the policy in the current mode, and tools that follow it.
     fn taken(&self, policy: &Policy, told: Option<&str>) -> PolicyUpdate {
         self.with_router(policy, told).0
     }
@@ -290,7 +290,7 @@ impl Reload {
         let sandbox = self.standing.words(&holding);
         let mut sandbox_status = self.standing.status(&holding, &enforcer);
         if told.is_none() {
-            // That was said.
+            // Already reported.
             sandbox_status.missing = None;
         }
         let settings = self.kept.tool_settings(&self.place, &enforcer, holding);

@@ -1,4 +1,4 @@
-//! What a start gives up of what is too old or too much: once a day, and never while somebody waits for it.
+//! Automatic pruning at a start: once a day, and without anybody waiting for it.
 
 use super::cli::Nesting;
 use super::place::Place;
@@ -11,29 +11,29 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
-/// Its time says when it was done last.
+/// File whose time is that of the last pruning.
 const STAMP: &str = "pruned";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long the end of a run waits for it; what is left then is done another day.
+/// Time that the end of a run waits for pruning; the rest is done another day.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Beside a session that goes on; it ends with the process at the latest.
+/// Prunes in parallel to a session; ends with the process at the latest.
 pub fn in_the_background(place: &Place, store: &Store) {
     start(place, store, || {});
 }
 
-/// At the end of a run.
+/// Prunes at the end of a run.
 pub fn before_the_end(place: &Place, store: &Store) {
     let (done, wait) = channel();
     if start(place, store, move || {
-        // Who waited no longer has gone on.
+        // The waiting side may have continued.
         let _ = done.send(());
     }) {
         let _ = wait.recv_timeout(TIMEOUT);
     }
 }
 
-/// Whether it began.
+/// Starts pruning if it is due. Returns true if it started.
 fn start(place: &Place, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
     if Nesting::of_process() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
         return false;
@@ -48,7 +48,7 @@ fn start(place: &Place, store: &Store, done: impl FnOnce() + Send + 'static) -> 
         .is_ok()
 }
 
-/// Says yes once a day, to one process; the first start of all only begins to count.
+/// Returns true once a day, for one process. The very first start only sets the time.
 fn is_due(data: &Path) -> io::Result<bool> {
     let path = data.join(STAMP);
     let stamp = match OpenOptions::new().write(true).open(&path) {
@@ -59,10 +59,10 @@ fn is_due(data: &Path) -> io::Result<bool> {
         }
         Err(error) => return Err(error),
     };
-    // Two starts at once look at it one after the other.
+    // Two concurrent starts check one after the other.
     stamp.lock()?;
     let (last, now) = (stamp.metadata()?.modified()?, SystemTime::now());
-    // A time that is still to come was set by a clock that was wrong.
+    // A time in the future was set by a wrong clock.
     let due = now.duration_since(last).map_or(true, |since| since >= EVERY);
     if due {
         stamp.set_modified(now)?;

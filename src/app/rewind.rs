@@ -1,4 +1,4 @@
-//! `aye rewind`: back to before a prompt, and forth again, without a screen and without a model.
+//! `aye rewind`: rewinds to before a prompt, or redoes a rewind, without a screen and without a model.
 
 use super::cli::{Common, SessionChoice};
 use super::exit::Exit;
@@ -22,30 +22,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// As large as any: nothing is sent, so nothing has to fit.
+/// Context window of the placeholder model: nothing is sent, so any size is enough.
 const WINDOW: u64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub session: Option<String>,
-    /// The number of a prompt, or the id of its task.
+    /// The number of a prompt, or the ID of its task.
     pub to: Option<String>,
     pub scope: RewindScope,
     pub redo: bool,
     pub form: Form,
-    /// Files that were changed by hand go back too.
+    /// True to also restore files that were edited outside aye.
     pub overwrite: bool,
     pub json: bool,
 }
 
-/// How far it goes.
+/// How far the command goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// It is said what would happen.
+    /// Show what would happen.
     Plan,
-    /// And done if the person says yes.
+    /// Rewind if the user confirms.
     Ask,
-    /// Done at once.
+    /// Rewind without asking.
     Yes,
 }
 
@@ -64,7 +64,7 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
         let records = session.records.clone();
         let terms = Terms {
             approver: Approver::Nobody,
-            // Nothing of it runs on here.
+            // Nothing of the session continues to run here.
             unfinished: Unfinished::Replace,
             max_steps: None,
             approval_timeout: None,
@@ -80,7 +80,7 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
     };
     let runtime = super::runtime()?;
     let mut looked = opened(&mut session);
-    // What only looks leaves no trace.
+    // A plan leaves no trace in the journal.
     looked.journal = Arc::new(Nowhere);
     let plan = runtime.block_on(plan(looked, request))?;
     let asks = request.form == Form::Ask;
@@ -118,7 +118,7 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// A session that is only asked.
+/// A session that is only used for commands.
 struct Asked {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -133,7 +133,7 @@ impl Asked {
         Self { commands, events: receive_events, ended }
     }
 
-    /// Says it and waits for the answer; a sentence to the person is one where no other comes.
+    /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, Trouble> {
         let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
         self.commands.send(command).await.map_err(|_| gone())?;
@@ -151,7 +151,8 @@ impl Asked {
         Err(gone())
     }
 
-    /// The prompts there are. What was said before that answer is of no moment, but that an earlier rewind was done to its end.
+    /// Returns the prompts of the session. Earlier events are ignored, except that an interrupted rewind has been
+    /// completed by then.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, Trouble> {
         let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
         self.commands.send(Command::ListRewindPoints).await.map_err(|_| gone())?;
@@ -208,7 +209,7 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Tro
     let found = points.iter().find(|point| Some(point.number) == number || point.task_id.as_str() == to);
     match found {
         Some(point) => Ok(RewindTarget::Before { task_id: point.task_id.clone(), step_id: None }),
-        // What is not in the list any more may still be said with its reason.
+        // The session knows the reason why a task that is not listed cannot be rewound.
         None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
@@ -226,7 +227,7 @@ fn confirmed(plan: &RewindPlan) -> bool {
     std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-/// What would happen, for people.
+/// Returns the description of a plan.
 fn words(plan: &RewindPlan) -> String {
     let mut text = String::new();
     match &plan.point {
@@ -273,7 +274,7 @@ fn files(files: &[RewindFile]) -> String {
     text
 }
 
-/// What was done, for people.
+/// Returns the description of a completed rewind.
 fn told(done: &Rewound) -> String {
     let mut text = format!("{}\n", clean(&done.message));
     text.push_str(&files(&done.kept));
@@ -283,7 +284,7 @@ fn told(done: &Rewound) -> String {
     text
 }
 
-/// No model: nobody is asked.
+/// A placeholder for a model, which is never called.
 struct Nobody(String);
 
 impl Model for Nobody {
@@ -302,7 +303,7 @@ impl Model for Nobody {
     }
 }
 
-/// A journal of which nothing stays.
+/// A journal that discards everything.
 struct Nowhere;
 
 impl Journal for Nowhere {

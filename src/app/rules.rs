@@ -1,4 +1,4 @@
-//! "Always allow" in the person's files: where a rule would stand, putting it there and taking it out.
+//! Rules saved by "always allow" in the user's files: previews, saves and revokes them.
 
 use super::cli::Nesting;
 use super::models::DEMO;
@@ -11,36 +11,36 @@ use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// What is shown of a change; a rule and what stands around it is far less.
+/// Maximum bytes of a diff; a rule with its context is much smaller.
 const DIFF_BYTES: usize = 32 << 10;
-/// A summary in the log that is this long was cut.
+/// Length at which a summary in the log was cut.
 const SUMMARY_CHARS: usize = 400;
 const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
-/// The rule files of one person, for one workspace.
+/// The rule files of a user for a workspace.
 #[derive(Clone)]
 pub struct PersonsRules {
-    /// Where decisions are logged, where somebody may ask about them.
+    /// The decision log, if queries about past decisions are possible.
     log: Option<Store>,
     config: PathBuf,
     workspace: PathBuf,
     home: PathBuf,
-    /// Why nothing is saved in this run.
+    /// The reason why nothing can be saved in this run.
     refused: Option<&'static str>,
 }
 
-/// One rule of a file, as people name it.
+/// A rule of a file, with its name.
 #[derive(Debug, Clone)]
 pub struct Named {
     pub name: String,
     pub file: PathBuf,
-    /// Which directory it is for; `None` for all.
+    /// The directory it applies to; `None` for all.
     pub directory: Option<String>,
     pub kept: grants::Kept,
 }
 
 impl PersonsRules {
-    /// `model` is who would be believed: what a recording asks for is nothing to keep.
+    /// Creates the rule files. `model`: rules cannot be saved for requests of a recorded model.
     pub fn new(place: &Place, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::of_process()) {
@@ -53,7 +53,7 @@ impl PersonsRules {
         Self { log: None, config, workspace, home, refused }
     }
 
-    /// The same with what was decided before.
+    /// Adds the log of past decisions.
     pub fn with_log(self, log: Store) -> Self {
         Self { log: Some(log), ..self }
     }
@@ -65,7 +65,7 @@ impl PersonsRules {
         }
     }
 
-    /// What a new file begins with. The built-in policy is no more where a person has their own, so that is written out.
+    /// Returns the start of a new file. A policy of the user replaces the built-in policy, so its text is copied.
     fn start(&self, scope: GrantScope) -> String {
         match scope {
             GrantScope::Session | GrantScope::Project => {
@@ -90,7 +90,7 @@ impl PersonsRules {
         let reason = format!("{}{}", grants::REASON, Timestamp::now().strftime("%Y-%m-%d"));
         let start = || self.start(scope);
         let added = grants::added(&text.map_or_else(start, str::to_owned), rules, &reason, until)?;
-        // What is written is what is read at the next start, so it has to be understood now.
+        // The next start reads this file, so it must be valid now.
         self.layer(&added.text, scope).map_err(|error| error.to_string())?;
         Ok(added)
     }
@@ -126,7 +126,7 @@ impl PersonsRules {
                 let diff = diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
                 let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
                 if diff.len() > DIFF_BYTES {
-                    // All on one line: the line number says where.
+                    // Everything is on one line: the line number shows the place.
                     return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };
                 }
                 RulePlace { line: added.line, diff, note, ..empty }
@@ -162,7 +162,7 @@ impl PersonsRules {
         let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
         let there = grants::read(&file).map_err(|error| error.to_string())?.is_some();
         if !there {
-            // Somebody took the file away, and the rules with it.
+            // The file was removed, and the rules with it.
             return Ok(Saved { names: Vec::new(), layer: None });
         }
         let text = grants::change(&file, |old| {
@@ -181,7 +181,7 @@ impl PersonsRules {
         Ok(Saved { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
     }
 
-    /// The saved rules that hold here, those of this project first.
+    /// Returns the saved rules that apply here, those of this project first.
     fn here(&self) -> Result<Vec<Named>, ConfigError> {
         let mut all = Vec::new();
         for scope in SCOPES {
@@ -192,7 +192,7 @@ impl PersonsRules {
     }
 }
 
-/// The saved rules of one file. In the person's own policy those count that say they were saved.
+/// Returns the saved rules of a file. In the user's own policy, only rules marked as saved count.
 pub fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<Named>, ConfigError> {
     let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
     let kept = grants::list(&text).map_err(|why| ConfigError::one(format!("`{}`: {why}", file.display())))?;
@@ -202,7 +202,7 @@ pub fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Res
 }
 
 impl Named {
-    /// `since 2026-11-21, until 2026-12-21T10:00:00Z`
+    /// Returns `since 2026-11-21, until 2026-12-21T10:00:00Z`.
     pub fn times(&self, now: Timestamp) -> String {
         let since = self.kept.since().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
         match self.kept.expires_at {
@@ -243,7 +243,7 @@ impl Rules for PersonsRules {
     fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>> {
         let Some(log) = self.log.clone() else { return Box::pin(async { Ok(Vec::new()) }) };
         off_the_loop(move || {
-            // Most of what is decided is no command.
+            // Most decisions are not about commands.
             let filter = DecisionFilter { most: most * 8, ..DecisionFilter::default() };
             let decided = log.decisions(&filter).map_err(|error| error.to_string())?;
             let mut lines: Vec<String> = Vec::new();
@@ -261,14 +261,14 @@ impl Rules for PersonsRules {
     }
 }
 
-/// The command of a summary, where all of it stands there.
+/// Returns the command of a summary, if the summary has all of it.
 fn whole_line(summary: &str) -> Option<&str> {
     let line = summary.strip_prefix("$ ")?;
     let line = line.strip_suffix(" (in the background)").unwrap_or(line);
     (!line.ends_with('…') && summary.chars().count() < SUMMARY_CHARS).then_some(line)
 }
 
-/// Files are waited for where nobody else waits.
+/// Runs file operations on another thread.
 fn off_the_loop<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> BoxFuture<'static, Result<T, String>> {

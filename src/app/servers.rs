@@ -1,4 +1,4 @@
-//! The MCP servers of a session: what the tools are told of them, the wait for their first answers, and their end.
+//! The MCP servers of a session: their tools for the router, the wait for their first connection, and their end.
 
 mod approval;
 mod counted;
@@ -25,46 +25,46 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long the first request waits for servers whose tools nobody knows yet.
+/// Time that the first request waits for servers with unknown tools.
 pub const FIRST_WAIT: Duration = Duration::from_secs(3);
-/// How long their end is waited for.
+/// Time to wait for servers to exit.
 const END_WAIT: Duration = Duration::from_secs(4);
-/// A call that no setting gives less.
+/// Default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes a token stands for.
+/// Approximate bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 const PERCENT: u64 = 100;
-/// Tools that a sentence names.
+/// Maximum number of tools named in a sentence.
 const MAX_NAMED: usize = 5;
 
-/// Cheap to clone; all clones are the same servers.
+/// A handle. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
 pub struct Servers {
     port: Arc<Counted>,
-    /// The same servers, whose entries may change.
+    /// The servers themselves, whose settings may change.
     own: mcp::Servers,
-    /// Those that the front end brought, which no file names.
+    /// The servers passed by the front end, which no file contains.
     passed: Arc<[Spec]>,
     approval: Arc<Approved>,
     launcher: Arc<ServerLauncher>,
     pins: Pins,
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
-    /// What counts for a server that connects.
+    /// The policy for servers that connect.
     in_force: Arc<Mutex<Enforcer>>,
-    /// The tools as the last router took them.
+    /// The tools of the last router.
     taken: Arc<Mutex<Offered>>,
 }
 
-/// What a session is given of them.
+/// The parts of the servers that a session gets.
 pub struct Connected {
     pub servers: Servers,
     pub remote: agent::Remote,
-    /// What is wrong with any of them.
+    /// Problems of the servers.
     pub problems: Vec<String>,
 }
 
-/// Makes the connections ready; nothing is started. `approval`: what the project's have to be when they are reached; `person`: whether
-/// somebody sits there who can be asked.
+/// Prepares the connections without starting any. `approval`: the required state of the project's servers; `person`:
+/// whether a user is present to answer questions.
 pub fn connect(
     place: &Place,
     (specs, problems): (Vec<Spec>, Vec<String>),
@@ -101,8 +101,7 @@ pub fn connect(
     Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
 }
 
-/// The same for a session. `passed`: those that the front end brings for this session; what the
-/// settings name counts before them.
+/// Prepares the servers of a session. `passed`: servers of the front end; servers of the settings take precedence.
 pub fn of_session(
     passed: Vec<Spec>,
     session: &mut Session,
@@ -125,7 +124,7 @@ pub fn of_session(
     Some(remote)
 }
 
-/// Those of the settings count before what a front end brings.
+/// Adds the servers of a front end; servers of the settings take precedence.
 fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
@@ -148,7 +147,7 @@ fn unlisted(server: &str) -> String {
 }
 
 impl Servers {
-    /// What the tools are told of them under a policy.
+    /// Adds the MCP tools to the settings of the tools, under a policy.
     pub fn offer(&self, place: &Place, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
         self.launcher.follow(settings.clone());
         self.keep_off(policy);
@@ -179,8 +178,8 @@ impl Servers {
         })
     }
 
-    /// Reads the entries of the servers again: those of the settings, and of the project as far as the user trusts them as they are
-    /// now. What is different, and what is wrong with any, each a sentence.
+    /// Reloads the server settings: those of the user, and those of the project as far as they are trusted. Returns
+    /// sentences about changes and about problems.
     pub fn read_again(&self, place: &Place, project: &Brought) -> (Vec<String>, Vec<String>) {
         let Again { mut specs, mut problems, trusted } = specs_again(place, project);
         with_passed(&self.passed, &mut specs, &mut problems);
@@ -204,12 +203,12 @@ impl Servers {
         (changes.into_iter().map(told).collect(), problems)
     }
 
-    /// What the policy lists nothing of is off, and what it lists is not, whatever it said before.
+    /// Turns off servers without a listed tool, and turns on the others.
     fn keep_off(&self, policy: &Enforcer) {
         self.port.keep_off(&|server| (!policy.lists_any(server)).then(|| unlisted(server)));
     }
 
-    /// Definitions are told as far as they fit this model.
+    /// Sets the context window of the model, which limits the tool definitions.
     pub fn ask_model_of(&self, window_tokens: u64) {
         self.port.told_to(window_tokens);
     }
@@ -218,17 +217,18 @@ impl Servers {
         self.port.changed()
     }
 
-    /// Changes when a model is asked whose window is another.
+    /// Returns a receiver of changes of the context window.
     pub fn window(&self) -> watch::Receiver<u64> {
         self.port.window()
     }
 
-    /// Asks those whose tools nobody knows. Comes back at once.
+    /// Connects to servers with unknown tools. Returns at once.
     pub fn look(&self) {
         self.port.look();
     }
 
-    /// The same, and waits for them as long as that; what is not there by then is told.
+    /// Connects to servers with unknown tools and waits for them, up to a limit. Returns sentences about the missing
+    /// ones.
     pub async fn settle(&self, most: Duration) -> Vec<String> {
         let mut changed = self.changed();
         self.look();
@@ -250,12 +250,12 @@ impl Servers {
         let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
     }
 
-    /// What they offered when the last router was made of it.
+    /// Returns the tools at the time of the last router.
     pub fn taken(&self) -> Offered {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What they offer now, to be compared with later.
+    /// Returns the current tools, for a later comparison.
     pub fn offered(&self) -> Offered {
         let mut all = Offered::new();
         for tool in self.port.tools().iter() {
@@ -265,12 +265,12 @@ impl Servers {
     }
 }
 
-/// Why the tools of a server are not there.
+/// Returns the reason why the tools of a server are missing.
 fn missing(status: &ServerStatus) -> Option<String> {
     let name = &status.name;
     let server = format!("the MCP server `{name}`");
     match &status.state {
-        // What is off is meant to be; `aye mcp list` says why.
+        // A server that is off is meant to be; `aye mcp list` shows the reason.
         ServerState::Ready | ServerState::Asleep | ServerState::Off { .. } => None,
         ServerState::Starting => Some(format!("{server} is still starting; its tools become available when it is ready")),
         ServerState::NeedsLogin => Some(format!("{server} requires sign-in; run `aye mcp login {name}`")),
@@ -278,10 +278,10 @@ fn missing(status: &ServerStatus) -> Option<String> {
     }
 }
 
-/// The tools of each server, each with its fingerprint.
+/// The tools of each server, with their fingerprints.
 pub type Offered = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What is different, a sentence for each server: `docs: 3 tools`, `docs: 4 tools, new: search`.
+/// Returns one sentence about the changes of each server: `docs: 3 tools`, `docs: 4 tools; new: search`.
 pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<String> {
     let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
     let nothing = BTreeMap::new();

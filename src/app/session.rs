@@ -1,4 +1,4 @@
-//! A session made ready: its store, its claim, its model, its tools; nothing runs yet.
+//! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
 
 use super::cli::{Nesting, SessionChoice};
 use super::git::Repository;
@@ -32,57 +32,57 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 
-/// The limit of an answer when neither the model nor the policy says less.
+/// Default limit of a response, in tokens.
 const OUTPUT_TOKENS: u64 = 32_000;
-/// Kept of what a command prints when the policy does not say.
+/// Default limit of the saved output of a command.
 const OUTPUT_BYTES: usize = 100 << 10;
 
-/// So many records of a session are shown at a time, or some more.
+/// Approximate number of records shown at a time.
 pub const PIECE_RECORDS: usize = 200;
 
-/// A session of the store, held by this process.
+/// A stored session that this process owns.
 pub struct Session {
     pub store: Store,
     pub claim: Claim,
     pub records: Vec<Record>,
-    /// Their state.
+    /// The state after the records.
     pub state: SessionState,
     pub draft: String,
-    /// The last that commands printed which were running when the process before ended.
+    /// The last output of commands that were running when the previous process ended.
     pub tails: HashMap<CallId, Tail>,
-    /// The end of a journal that is still to be loaded.
+    /// The end of a journal whose rest is still to be loaded.
     pub tail: Piece,
-    /// The model that was asked last, where the session goes on.
+    /// The last model of a resumed session.
     pub model_before: Option<String>,
-    /// What the person should know before anything else.
+    /// Notices that the user should see first.
     pub notices: Vec<String>,
     pub kept: Kept,
-    /// It is not in the list of sessions.
+    /// True if the session is archived.
     is_archived: bool,
 }
 
-/// What the tools of a session have in common, whatever policy they are under. Cheap to clone.
+/// State shared by the tools of a session under any policy. Cheap to clone.
 #[derive(Clone)]
 pub struct Kept {
     session: SessionId,
     since: SystemTime,
-    /// Those that go on while the agent works.
+    /// The background commands.
     commands: Commands,
-    /// What the model saw of files in this process.
+    /// The files that the model has seen in this process.
     seen: Seen,
-    /// The workspace as it was before what changed it.
+    /// The workspace before each change.
     checkpoints: Arc<dyn Checkpoints>,
-    /// What is too long for the thread.
+    /// Storage for outputs that are too long for the conversation.
     artifacts: Arc<dyn Artifacts>,
-    /// What is not as it was when the session began.
+    /// The changes since the session began.
     changes: Changes,
-    /// Rung when a key is known that was not.
+    /// Notified when a new key is known.
     new_key: Arc<Notify>,
-    /// Those that bring tools.
+    /// The MCP servers.
     servers: Option<Servers>,
-    /// What an editor has open.
+    /// The unsaved files of an editor.
     editor: Option<InEditor>,
-    /// The tools that the model loaded.
+    /// The tools that the model loaded on demand.
     loaded: LoadedTools,
 }
 
@@ -104,27 +104,27 @@ impl Kept {
         }
     }
 
-    /// The tools that the model loaded in this session.
+    /// Returns the tools that the model loaded in this session.
     pub fn loaded_tools(&self) -> &LoadedTools {
         &self.loaded
     }
 
-    /// The MCP servers of the session, where any are configured.
+    /// Returns the MCP servers of the session, if any are configured.
     pub fn servers(&self) -> Option<&Servers> {
         self.servers.as_ref()
     }
 
-    /// From now on the tools are told of these.
+    /// Connects the tools to these servers.
     pub fn connected(&mut self, servers: Servers) {
         self.servers = Some(servers);
     }
 
-    /// The session is one of an editor, which tells what it has open.
+    /// Connects the session to an editor that shares its unsaved files.
     pub fn edited_in(&mut self, editor: InEditor) {
         self.editor = Some(editor);
     }
 
-    /// A key is known that was not: it is to be hidden from now on.
+    /// Waits for a new key, which must be redacted.
     pub async fn new_key(&self) {
         self.new_key.notified().await;
     }
@@ -133,7 +133,7 @@ impl Kept {
         &self.session
     }
 
-    /// The settings of the tools of this session under a policy.
+    /// Returns the settings of the tools of this session under a policy.
     pub fn tool_settings(&self, place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
         let settings = tools::Settings {
             session: Some(self.session.clone()),
@@ -156,7 +156,7 @@ impl Kept {
 }
 
 impl Session {
-    /// Whether nothing was said in it before.
+    /// Returns true if the session has no messages yet.
     pub fn is_new(&self) -> bool {
         self.tail.records.is_empty() && self.records.is_empty()
     }
@@ -165,7 +165,7 @@ impl Session {
         self.claim.id()
     }
 
-    /// The session continues: one that was archived is unarchived, and a notice says so.
+    /// Continues the session: unarchives an archived one, with a notice.
     pub fn goes_on(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
@@ -175,14 +175,14 @@ impl Session {
         }
     }
 
-    /// Ends its MCP servers in order, each with the time to finish. Every session that was opened is closed by this.
+    /// Ends the MCP servers, with time for each to exit. Call it for every session that was opened.
     pub async fn end_servers(&self) {
         if let Some(servers) = self.kept.servers() {
             servers.end().await;
         }
     }
 
-    /// Takes what was loaded while the screen was there already.
+    /// Adds the history that was loaded while the screen was already visible.
     pub fn loaded(&mut self, loaded: Loaded) {
         self.tail = Piece::default();
         self.notices.extend(unreadable(&loaded));
@@ -192,7 +192,7 @@ impl Session {
     }
 }
 
-/// The session a choice names; `None` for a new one. A session named by its id brings its own workspace along.
+/// Returns the chosen session; `None` for a new one. A session chosen by its ID sets the workspace.
 pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Result<Option<SessionSummary>, Trouble> {
     let found = match choice {
         SessionChoice::New => return Ok(None),
@@ -226,7 +226,7 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     All,
-    /// What fits a screen or some; the rest is loaded beside it.
+    /// Enough for one or a few screens; the rest is loaded in the background.
     Tail,
 }
 
@@ -235,7 +235,7 @@ fn unreadable(loaded: &Loaded) -> Option<String> {
     (count > 0).then(|| format!("this version cannot read {count} records of this session; they are kept but not shown"))
 }
 
-/// Takes the chosen session for this process, or makes a new one.
+/// Claims the chosen session for this process, or creates a new one.
 pub fn open(
     store: Store,
     place: &Place,
@@ -280,32 +280,32 @@ pub fn open(
         }
     };
     let kept = Kept::new(place, claim.id(), true);
-    // A session that was begun without a model has none to compare with.
+    // A session that started without a model has no previous one.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
     let is_archived = summary.archived;
     let state = SessionState::from_records(&records);
     Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived })
 }
 
-/// How the questions of a session are answered and how far it may go.
+/// The limits and the approvals of a session.
 pub struct Terms {
     pub approver: Approver,
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
-    /// After so long a question counts as denied; none where somebody sits before it.
+    /// Time until an unanswered approval is denied; `None` if a user is at the screen.
     pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
-    /// What the project says of its parts.
+    /// Instructions for directories of the project.
     pub guidance: Option<Arc<dyn Guidance>>,
-    /// Where "always allow" is kept.
+    /// The files for "always allow".
     pub rules: Arc<PersonsRules>,
-    /// What commands are held with.
+    /// The sandbox.
     pub standing: Standing,
-    /// The MCP servers, where any are configured.
+    /// The MCP servers, if any are configured.
     pub remote: Option<agent::Remote>,
 }
 
-/// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
+/// Returns everything that the agent's host needs. The caller keeps the lock, which must outlive the session.
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
@@ -375,16 +375,16 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     }
 }
 
-/// The laxest mode that may be chosen while a session runs.
+/// Returns the laxest mode that may be chosen during a session.
 pub fn laxest(place: &Place) -> Mode {
     match Nesting::of_process() {
         Nesting::Outermost => Mode::Auto,
-        // A program that aye runs could ask for more by itself.
+        // A program that aye runs could request more permissions.
         Nesting::InsideAye => place.mode,
     }
 }
 
-/// What may be used up, by the settings; `--max-steps` is one of them.
+/// Returns the budgets of the settings, including `--max-steps`.
 fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
     let by_flag = max_steps.map(|steps| Allowance {
         limit: BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) },
@@ -396,7 +396,7 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
     by_flag.into_iter().chain(set).collect()
 }
 
-/// `[tools.text]`, as the tools know it.
+/// Converts `[tools.text]` for the tools.
 fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
     tools::TextTools {
         enabled: set.enabled,
@@ -407,10 +407,10 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
     }
 }
 
-/// What the tools are told: the policy's bounds, and what commands must not see.
+/// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
     let judge = policy.clone();
-    // Only a no is one here: what asks is asked about with the call.
+    // Only a denial counts here; an approval is requested for each call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
         let judge = judge.clone();
         Arc::new(move |path| {

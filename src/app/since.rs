@@ -1,5 +1,5 @@
-//! What is not as it was when a session was left: files that it had changed, the branch, the policy. Files by their content, for a
-//! time says little.
+//! Changes since the user left a session: files it had changed, the branch, and the policy. Files are compared by
+//! content, because times are unreliable.
 
 use super::git::Repository;
 use super::place::Place;
@@ -10,11 +10,11 @@ use crate::store::SessionSummary;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// So many files are looked at, and so many named.
+/// Maximum number of files checked, and named.
 const MAX: usize = 300;
 const MAX_NAMED: usize = 3;
 
-/// For the person who goes on with it, a sentence each.
+/// Returns one sentence per change for the user who resumes the session.
 pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
@@ -27,7 +27,7 @@ pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> V
     told
 }
 
-/// What the session left in files and does not stand there now, with paths as the person writes them.
+/// Returns the files that the session had changed and that differ now, as the user writes their paths.
 pub async fn files(place: &Place, id: &SessionId) -> Vec<String> {
     let snapshots = place.snapshots();
     let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
@@ -48,7 +48,7 @@ fn name(path: &Path, workspace: &Path) -> String {
     path.strip_prefix(workspace).unwrap_or(path).display().to_string()
 }
 
-/// `src/main.rs changed`, `a, b, c and 4 more changed`; nothing where none did.
+/// Returns `src/main.rs changed` or `a, b, c and 4 more changed`; `None` if no file changed.
 pub fn words(files: &[String]) -> Option<String> {
     let named: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
     match files.len().saturating_sub(MAX_NAMED) {
@@ -64,7 +64,7 @@ pub fn branch(summary: &SessionSummary) -> Option<String> {
     (then != now).then(|| format!("the branch was {then}, and is {now} now"))
 }
 
-/// Which layers were in force at the end, and are not those of now.
+/// Returns a sentence if the layers in force have changed.
 fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     let then = then?;
     let known = |layers: &[PolicyLayer]| {

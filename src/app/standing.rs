@@ -1,4 +1,4 @@
-//! What commands are held with here: the system looked at once, and what the policy makes of it.
+//! The sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
 
 use super::place::Place;
 use crate::agent::SandboxStatus;
@@ -9,34 +9,34 @@ use crate::sys::sandbox::{Probe, Tier, probe};
 use crate::tools::{Caches, GitOutside, GlobalConfig, Ground, Holding, Machine, RepositoryTrust, Sources, Visible};
 use std::path::{Path, PathBuf};
 
-/// Where systems keep home directories.
+/// Directories of home directories.
 const HOMES: [&str; 2] = ["/home", "/Users"];
-/// Other homes whose credentials are hidden.
+/// Maximum number of other home directories whose credentials are hidden.
 const MAX_HOMES: usize = 64;
 
-/// Looked at once for a run; what the policy says may change meanwhile.
+/// The sandbox capabilities of the system, determined once per run; the policy may change.
 #[derive(Debug, Clone)]
 pub struct Standing {
     ground: Ground,
-    /// What this system lacks, why, and how to get it.
+    /// Missing capabilities, with the reason and the fix.
     missing: Vec<String>,
     homes: Vec<PathBuf>,
     home: PathBuf,
 }
 
 impl Standing {
-    /// Tries it out, which takes some milliseconds.
+    /// Determines the capabilities by trying them, which takes some milliseconds.
     pub fn find(place: &Place, trust: RepositoryTrust) -> Self {
         Self::of(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
-    /// Where nothing is started: what the system could hold is not asked, which costs more than most calls. Should something be
-    /// started all the same, it is as if the system could hold nothing.
+    /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
+    /// calls. A program that is started anyway counts as unsandboxed.
     pub fn unasked(place: &Place) -> Self {
         Self::of(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
-    /// What was found out by trying.
+    /// Returns the capabilities by a probe.
     pub fn of(place: &Place, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.data;
         let Probe { tier: found, missing, upper_base } = probe;
@@ -54,7 +54,7 @@ impl Standing {
         };
         let git_config = Some(GlobalConfig::new(sources(place)));
         let homes = other_homes(&place.home);
-        // Where nothing holds a command nothing is hidden from it.
+        // Without a sandbox, nothing is hidden from commands.
         let visible = if tier == SandboxTier::Bare {
             Visible::default()
         } else {
@@ -65,33 +65,33 @@ impl Standing {
         Self { ground, missing, homes, home: place.home.clone() }
     }
 
-    /// What a verdict may rely on.
+    /// Returns the sandbox that a verdict may rely on.
     pub fn sandbox(&self) -> Sandbox {
         if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
     }
 
-    /// The project got the person's yes.
+    /// Updates the state after the user trusted the project.
     pub fn trust(&mut self, place: &Place) {
         self.ground.git = GitOutside::find(&place.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
     }
 
-    /// How commands are held under this policy.
+    /// Returns the sandbox settings under this policy.
     pub fn holding(&self, policy: &Enforcer) -> Holding {
         Holding::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
     }
 
-    /// In a question: what holds the command.
+    /// Returns the description of the sandbox for an approval prompt.
     pub fn words(&self, holding: &Holding) -> String {
         holding.words(&self.home)
     }
 
-    /// For the status row, and what is missing, to be said once.
+    /// Returns the state for the status row, and a notice about what is missing.
     pub fn status(&self, holding: &Holding, policy: &Enforcer) -> SandboxStatus {
         SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
     }
 
-    /// What is said once at the start, where the policy wants a sandbox and there is not all of it.
+    /// Returns the notice at the start, if the policy wants a sandbox and it is not fully available.
     fn notice(&self, policy: &Enforcer) -> Option<String> {
         if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
             return None;
@@ -122,7 +122,7 @@ pub fn tier(found: Tier) -> SandboxTier {
     }
 }
 
-/// Where the user's git configuration is, and where aye keeps what commands are given of it.
+/// Returns the sources of the user's git configuration, and the place of the filtered copy for commands.
 fn sources(place: &Place) -> Sources {
     let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     Sources {
@@ -134,7 +134,7 @@ fn sources(place: &Place) -> Sources {
     }
 }
 
-/// The home directories of others, as far as they can be seen.
+/// Returns the visible home directories of other users.
 fn other_homes(own: &Path) -> Vec<PathBuf> {
     let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
     let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);

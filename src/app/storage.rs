@@ -1,4 +1,4 @@
-//! What aye takes on the disk, and how much of each it may.
+//! Disk usage of aye, and its limits.
 
 use super::logging;
 use super::place::Place;
@@ -9,19 +9,19 @@ use crate::tools;
 use serde::Serialize;
 use std::path::Path;
 
-/// One kind of what is kept.
+/// Disk usage of one kind of data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Taken {
     pub name: &'static str,
     pub bytes: u64,
     pub budget_bytes: u64,
-    /// The key of the configuration that sets it.
+    /// The configuration key of the limit.
     pub key: &'static str,
 }
 
 impl Place {
-    /// What stood where before it was changed.
+    /// Returns the file versions saved for rewind.
     pub fn snapshots(&self) -> Snapshots {
         Snapshots::new(&self.directories.data).with_budget(self.settings.retention.snapshots_bytes)
     }
@@ -31,7 +31,7 @@ impl Place {
     }
 }
 
-/// All kinds, as they are now. Nothing is made only to be looked at.
+/// Returns the current usage of all kinds. Creates nothing.
 pub fn taken(place: &Place) -> Vec<Taken> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let one = |name, bytes, budget_bytes, key| Taken { name, bytes, budget_bytes, key };
@@ -54,7 +54,7 @@ pub fn taken(place: &Place) -> Vec<Taken> {
     ]
 }
 
-/// The database with the files beside it.
+/// Returns the size of the database and its journal files.
 pub fn database_bytes(data: &Path) -> u64 {
     let length = |name: &str| data.join(name).metadata().map_or(0, |metadata| metadata.len());
     ["aye.db", "aye.db-wal", "aye.db-shm"].iter().map(|name| length(name)).sum()

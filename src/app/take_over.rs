@@ -1,4 +1,4 @@
-//! A session that another process holds: that process is asked to save and end, and never killed.
+//! Takes over a session that another process owns: that process is asked to save and exit, and never killed.
 
 use super::cli::Nesting;
 use crate::protocol::SessionId;
@@ -6,18 +6,18 @@ use crate::store::Store;
 use crate::sys::instance::Instance;
 use std::time::{Duration, Instant};
 
-/// How long the other process may take to save and end.
+/// Time for the other process to save and exit.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked at meanwhile.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Why a session cannot be taken over here at all.
+/// Returns the reason why a session cannot be taken over here at all.
 pub fn forbidden() -> Option<String> {
     (Nesting::of_process() == Nesting::InsideAye)
         .then(|| "a command that aye runs (AYE=1) cannot take over a session; run aye in your own terminal".to_owned())
 }
 
-/// Asks whoever holds the session to end and waits for that; why it is still held, where it is.
+/// Asks the owner of the session to exit, and waits. Returns the reason if it still owns the session.
 pub fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
     let Some(holder) = store.holder(id).map_err(|error| error.to_string())? else { return Ok(()) };
     if let Some(reason) = forbidden() {

@@ -1,10 +1,10 @@
-//! The theme of the screen, kept for the next time.
+//! Saves the theme of the screen.
 
 use super::place::Place;
 use super::trouble::Trouble;
 use crate::config::{ConfigError, grants, with_theme};
 
-/// Writes it into the person's settings; the name of the file for people.
+/// Writes the theme to the user's settings. Returns the name of the file.
 pub fn keep(place: &Place, name: &str) -> Result<String, Trouble> {
     let file = place.directories.config_file();
     let shown = crate::text::abbreviate_home(&file, &place.home);

@@ -1,4 +1,4 @@
-//! `aye tool`: the tools one by one, through the policy like every call.
+//! `aye tool`: lists, describes and calls tools, under the policy.
 
 use super::bench::{Bench, Ground, Judged, Starts, denied};
 use super::cli::{Answers, Common};
@@ -26,17 +26,17 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// Nobody watches the live output; what does not fit is in the result all the same.
+/// Capacity of the live output, which nobody reads; the result has all of it.
 const OUTPUT_DEPTH: usize = 1;
-/// How long what still runs at the end is waited for.
+/// Time to wait for remaining work at the end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// What a subcommand works with.
+/// The environment of a subcommand.
 struct Table {
     bench: Bench,
-    /// There until it is dropped.
+    /// Always set, until it is dropped.
     runtime: Option<Runtime>,
-    /// Those whose tools are among the others.
+    /// The MCP servers whose tools are included.
     servers: Option<Servers>,
 }
 
@@ -46,7 +46,7 @@ impl Drop for Table {
         if let Some(servers) = &self.servers {
             runtime.block_on(servers.end());
         }
-        // What was given up may never end.
+        // Abandoned work may never end.
         runtime.shutdown_timeout(LAST_WAIT);
     }
 }
@@ -58,18 +58,18 @@ impl Table {
     }
 }
 
-/// Whether tools of servers are asked for: not where a name means a built-in one, whatever servers offer.
+/// Returns true if MCP servers are needed: not for a name that always means a built-in tool.
 fn asks_servers(place: &Place, name: Option<&str>) -> bool {
     let local_first = place.settings.tools.conflict == "local-first";
     name.is_none_or(|name| !local_first || tools::name_of(name).is_none())
 }
 
-/// `name` is the tool that it is about; none for all of them.
+/// Prepares the tools. `name`: the tool the command is about; `None` for all.
 fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Table, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     let found = asks_servers(place, name).then(|| specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
-    // A server may be a program.
+    // An MCP server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };
     let ground = Ground::find(place, common, &project, starts)?;
     let runtime = super::runtime()?;
@@ -78,7 +78,7 @@ fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> 
     Ok(Table { bench, runtime: Some(runtime), servers })
 }
 
-/// The servers, once those that were never asked had the time to say what they offer.
+/// Connects to the servers, and gives those with unknown tools time to list them.
 fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
     let Ground { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
@@ -101,7 +101,7 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
     }
     for tool in tools {
         let capability = bench.router.capability(&tool.tool_name).unwrap_or_default();
-        // All of it is what `aye tool schema` prints.
+        // `aye tool schema` prints the whole description.
         let line = tool.description.lines().next().unwrap_or_default();
         let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
         super::say(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
@@ -116,17 +116,17 @@ pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Troubl
     Ok(Exit::Completed)
 }
 
-/// What a call would do.
+/// The effect that a call would have.
 #[derive(Serialize)]
 struct Foretold {
     #[serde(flatten)]
     proposal: Proposal,
-    /// What a command did in a view of its own, which is gone by now.
+    /// The effects of a command in a preview, which has been discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<Box<Effects>>,
 }
 
-/// Prints what a call would do, and does nothing.
+/// Prints what a call would do, without doing it.
 pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
     let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
@@ -140,7 +140,7 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
     };
     let permit = match plan.judged(&bench.policy, jiff::Timestamp::now()) {
         Verdict::Allow(permit) => permit.preview(),
-        // Nothing of it is kept, so nobody has to be asked.
+        // A preview changes nothing, so it needs no approval.
         Verdict::Ask(question) => question.preview(),
         Verdict::Deny(denial) => {
             return Ok(report(&ToolResult::refused(call.tool_call_id, name, denied(&denial)), true));
@@ -172,7 +172,7 @@ async fn foretell(bench: &Bench, plan: Plan, permit: PreviewPermit) -> Foretold 
         Ok(mut plan) => {
             let effects = plan.effects.take();
             let proposal = plan.proposal.take().unwrap_or(proposal);
-            // It may take long to remove, which is not left to the next start.
+            // Removing a preview may take long; it is not left to the next start.
             let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
             Foretold { proposal, effects }
         }
@@ -231,7 +231,7 @@ pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,
         None => arguments.to_owned(),
     };
-    // A session refuses the same call.
+    // A session rejects such a call too.
     if text.len() > ARGUMENT_BYTES {
         let message = format!("--args: too large: {} bytes, limit {ARGUMENT_BYTES}", text.len());
         return Err(Trouble::usage(message));

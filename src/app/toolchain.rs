@@ -1,9 +1,10 @@
-//! What a project is built and checked with, and which of it this machine has: so that a model neither guesses nor tries.
+//! Toolchain detection: the programs that build and check a project, and which of them are installed, so that the model
+//! need not guess or try.
 
 use crate::sys::programs::present;
 use std::path::Path;
 
-/// A program, and the files at the top of a project that mean it is needed.
+/// Programs, with the files in the top directory that require them.
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("git", &[]),
     ("gh", &[]),
@@ -49,13 +50,13 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("psql", &[]),
 ];
 
-/// What is there, and what is missing with the file that asks for it.
+/// Installed programs, and missing ones with the file that requires them.
 pub struct Toolchain {
     pub programs: Vec<&'static str>,
     pub missing: Vec<(&'static str, &'static str)>,
 }
 
-/// Looks for names only, and runs nothing. `path` is the `PATH` that commands get.
+/// Detects the toolchain by file names, without running anything. `path`: the `PATH` of commands.
 pub fn look(workspace: &Path, path: &str) -> Toolchain {
     let programs = present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {

@@ -1,4 +1,4 @@
-//! Which tools there are besides the built-in ones, and which of all may be used: manifests and settings, read together.
+//! Custom tools, and which tools are enabled: manifests and settings combined.
 
 use super::project::Brought;
 use crate::config::{Directories, Settings, ToolLists};
@@ -7,37 +7,37 @@ use crate::tools::{self, CustomTool, ManifestError, Source};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// More manifests in one directory are none that a person wrote.
+/// Maximum number of manifests in a directory.
 const MAX_MANIFESTS: usize = 100;
 const MANIFEST_BYTES: u64 = 256 << 10;
 const ENDING: &str = "toml";
 
-/// What manifests and settings come to.
+/// The result of manifests and settings.
 #[derive(Debug, Clone, Default)]
 pub struct Toolset {
     pub custom: Vec<Arc<CustomTool>>,
     pub limits: Vec<ToolLimit>,
-    /// What is wrong with a manifest or a setting, each a sentence.
+    /// Sentences about invalid manifests and settings.
     pub problems: Vec<String>,
-    /// Settings of the project that have no effect, each a sentence.
+    /// Sentences about ignored settings of the project.
     pub ignored: Vec<String>,
-    /// Of all that was read: the same files make the same set.
+    /// A hash of everything that was read: equal files give an equal set.
     print: blake3::Hasher,
 }
 
-/// The only tools that are available, with the one that loads those of them that are loaded on demand.
+/// Returns the enabled tools, plus the tool that loads others on demand if needed.
 fn enabled(mut names: Vec<String>) -> ToolNames {
     names.push(tools::FIND_TOOLS.to_owned());
     ToolNames::Enabled(names)
 }
 
-/// Where a person's own manifests lie.
+/// Returns the directory of the user's manifests.
 pub fn own_directory(directories: &Directories) -> PathBuf {
     directories.config.join("tools")
 }
 
 impl Toolset {
-    /// The person's own, and the project's where it is trusted.
+    /// Reads the user's manifests, and those of the project if it is trusted.
     pub fn read(directories: &Directories, settings: &Settings, project: Option<&Brought>) -> Self {
         let mut set = Self::default();
         set.limit(&settings.tool_lists());
@@ -48,17 +48,17 @@ impl Toolset {
         set
     }
 
-    /// All that is to be said at the start.
+    /// Returns all notices for the start.
     pub fn notices(&self) -> Vec<String> {
         self.problems.iter().chain(&self.ignored).cloned().collect()
     }
 
-    /// Whether both came from the same bytes.
+    /// Returns true if both were read from the same content.
     pub fn is_like(&self, other: &Self) -> bool {
         self.print.finalize() == other.print.finalize()
     }
 
-    /// The names of the tools of manifests, as people read them.
+    /// Returns the names of the custom tools, for display.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.custom.iter().map(|tool| tool.name.as_str()).collect();
         if names.is_empty() { "no custom tools".to_owned() } else { names.join(", ") }
@@ -66,7 +66,7 @@ impl Toolset {
 
     fn limit(&mut self, lists: &ToolLists) {
         let limit = |(rule, names): &(String, Vec<String>), list: fn(Vec<String>) -> ToolNames| {
-            // An alias means the tool that it is an alias of.
+            // An alias means its tool.
             let own = names.iter().map(|name| tools::name_of(name).map_or_else(|| name.clone(), str::to_owned));
             ToolLimit { rule: rule.clone(), names: list(own.collect()) }
         };
@@ -93,7 +93,7 @@ impl Toolset {
             files.truncate(MAX_MANIFESTS);
         }
         for file in files {
-            // Links are the person's own to make; what lies behind them is a file all the same.
+            // The user may create symlinks; the target must be a regular file.
             let read = file
                 .canonicalize()
                 .map_err(|error| error.to_string())
@@ -112,7 +112,7 @@ impl Toolset {
                 Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools are ignored")),
             }
         }
-        // An error here is the one that the lists above reported.
+        // An error here was already reported for the lists above.
         if let Some(Ok((_, layer))) = project.tightened(settings) {
             self.ignored.extend(few(layer.ignored));
         }
@@ -127,7 +127,7 @@ impl Toolset {
         self.print.update(source.file.as_os_str().as_encoded_bytes()).update(b"\0").update(blake3::hash(bytes).as_bytes());
         match CustomTool::parse(bytes, source) {
             Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
-                // Those of the person come first.
+                // Those of the user come first.
                 Some(known) => self.problems.push(format!(
                     "ignored `{}`: there is already a tool `{}` in `{}`; rename one of them",
                     tool.source.file.display(),
@@ -145,7 +145,7 @@ impl Toolset {
     }
 }
 
-/// The first lines, and how many more there are.
+/// Returns the first lines, and the number of the others.
 fn few(mut lines: Vec<String>) -> Vec<String> {
     const MAX: usize = 10;
     let more = lines.len().saturating_sub(MAX);

@@ -1,11 +1,11 @@
-//! Why a run could not begin, and with which exit code it says so.
+//! The reason why a run could not start, with its exit code.
 
 use super::exit::Exit;
 use crate::config::ConfigError;
 use crate::policy::BundleError;
 use crate::store::StoreError;
 
-/// A sentence for the person and the code for the script.
+/// A message for the user, and the exit code for scripts.
 #[derive(Debug)]
 pub struct Trouble {
     pub exit: Exit,
@@ -40,9 +40,9 @@ impl From<StoreError> for Trouble {
             StoreError::NotAnId { .. }
             | StoreError::NoSession { .. }
             | StoreError::Ambiguous { .. }
-            // Where the data directory is, is a matter of configuration.
+            // The data directory is a matter of configuration.
             | StoreError::Unusable { .. }
-            // What to do about it is said on the command line.
+            // The command line offers the solution.
             | StoreError::Held { .. } => Self::usage(error.to_string()),
             StoreError::Newer { .. } | StoreError::NoBackup { .. } | StoreError::Database { .. } => Self::failed(error.to_string()),
         }

@@ -1,11 +1,11 @@
-//! Calls of the open step that started in another process, by the files on disk.
+//! Interrupted calls of the open step that another process started, compared with the files on disk.
 
 use crate::ports::Found;
 use crate::protocol::CallId;
 use crate::session::SessionState;
 use std::collections::HashMap;
 
-/// Returns what the files say of each call that was running when the journal ended.
+/// Returns the state of the files of each call that was running when the journal ended.
 pub fn found(state: &SessionState) -> HashMap<CallId, Found> {
     let running = state.calls().iter().filter(|call| call.is_running());
     let found = |places: &Vec<_>| crate::tools::found(places);

@@ -1,19 +1,19 @@
-//! What this program says that it is: its version, and the commit it was built from.
+//! The version of the program, and the commit it was built from.
 
 use std::sync::OnceLock;
 
-/// Digits of a commit that are shown.
+/// Digits shown of a commit.
 const DIGITS: usize = 12;
-/// Digits of a commit in a record of git, at least.
+/// Minimum digits of a commit in a git record.
 const WHOLE: usize = 40;
 
-/// A commit, shortened.
+/// An abbreviated commit.
 pub type Commit = [u8; DIGITS];
 
 static VERSION: OnceLock<String> = OnceLock::new();
 
-/// The commit that a record names: one alone, or git's record of HEAD, whose last line has the commit before and the one after. `None`
-/// for any other text.
+/// Returns the commit in a git file: a single hash, or a reflog, whose last line has the commits before and after.
+/// Returns `None` for any other text.
 pub const fn commit_in(record: &[u8]) -> Option<Commit> {
     let mut end = record.len();
     while end > 0 && record[end - 1].is_ascii_whitespace() {
@@ -25,7 +25,7 @@ pub const fn commit_in(record: &[u8]) -> Option<Commit> {
     }
     let mut digits = digits_at(record, start, end);
     if digits >= WHOLE && start + digits < end {
-        // The commit before; the one after is as long.
+        // The previous commit; the new one has the same length.
         let after = start + digits + 1;
         if record[after - 1] != b' ' || digits_at(record, after, end) != digits {
             return None;
@@ -53,15 +53,15 @@ const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
     at - start
 }
 
-/// Sets the commit, once and before anything is said.
+/// Sets the commit. Call it once, before any output.
 pub fn set(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
     let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
-    // A second one would be of another program.
+    // It is only set once.
     let _ = VERSION.set(format!("{}{commit}", env!("CARGO_PKG_VERSION")));
 }
 
-/// `0.1.0 (7aad5069da06)`, or the version alone where no commit is known.
+/// Returns `0.1.0 (7aad5069da06)`, or only the version if the commit is unknown.
 pub fn version() -> &'static str {
     VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str)
 }

@@ -1,4 +1,5 @@
-//! What the status row says of the workspace: the branch, how many files changed, and the line of a command of the person's own.
+//! Workspace items of the status row: the branch, the number of changed files, and the output of the user's status
+//! command.
 
 use super::git::Repository;
 use super::place::Place;
@@ -11,18 +12,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// It is looked again at the earliest after this.
+/// Minimum time between two updates.
 const REST: Duration = Duration::from_secs(2);
-/// A command that takes longer is ended.
+/// Timeout of the status command.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// More than one line is not shown.
+/// Maximum bytes of output; only the first line is shown.
 const OUTPUT_BYTES: usize = 4096;
 const LINE_CHARS: usize = 120;
 
 pub struct Worktree {
     workspace: PathBuf,
     environment: Environment,
-    /// From the person's own settings; a project has none.
+    /// The status command of the user's settings; a project cannot set one.
     command: Option<String>,
     looking: Mutex<Looking>,
 }
@@ -30,9 +31,9 @@ pub struct Worktree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Looking {
     Nobody,
-    /// Somebody does, or rests before the next time.
+    /// An update is running, or paused before the next one.
     Somebody,
-    /// And something changed since.
+    /// An update is running, and something changed since.
     Again,
 }
 
@@ -43,7 +44,7 @@ impl Worktree {
         Self { workspace, environment, command, looking: Mutex::new(Looking::Nobody) }
     }
 
-    /// Something changed. However often that is said, it is looked once at a time, and not at once again.
+    /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
     pub fn look(self: &Arc<Self>, tell: impl Fn(LookedUp) + Send + 'static) {
         if !self.begins() {
             return;
@@ -87,7 +88,7 @@ impl Worktree {
         LookedUp::Worktree { branch, changed, more, line }
     }
 
-    /// The first line that the person's command prints, or how it failed.
+    /// Returns the first output line of the status command, or its error.
     async fn line(&self) -> Option<String> {
         let line = self.command.clone()?;
         let variables = self.environment.variables().map(|(name, value)| (name.into(), value.into()));
@@ -104,7 +105,7 @@ impl Worktree {
             max_output_bytes: OUTPUT_BYTES,
             helper: Helper::default(),
         };
-        // Nobody listens while it prints.
+        // Nobody reads the live output.
         let (live, _) = mpsc::channel(1);
         let finished = match run_beside(spec, live, CancellationToken::new(), Beside::default()).await {
             Ok(finished) => finished,

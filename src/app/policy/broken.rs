@@ -1,10 +1,10 @@
-//! What a person is told of a policy that cannot be read: where, the line itself, what was expected, what to do.
+//! Error text for an invalid policy: the place, the line, the expected content, and what to do.
 
 use crate::app::trouble::Trouble;
 use crate::policy::BundleError;
 use crate::policy::entry_at;
 
-/// At a start; while aye runs the last good policy stays.
+/// Added at a start only; while aye runs, the last valid policy stays in force.
 pub const NOTHING_RUNS: &str = "\n  nothing runs under an invalid policy; run `aye policy validate` to list all errors";
 const MAX_CELLS: usize = 160;
 
@@ -14,7 +14,7 @@ pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {
     Trouble::usage(message)
 }
 
-/// The error, and the line it names as it stands there.
+/// Returns the error with the source of its line.
 pub fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
     match excerpt(error, &String::from_utf8_lossy(bytes)) {
         Some(line) => format!("{error}\n{line}"),
@@ -22,14 +22,14 @@ pub fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
     }
 }
 
-/// The line of a mistake, numbered.
+/// Returns the numbered source line of an error.
 pub fn excerpt(error: &BundleError, text: &str) -> Option<String> {
     let line = error.line?;
     let source = entry_at(text, line).into_iter().next().filter(|source| !source.trim().is_empty())?;
     Some(numbered(line, &source))
 }
 
-/// `  12 │ decision = "permit"`
+/// Returns `  12 │ decision = "permit"`.
 pub fn numbered(line: usize, source: &str) -> String {
     let source = source.replace('\t', " ");
     format!("  {line:>3} │ {}", crate::text::truncate(&crate::text::reveal(&source), MAX_CELLS))

@@ -1,4 +1,4 @@
-//! `aye policy check`: what the policy would say to each action on stdin; nothing is done.
+//! `aye policy check`: evaluates tool calls from stdin without running them.
 
 use super::server_tools::ServerTools;
 use crate::app::cli::Common;
@@ -17,18 +17,18 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 
-/// A longer line is no action that could ever run.
+/// Maximum bytes of a line; a longer one could never run.
 const LINE_BYTES: usize = 64 << 20;
 
 #[derive(Serialize)]
 struct Answer<'a> {
-    /// As it came, to the letter.
+    /// The ID, exactly as received.
     id: Option<&'a RawValue>,
     #[serde(flatten)]
     explanation: Explanation,
 }
 
-/// One answer for each line, whatever it is; the exit code does not depend on the verdicts.
+/// Prints one verdict per line, whatever the line is. The exit code does not depend on the verdicts.
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
@@ -40,7 +40,7 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let mut splitter = LineSplitter::new(LINE_BYTES);
     let mut write = |line: &Line, more: bool| {
         let written = lines::write(&mut out, &answer(line, &enforcer, &settings, &servers));
-        // Whoever waits for this answer before the next question gets it now.
+        // Flushes if there is no further input, because the caller may wait for this verdict.
         if more { written } else { written.and_then(|()| out.flush()) }
     };
     loop {
@@ -95,7 +95,7 @@ fn explained(
     let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
         return Explanation::unreadable(EXPECTED.to_owned());
     };
-    // One line that breaks something says nothing about the next.
+    // A panic on one line must not affect the next.
     match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings, servers)) {
         Some(Ok((_, told))) => told,
         Some(Err(why)) => Explanation::unreadable(why),
@@ -109,7 +109,7 @@ mod tests {
     use crate::policy::{Bundle, Context, Layer, Scope};
     use std::path::PathBuf;
 
-    /// A line of which the reader of commands panics, in a build for tests alone.
+    /// A line on which the command parser panics, in test builds only.
     const FAULTY: &str = "aye-test-faulty-line";
 
     #[test]

@@ -1,4 +1,4 @@
-//! `aye policy explain`: what would come of a command or a call, by which rule, and why.
+//! `aye policy explain`: the verdict for a command or tool call, with its rule and reason.
 
 use super::broken::numbered;
 use super::origin::{Origin, Origins};
@@ -19,19 +19,19 @@ use crate::tools;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Both judgements of one thing, with where the rules stand.
+/// Both verdicts for a call, with the places of the rules.
 pub struct Account {
-    /// As the rules have it, with the sandbox there.
+    /// The verdict by the rules, in a sandbox.
     pub by_rules: Explanation,
-    /// As it is now.
+    /// The verdict here and now.
     pub now: Explanation,
     pub mode: Mode,
     pub steps: Vec<Step>,
-    /// The rules that have a say, in the order of the steps; the first is the one that decides.
+    /// The rules that apply, in the order of the steps; the first one decides.
     pub origins: Vec<(String, Option<Origin>)>,
 }
 
-/// A simple command of the line, or one thing a call would do.
+/// A simple command of a shell line, or one action of a call.
 pub struct Step {
     pub text: String,
     pub verdict: VerdictKind,
@@ -59,7 +59,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {
-        // A link that leads nowhere is judged by its text.
+        // A dangling symlink is evaluated by its text.
         let found = tools::actions_now(&name, &arguments, &settings).unwrap_or_else(|_| actions.clone());
         place
             .enforcer(&policy, Standing::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
@@ -93,7 +93,7 @@ fn command(words: &[String], cwd: Option<String>) -> Arguments {
     Arguments::Object(arguments)
 }
 
-/// The parts of a line, or each thing that a call would do.
+/// Returns the commands of a shell line, or the actions of a call.
 pub fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
     if !whole.parts.is_empty() {
         let step = |part: &crate::protocol::CommandPart| Step {
@@ -134,19 +134,19 @@ fn what(action: &Action) -> String {
     }
 }
 
-/// What `aye policy check` prints, and where it stands.
+/// The output of `aye policy check`, and its place.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Told<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
     mode: Mode,
-    /// Where the deciding rule stands; absent where it is built in.
+    /// The file of the deciding rule; absent for a built-in rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    /// What is written there.
+    /// The source of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
     at_run_time: AtRunTime<'a>,

@@ -1,4 +1,4 @@
-//! `aye policy grants`: the rules a person saved by "always allow", listed and taken back.
+//! `aye policy grants`: lists and revokes the rules saved by "always allow".
 
 use crate::app::cli::GrantsAction;
 use crate::app::exit::Exit;
@@ -83,7 +83,7 @@ fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// Those that hold here first, then those of other projects.
+/// Returns the saved rules, those of this project first.
 fn saved(place: &Place) -> Result<Vec<Named>, ConfigError> {
     let config = &place.directories.config;
     let own = grants::project_file(config, &place.workspace);
@@ -128,7 +128,7 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
         let of_file: Vec<&&Named> = gone.iter().filter(|named| named.file == *file).collect();
         grants::change(file, |old| {
             let old = old.unwrap_or_default();
-            // By what they say: a line number may have changed since they were listed.
+            // Compared by content: a line number may have changed since the rules were listed.
             let same = |kept: &grants::Kept| of_file.iter().any(|named| named.kept.rule == kept.rule);
             let (new, _) = grants::removed(old, same).map_err(ConfigError::one)?;
             Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;

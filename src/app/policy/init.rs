@@ -1,4 +1,4 @@
-//! `aye policy init`: a policy to start from, written where aye reads it and never over one that is there.
+//! `aye policy init`: writes a starter policy, and replaces an existing one only on request.
 
 use crate::app::cli::{InitPlace, Preset, Template};
 use crate::app::exit::Exit;
@@ -8,7 +8,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// So many backups that one more is no help.
+/// Maximum number of backups.
 const MAX_BACKUPS: u32 = 1000;
 
 pub const TEMPLATES: [(Template, &str); 5] = [
@@ -42,19 +42,19 @@ pub fn run(place: &Place, template: Template, to: InitPlace) -> Result<Exit, Tro
     Ok(Exit::Completed)
 }
 
-/// The text of a template. The default is nobody's built-in policy any more once it stands in a file.
+/// Returns the text of a template. In a file, the default is no longer the built-in policy, so its version is renamed.
 pub fn text_of(template: Template) -> String {
     let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
     text.replacen("\"built-in.", "\"ask.", 1)
 }
 
-/// Writes the file whole; gives where what was there before is kept.
+/// Writes the file atomically. Returns the path of the backup, if there was a file.
 pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, Trouble> {
     let cannot = |what: &Path| {
         let what = what.display().to_string();
         move |error: std::io::Error| Trouble::failed(format!("cannot write `{what}`: {error}"))
     };
-    // A project could have put a link there that leads out of it.
+    // A project could have put a symlink there that leads out of it.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(Trouble::usage(format!(
             "`{}` is not a directory; aye does not write a policy through a symlink",
@@ -79,11 +79,11 @@ pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: 
     }
     let backup = match std::fs::read(file) {
         Ok(old) => Some(keep(file, &old, private).map_err(cannot(file))?),
-        // A link that leads nowhere.
+        // A dangling symlink.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(Trouble::failed(format!("cannot back up `{}`: {error}", file.display()))),
     };
-    // There is a policy at every moment: the old one or the new one.
+    // There is a policy at any time: the old one or the new one.
     let mut new = tempfile::Builder::new().prefix(".policy").tempfile_in(directory).map_err(cannot(directory))?;
     fill(new.as_file_mut(), text.as_bytes()).map_err(cannot(file))?;
     #[cfg(unix)]
@@ -106,7 +106,7 @@ fn taken(file: &Path, error: std::io::Error) -> Trouble {
     Trouble::failed(format!("cannot write `{}`: {error}", file.display()))
 }
 
-/// A new file, never one that is there.
+/// Creates a new file; fails if it exists.
 fn create(file: &Path, private: bool) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -120,7 +120,7 @@ fn fill(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// `policy.toml.1`, or the next number that is free.
+/// Saves a backup as `policy.toml.1`, or with the next free number.
 fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
     for number in 1..=MAX_BACKUPS {
         let name = file.file_name().unwrap_or_default().to_string_lossy();

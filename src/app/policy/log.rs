@@ -1,4 +1,4 @@
-//! `aye policy log`: who or which rule decided what, when.
+//! `aye policy log`: past decisions, with the rule or user that decided.
 
 use crate::app::exit::Exit;
 use crate::app::place::Place;

@@ -1,4 +1,4 @@
-//! `aye policy`: what the policy says, why, and whether it is what was meant. Nothing is judged here and nothing runs.
+//! `aye policy`: shows, explains, tests and edits the policy. No call is run.
 
 mod broken;
 mod check;
@@ -49,21 +49,21 @@ pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
     }
 }
 
-/// The layers in force.
+/// Returns the layers in force.
 pub(super) fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     place.policy(common.policy.as_deref(), Some(&project))
 }
 
-/// The place with what a trusted project says of tools, and with its own.
+/// Returns the place with the custom tools of the user and of a trusted project.
 fn with_tools(place: &Place, common: &Common) -> Place {
     let mut own = place.clone();
     own.with_tools_of(&Brought::look(place, common.trust));
     own
 }
 
-/// Whether a tool here has this name, so that it means none of a server.
+/// Returns true if a local tool has this name, so that it does not name an MCP tool.
 fn is_here(tool: &str, settings: &Settings) -> bool {
     let custom = settings.custom.iter().map(|custom| custom.name.as_str());
     let mut own = custom.chain(settings.named.iter().map(|named| named.name.as_str()));
@@ -88,7 +88,7 @@ fn in_background(arguments: &Arguments) -> bool {
     matches!(arguments, Arguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
 }
 
-/// A call by its text alone: what it would touch and what is said of it; or why it could never run.
+/// Evaluates a call by its text alone. Returns its actions and the verdict, or the reason why it is invalid.
 fn judged(
     tool: &str,
     arguments: &Arguments,
@@ -104,7 +104,7 @@ fn judged(
     }
     let actions = tools::actions_for(tool, arguments, settings).map_err(|error| error.message)?;
     let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
-    // Sessions, and commands that nobody waits for, have no end at which their effects could be looked at.
+    // Sessions and background commands have no end at which their effects could be reviewed.
     let is_awaited = tools::name_of(tool) == Some("RunCommand") && !in_background(arguments);
     told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
     Ok((actions, told))

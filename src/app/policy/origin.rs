@@ -1,20 +1,20 @@
-//! Where the rule that decided stands, and what is written there.
+//! Source of a rule: its place in a policy file, and its text.
 
 use crate::app::layers::{Policy, policy_bytes};
 use crate::policy::entry_at;
 use std::path::{Path, PathBuf};
 
-/// The files of the layers in force, as text.
+/// The text of the policy files in force.
 pub struct Origins {
     files: Vec<(String, PathBuf, String)>,
 }
 
-/// One place in a policy file.
+/// A place in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     pub file: PathBuf,
     pub line: usize,
-    /// The line, or the first lines of the table that it heads.
+    /// The source line, or the first lines of the table.
     pub source: Vec<String>,
 }
 
@@ -23,14 +23,14 @@ impl Origins {
         let files = policy.layers.iter().filter_map(|layer| {
             let file = layer.file.clone()?;
             let text = policy_bytes(&file).ok().flatten().unwrap_or_default();
-            // `user:0` without its line.
+            // `user:0` without the line number.
             let scope = layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned();
             Some((scope, file, String::from_utf8_lossy(&text).into_owned()))
         });
         Self { files: files.collect() }
     }
 
-    /// Of a rule as verdicts name it: `user:31`.
+    /// Finds a rule by its name in verdicts, such as `user:31`.
     pub fn find(&self, rule: &str) -> Option<Origin> {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;

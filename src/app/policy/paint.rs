@@ -1,15 +1,15 @@
-//! How the answers of `aye policy` look to a person: colours where somebody sees them, rows that fit, nothing a terminal obeys.
+//! Formatting of the output of `aye policy`: colours on a terminal, wrapped rows, no control characters.
 
 use crate::app::cli::Color;
 use crate::protocol::{Risk, VerdictKind};
 use crate::text;
 use std::io::IsTerminal;
 
-/// Where nothing says how wide a row may be, as in a pipe, a row is as long as it is.
+/// Width if none is known, as in a pipe: rows are not wrapped.
 const ENDLESS: usize = 100_000;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 140;
-/// Rows of one text; the rest is counted.
+/// Maximum rows of a text; the rest is counted.
 const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub enum Tone {
 }
 
 impl Paint {
-    /// As stdout is.
+    /// Returns the format for stdout.
     pub fn of_stdout(color: Color) -> Self {
         let seen = std::io::stdout().is_terminal();
         let refused = color == Color::Never || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -57,7 +57,7 @@ impl Paint {
         if self.colors { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    /// `allow`, `ask` or `deny` in so many cells.
+    /// Returns `allow`, `ask` or `deny`, padded to a number of cells.
     pub fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
         let tone = match verdict {
             VerdictKind::Allow => Tone::Good,
@@ -67,7 +67,7 @@ impl Paint {
         self.tone(tone, &format!("{:cells$}", verdict.as_str()))
     }
 
-    /// In a column of its own; what is critical is more than high.
+    /// Returns the risk, padded to a number of cells. Critical risk is marked.
     pub fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
         let text = format!("{:cells$}", if critical { "CRITICAL" } else { risk.as_str() });
         match risk {
@@ -77,14 +77,14 @@ impl Paint {
         }
     }
 
-    /// A sentence in rows, the second and all further ones indented.
+    /// Returns a sentence as rows, indented from the second row on.
     pub fn sentence(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::reveal(text).replace('\n', " ");
         let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
         rows.into_iter().map(|row| text[row].to_owned()).collect()
     }
 
-    /// Code in rows, with every character of it.
+    /// Returns code as rows, with all its characters.
     pub fn code(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::expand_tabs(&text::reveal(text)).into_owned();
         let width = self.width.saturating_sub(indent).max(NARROWEST / 2);
@@ -103,7 +103,7 @@ impl Paint {
         rows
     }
 
-    /// A text in so many cells, cut or filled.
+    /// Returns a text, cut or padded to a number of cells.
     pub fn cell(text: &str, cells: usize) -> String {
         let shown = text::truncate(text, cells);
         let blanks = cells.saturating_sub(text::width(&shown));

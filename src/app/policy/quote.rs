@@ -1,12 +1,12 @@
-//! Words as a shell has to be given them, so that a program gets these very words.
+//! Shell quoting, so that a program gets exactly the given words.
 
-/// What a shell takes for its own where a command begins.
+/// Words with a special meaning at the start of a command.
 const RESERVED: &[&str] = &[
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
     "until", "while",
 ];
 
-/// One word is a line as it is; of several each one is quoted as far as it needs it.
+/// Returns a shell line: a single word is the line itself, several words are quoted as needed.
 pub fn line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),

@@ -1,4 +1,4 @@
-//! `aye policy redact`: what would be hidden of a text, so that a `[[redaction]]` can be tried.
+//! `aye policy redact`: redacts text from stdin, to try a `[[redaction]]`.
 
 use crate::app::cli::Common;
 use crate::app::exit::Exit;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::io::{BufRead, Read};
 
-/// A text is held whole.
+/// Maximum bytes of a text, which is held in memory.
 const TEXT_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize)]
 struct Line {
     id: Option<Box<RawValue>>,
     text: String,
-    /// More values that are secret whatever they look like.
+    /// Additional secret values, whatever they look like.
     #[serde(default, rename = "knownValues", alias = "known_values")]
     known_values: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `aye policy schema`: the format of a policy file, as editors and validators read it.
+//! `aye policy schema`: the JSON Schema of a policy file, for editors and validators.
 
 use crate::app::exit::Exit;
 use crate::app::trouble::Trouble;

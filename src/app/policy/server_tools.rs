@@ -1,4 +1,4 @@
-//! Tools of MCP servers that a policy is asked about, as they were known last. No server is started or asked.
+//! MCP tools for policy commands, as last known. No server is started or contacted.
 
 use crate::app::mcp::specs;
 use crate::app::place::Place;
@@ -9,10 +9,10 @@ use crate::protocol::Action;
 use crate::tools::Pins;
 use std::sync::Arc;
 
-/// What may stand between the name of a server and that of its tool, where the server is configured.
+/// Separators between the name of a configured server and its tool.
 const BETWEEN: [&str; 2] = [":", "__"];
 
-/// The configured servers, and their tools of before.
+/// The configured servers, and their last known tools.
 pub struct ServerTools {
     servers: Vec<String>,
     tools: Arc<[RemoteTool]>,
@@ -29,8 +29,8 @@ impl ServerTools {
         Self { servers, tools, pins: Pins::at(directory.join("pins")) }
     }
 
-    /// The call of the tool that this name means: `SERVER/TOOL`, `Mcp.SERVER/TOOL`, and of a configured server also `SERVER:TOOL`
-    /// and `SERVER__TOOL`. The policy says of a tool that nobody knows yet what it says of one that is new.
+    /// Returns the call that a name means: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also
+    /// `SERVER:TOOL` or `SERVER__TOOL`. An unknown tool gets the verdict of a new tool.
     pub fn action(&self, called: &str) -> Option<Action> {
         let (server, tool) = named(called).or_else(|| self.configured(called))?;
         let known = self.servers.iter().find(|known| known.eq_ignore_ascii_case(server)).map_or(server, String::as_str);
@@ -57,13 +57,13 @@ impl ServerTools {
     }
 }
 
-/// The server and the tool, where the name says both as policies do.
+/// Returns the server and the tool, if the name has the form used in policies.
 pub fn named(called: &str) -> Option<(&str, &str)> {
     let (server, tool) = called.strip_prefix("Mcp.").unwrap_or(called).split_once('/')?;
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-/// Returns whether a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
+/// Returns true if a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
 pub fn is_server_form(called: &str) -> bool {
     let is_form = |(server, tool): (&str, &str)| !server.is_empty() && !tool.is_empty();
     BETWEEN.iter().filter_map(|between| called.split_once(between)).any(is_form)
@@ -71,7 +71,7 @@ pub fn is_server_form(called: &str) -> bool {
 
 #[cfg(test)]
 impl ServerTools {
-    /// No server is configured.
+    /// Returns the state without configured servers.
     pub fn none() -> Self {
         Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::at("nowhere".into()) }
     }

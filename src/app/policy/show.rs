@@ -1,4 +1,4 @@
-//! `aye policy show`: what is in force, entry by entry, with the file and the line of each.
+//! `aye policy show`: the policy in force, entry by entry, with file and line.
 
 use super::paint::{Paint, Tone};
 use crate::app::cli::{Common, ShowForm, Trust};
@@ -13,19 +13,19 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Where there is an end to a row, a value has at least so many cells beside its origin.
+/// Minimum width of a value beside its origin, in cells, if the width is limited.
 const VALUE_CELLS: usize = 36;
-/// Beyond this a value does not push the origins of others to the right.
+/// Width up to which values align the origins.
 const ALIGNED_CELLS: usize = 72;
 
-/// Everything that is in force.
+/// The policy in force.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InForce {
     pub layers: Vec<LayerInForce>,
     pub mode: Mode,
     pub workspace: PathBuf,
-    /// What is to be said of the project's own policy.
+    /// The state of the project's policy.
     pub project: String,
     pub entries: Vec<Entry>,
     #[serde(skip)]
@@ -95,12 +95,12 @@ impl LayerInForce {
 }
 
 impl InForce {
-    /// `~/.config/aye/policy.toml`
+    /// Returns a path in the form `~/.config/aye/policy.toml`.
     fn shown(&self, path: &Path) -> String {
         crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
     }
 
-    /// The entries that decide something, section by section: what may happen first, what only names things last.
+    /// Returns the entries by section: those that decide first, those that only define names last.
     fn sections(&self) -> Vec<(&str, Vec<&Entry>)> {
         let rank = |section: &str| match section {
             "" => 0,
@@ -202,8 +202,8 @@ impl InForce {
         }
     }
 
-    /// One policy of all layers: lists of what is blocked are put together, of other keys the first that holds stands, the rest as
-    /// comments.
+    /// Returns a single policy of all layers: lists of blocked items are combined; of other keys the first one is used,
+    /// and the rest are comments.
     pub fn as_toml(&self) -> String {
         let mut out = String::new();
         for layer in &self.layers {
@@ -243,7 +243,7 @@ impl InForce {
             out.push_str("]\n");
             return;
         }
-        // What any layer blocks is blocked.
+        // An item that any layer blocks is blocked.
         if same.len() > 1 && (first.key.starts_with("blocked_") || first.key == "disabled") {
             let _ = writeln!(out, "{} = [", first.key);
             for entry in same {
@@ -261,7 +261,7 @@ impl InForce {
     }
 }
 
-/// `key = value`; of a rule what it speaks of, what it decides and why, without its examples.
+/// Returns `key = value`; for a rule its condition, decision and reason, without examples.
 fn stated(entry: &Entry) -> String {
     let rule = (entry.key == "rules").then(|| format!("rule = {}", entry.value).parse::<toml::Table>().ok()).flatten();
     let rule = rule.and_then(|table| table.get("rule")?.as_table().cloned());

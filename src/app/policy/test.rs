@@ -1,4 +1,4 @@
-//! `aye policy test`: the `[[tests]]` of policies, each judged as it says; for CI.
+//! `aye policy test`: runs the `[[tests]]` of policies, for example in CI.
 
 use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
@@ -15,24 +15,24 @@ use crate::tools;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The layers one set of tests is judged by, and the set.
+/// A set of tests, and the layers they run against.
 pub struct Suite {
     pub file: PathBuf,
     pub bundle: Bundle,
     pub policy: Policy,
 }
 
-/// What became of all tests.
+/// The outcome of all tests.
 #[derive(Debug, Default, Serialize)]
 pub struct Outcome {
     pub tests: usize,
     pub failed: usize,
-    /// `match` and `not_match` lines, which held when the files were read.
+    /// Number of `match` and `not_match` examples, which passed when the files were read.
     pub examples: usize,
     pub failures: Vec<Failure>,
 }
 
-/// A test that did not come out as it says.
+/// A failed test.
 #[derive(Debug, Serialize)]
 pub struct Failure {
     pub file: PathBuf,
@@ -61,7 +61,7 @@ pub fn run(place: &Place, common: &Common, files: &[PathBuf], json: bool) -> Res
     Ok(if outcome.failed == 0 { Exit::Completed } else { Exit::Failed })
 }
 
-/// Every layer in force with the tests of its own.
+/// Returns each layer in force with its own tests.
 fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
     let policy = super::in_force(place, common)?;
     let suite = |layer: &Layer| Suite {
@@ -72,7 +72,7 @@ fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
     Ok(policy.layers.iter().map(suite).collect())
 }
 
-/// Each file by itself; a project's on top of what is in force.
+/// Returns each file on its own; a project's policy is tested on top of the layers in force.
 fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, Trouble> {
     let mut suites = Vec::new();
     for file in files {
@@ -96,7 +96,7 @@ pub fn read(file: &Path) -> Result<Bundle, Trouble> {
     Bundle::parse_bytes(&bytes, &file.display().to_string()).map_err(|error| super::broken(&error, &bytes))
 }
 
-/// Whether a project keeps its policy there.
+/// Returns true if a project's policy is stored at this path.
 pub fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
@@ -136,16 +136,16 @@ pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), 
     Ok(())
 }
 
-/// A test of a tool that nobody has tests nothing.
+/// Returns an error for a test of an unknown tool, which would test nothing.
 pub fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
-    // The servers and their tools are not the policy's to know: any of the forms of such a name may mean one.
+    // A policy does not know the servers and their tools, so any such name is accepted.
     if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
         return Ok(());
     }
     tools::known(&test.tool, &bundle.named).map_err(|error| error.message)
 }
 
-/// What was expected and what came, where they are not the same.
+/// Returns the expected and the actual values that differ.
 fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     let mut expected = Vec::new();
     let mut got = Vec::new();
@@ -172,7 +172,8 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     (!expected.is_empty()).then(|| (expected.join(", "), got.join(", ")))
 }
 
-/// The same file is `user` where it is in force and `policy` where it is named: then the line counts. `:31` is that line of any.
+/// Compares rules. The scope of a file is `user` in force and `policy` if the file is named, so the line decides. `:31`
+/// means this line of any file.
 fn names(wanted: &str, rule: &str) -> bool {
     let own = |scope: &str| matches!(scope, "" | "user" | "policy");
     match (wanted.split_once(':'), rule.split_once(':')) {

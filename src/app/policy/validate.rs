@@ -1,4 +1,4 @@
-//! `aye policy validate`: whether a policy can be read, all that is wrong with it, and what it hardly means.
+//! `aye policy validate`: reports all errors of a policy, and likely mistakes.
 
 use super::broken::numbered;
 use super::origin::place as shown_place;
@@ -14,7 +14,7 @@ use crate::policy::{Bundle, BundleError, warnings};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What is to be said of one file.
+/// The report on one file.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub file: PathBuf,
@@ -49,7 +49,7 @@ pub fn run(place: &Place, common: &Common, file: Option<&Path>, json: bool) -> R
     Ok(if reports.iter().all(|report| report.mistakes.is_empty()) { Exit::Completed } else { Exit::Usage })
 }
 
-/// Where the layers in force stand, and whether a file has to be there.
+/// Returns the files of the layers in force, and whether each must exist.
 fn in_force(place: &Place, common: &Common) -> Vec<(PathBuf, bool)> {
     let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
     vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
@@ -81,7 +81,7 @@ pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
     report
 }
 
-/// The capability of tools that a backend runs: it can be read, and grants nothing.
+/// Finds the capability for backend tools, which is accepted but grants nothing.
 fn unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
     const NAME: &str = "BackendTool.Invoke";
     bundle.granted.iter().find(|name| *name == NAME)?;

@@ -1,4 +1,4 @@
-//! One client and its session: lines to the desk, events to the client, until one of them ends.
+//! One client and its session: passes lines to the state machine and events to the client, until one of them ends.
 
 use super::opening::{Held, Opener, Ready};
 use super::wire::Client;
@@ -15,30 +15,30 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How long the next line waits for the answer to what was asked before it.
+/// Time that the next line waits for the response to an earlier request.
 const SOON: Duration = Duration::from_secs(1);
-/// So many events are heard before a request is looked at.
+/// Maximum number of events handled before a request.
 const EVENTS_AT_ONCE: usize = 256;
-/// How long a session may take to save itself when its client has gone.
+/// Time for a session to save itself after its client has disconnected.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// How it ended with a client.
+/// How the connection with a client ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// It asked for the end, or the session ended by itself.
+    /// The client called `Shutdown`, or the session ended by itself.
     Done,
-    /// It went away; `worked`: from a task.
+    /// The client disconnected; `worked`: during a task.
     Gone {
         worked: bool,
     },
     Signalled(Exit),
 }
 
-/// What tells a process to end.
+/// Signals that end the process.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Who starts it with `nohup` wants it to outlive the terminal.
+    /// A process under `nohup` outlives its terminal.
     hang_up: Option<Signal>,
 }
 
@@ -66,13 +66,13 @@ impl Signals {
     }
 }
 
-/// The session while it runs.
+/// The running session.
 struct Run {
     commands: mpsc::Sender<Command>,
     queries: SessionQueries,
     events: mpsc::UnboundedReceiver<Event>,
     ended: JoinHandle<()>,
-    /// Whether the client takes more of what streams.
+    /// Sends whether the client accepts more streamed text.
     room: watch::Sender<bool>,
     held: Held,
 }
@@ -83,14 +83,14 @@ pub struct Host {
     desk: Desk,
     run: Option<Run>,
     opening: Option<JoinHandle<Result<Box<Ready>, Fault>>>,
-    /// Commands that the session has not taken yet.
+    /// Commands that the session has not received yet.
     commands: VecDeque<Command>,
     ends: bool,
-    /// No line comes any more.
+    /// True if there are no more lines.
     deaf: bool,
 }
 
-/// What happened next.
+/// The next occurrence.
 enum Next {
     Line(Option<Line>),
     Event(Option<Event>),
@@ -108,7 +108,7 @@ impl Host {
         Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
     }
 
-    /// Until the client leaves, or has this process end.
+    /// Serves the client until it disconnects or ends the process.
     pub async fn run(mut self, signals: &mut Signals) -> Left {
         let mut soon = None;
         let left = loop {
@@ -127,7 +127,7 @@ impl Host {
                     self.act(acts);
                     soon = None;
                 }
-                // Who closes its end has gone: nobody is left who could decide anything.
+                // A client that closes its end has disconnected: nobody is left to make decisions.
                 Next::Line(None) => self.deaf = true,
                 Next::Event(Some(event)) => {
                     let acts = self.desk.event(event);
@@ -150,7 +150,7 @@ impl Host {
         left
     }
 
-    /// What was told before a request came is known when it is looked at.
+    /// Handles all events that precede a request.
     fn hear(&mut self) {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(Ok(event)) = self.run.as_mut().map(|run| run.events.try_recv()) else { return };
@@ -164,7 +164,7 @@ impl Host {
         let now = Instant::now();
         let early = due.is_some_and(|due| due > now);
         let takes = self.desk.takes_lines() && has_room && !early && !self.deaf;
-        // The last lines are answered before the end of the connection counts.
+        // The last lines are answered before the disconnect is handled.
         let leaves = self.deaf && self.opening.is_none() && !early;
         let told_room = self.run.as_ref().is_none_or(|run| *run.room.borrow() == has_room);
         if leaves {
@@ -188,7 +188,7 @@ impl Host {
                             permit.send(command);
                         }
                     }
-                    // The session is at its end; its last events tell of it.
+                    // The session is ending; its last events report that.
                     Err(_) => self.commands.clear(),
                 }
                 Next::Given
@@ -247,7 +247,7 @@ impl Host {
         self.act(acts);
     }
 
-    /// The session told its last.
+    /// Handles the end of the session.
     async fn session_ended(&mut self) {
         if let Some(Run { ended, held, .. }) = self.run.take() {
             let _ = ended.await;
@@ -258,21 +258,21 @@ impl Host {
         self.act(acts);
     }
 
-    /// Saves what there is, tells of it whoever still listens, and lets everything go.
+    /// Saves the session, reports the end to a client that still listens, and releases everything.
     async fn end(mut self, left: Left) {
         if let Some(opening) = self.opening.take()
             && let Ok(Ok(ready)) = opening.await
         {
-            // Nobody is there any more who wanted it.
+            // The client that wanted the session is gone.
             let Ready { setup, held, .. } = *ready;
             drop(setup);
             held.let_go().await;
         }
         if let Some(run) = self.run.take() {
             let Run { commands, queries: _, mut events, ended, room, held } = run;
-            // Nothing waits for a reader any more.
+            // Streaming no longer waits for a reader.
             room.send_replace(true);
-            // The end of the sender is the end of the session: what runs is stopped and what came of it is saved.
+            // Dropping the sender ends the session: running work is stopped and its outcome is saved.
             drop(commands);
             let farewell = async {
                 while let Some(event) = events.recv().await {
@@ -282,7 +282,7 @@ impl Host {
                     }
                 }
                 let _ = ended.await;
-                // Who closed one half of the connection may listen at the other.
+                // A client that closed one half of the connection may still read the other.
                 let acts = self.desk.session_over();
                 self.act(acts);
             };

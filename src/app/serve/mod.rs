@@ -1,4 +1,4 @@
-//! `aye serve`: one session for another program, over stdio or a socket.
+//! `aye serve`: serves one session to another program, over stdio or a socket.
 
 mod host;
 mod opening;
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wire::Client;
 
-/// How long what still reads or writes may take when all is over.
+/// Time for remaining reads and writes at the end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// Where the client is.
+/// The way to reach the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Door {
     Stdio,
@@ -50,7 +50,8 @@ pub fn run(common: &Common, door: &Door) -> Result<Exit, Trouble> {
     exit
 }
 
-/// One client at a time. One that leaves a task behind takes the process along; after any other one the next may come.
+/// Serves one client at a time. A client that leaves a running task ends the process; otherwise the next client may
+/// connect.
 async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Result<Exit, Trouble> {
     let listener = Listener::bind(path).map_err(|message| Trouble::usage(format!("--socket: {message}")))?;
     super::warn(&format!("listening on `{}`", path.display()));
@@ -100,7 +101,7 @@ async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Resul
     }
 }
 
-/// After a client that could not be accepted, which may be for want of descriptors.
+/// Pause after a client could not be accepted, which may be due to a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn busy() -> Outgoing {

@@ -1,4 +1,4 @@
-//! A session made ready for a client: the same as for a screen, and every refusal with its number.
+//! Opening of a session for a client: like for a screen, with error codes.
 
 use crate::agent::{self, Approver, Unfinished};
 use crate::app::cli::{Common, Nesting, SessionChoice};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Makes sessions as the command line and the client want them.
+/// Opens sessions according to the command line and the client.
 #[derive(Clone)]
 pub struct Opener {
     common: Common,
@@ -37,21 +37,21 @@ pub struct Ready {
     pub reload: Reload,
     pub told: Opened,
     pub held: Held,
-    /// What was said on stderr.
+    /// Notices that were printed on stderr.
     notices: Vec<String>,
 }
 
-/// What must outlive the run of a session.
+/// Resources that must outlive the run of a session.
 pub struct Held {
     place: Place,
     session: Session,
 }
 
 impl Held {
-    /// The session is over; another process may have it from here on.
+    /// Releases the session for other processes.
     pub async fn let_go(self) {
         self.session.end_servers().await;
-        // It looks at the disk.
+        // Reads the disk.
         let done = tokio::task::spawn_blocking(move || {
             retention::before_the_end(&self.place, &self.session.store);
             drop(self.session);
@@ -60,7 +60,7 @@ impl Held {
     }
 }
 
-/// What was asked for, of either kind.
+/// The requested session, new or resumed.
 struct Wanted {
     directory: Option<PathBuf>,
     model: Option<String>,
@@ -86,7 +86,7 @@ impl Opener {
         Self { common: common.clone() }
     }
 
-    /// Looks at disks and may ask servers of this machine: not on a thread that others need.
+    /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
     pub fn open(&self, asked: Asked, runtime: &Handle) -> Result<Box<Ready>, Fault> {
         let wanted = Wanted::from(asked);
         let mode = self.mode(wanted.mode)?;
@@ -148,7 +148,7 @@ impl Opener {
         session.goes_on();
         project.ignored().iter().for_each(|line| crate::app::warn(line));
         let (step_cursor, last_task) = stands(&session.state);
-        // No method of it answers what servers ask: that is declined.
+        // No method of the protocol answers requests of MCP servers, so they are declined.
         let remote = servers::of_session(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
         if let Some(servers) = session.kept.servers() {
             runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| crate::app::warn(line));
@@ -189,7 +189,8 @@ impl Opener {
         Ok(Box::new(Ready { setup, reload, told, held: Held { place: held_place, session }, notices }))
     }
 
-    /// Never laxer than the process was started with, and in a command that aye runs never laxer than usual.
+    /// Returns the mode: never laxer than that of the process, and in a command that aye runs never laxer than the
+    /// default.
     fn mode(&self, wanted: Option<Mode>) -> Result<Mode, Fault> {
         let set = self.common.mode.unwrap_or_default();
         let laxest = match (self.common.mode, Nesting::of_process()) {
@@ -208,7 +209,7 @@ impl Opener {
     }
 }
 
-/// A program that aye runs could approve its own actions.
+/// Returns the approver: a program that aye runs must not approve its own actions.
 fn approver() -> Approver {
     match Nesting::of_process() {
         Nesting::Outermost => Approver::Person,
@@ -238,7 +239,7 @@ fn is_directory(directory: &Path) -> Result<(), Fault> {
     Err(Fault::new(FaultCode::InvalidParams, message))
 }
 
-/// The session that goes on, if one is to; nobody else may have it.
+/// Returns the session to resume, if any. No other process may own it.
 fn chosen(store: &Store, place: &mut Place, id: Option<&str>) -> Result<Option<SessionSummary>, Fault> {
     let Some(id) = id else { return Ok(None) };
     let found = store.find(id).map_err(|error| match error {
@@ -283,7 +284,7 @@ fn choose_model(
     })
 }
 
-/// The last completed step and the last task, as an export of the session has them.
+/// Returns the last completed step and the last task, as in an export.
 fn stands(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
     let task = state.task().map(|task| TaskState {
         task_id: task.task_id.clone(),
@@ -294,7 +295,7 @@ fn stands(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
     (state.step_cursor().cloned(), task)
 }
 
-/// What the writer of the policy calls this state of it.
+/// Returns the version of the policy, as its author names it.
 fn version_of(policy: &Policy) -> String {
     let version = policy.layers.iter().find_map(|layer| layer.bundle.version.clone());
     version.unwrap_or_else(|| policy.name.clone())

@@ -1,4 +1,4 @@
-//! The bytes of one client: a thread that reads, a thread that writes, and what waits between them and the session, bounded.
+//! Byte transport of a client: a reader thread, a writer thread, and limited queues between them and the session.
 
 use crate::headless::lines;
 use crate::serve::{Line, Lines, Outgoing};
@@ -10,31 +10,31 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Lines that were read and not looked at; the client waits with more.
+/// Maximum number of received lines that wait; the client then has to wait.
 const LINES_WAITING: usize = 2;
-/// So much may wait to be written before nothing more is asked of the model and no request is looked at.
+/// Bytes waiting to be written above which no model output and no request is handled.
 const BACKLOG_BYTES: usize = 1 << 20;
-/// What happens all the same is told up to here; a client that did not read that much is given up.
+/// Bytes waiting to be written above which the client is disconnected; events are sent up to this limit.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
-/// How long the last lines may take to be written.
+/// Time for the last lines to be written.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// A client, as the session's side has it.
+/// A client, as seen by the session.
 pub struct Client {
     pub lines: mpsc::Receiver<Line>,
     pub out: Outbox,
 }
 
-/// What is on its way to the client.
+/// The messages on their way to the client.
 pub struct Outbox {
     queue: mpsc::UnboundedSender<Vec<u8>>,
-    /// Bytes that wait.
+    /// Number of waiting bytes.
     backlog: watch::Sender<usize>,
-    /// Nothing can be written any more.
+    /// Cancelled when nothing can be written any more.
     gone: CancellationToken,
-    /// Everything was written.
+    /// Cancelled when everything has been written.
     done: CancellationToken,
 }
 
@@ -52,7 +52,7 @@ impl Client {
         let (queue, queued) = mpsc::unbounded_channel();
         let (backlog, _) = watch::channel(0);
         let (gone, done) = (CancellationToken::new(), CancellationToken::new());
-        // Threads of their own: what hangs in a read or a write holds up nothing, not even the end of the process.
+        // Separate threads: a blocked read or write delays nothing, not even the end of the process.
         named("aye-read").spawn(move || read(from, &hand_on))?;
         let out = Outbox { queue, backlog: backlog.clone(), gone: gone.clone(), done: done.clone() };
         named("aye-write").spawn(move || {
@@ -66,7 +66,7 @@ impl Client {
 }
 
 impl Outbox {
-    /// Never waits. A client that reads nothing at all is gone at some point.
+    /// Queues a message. Never waits; a client that reads nothing is disconnected eventually.
     pub fn send(&self, message: &impl Serialize) {
         let mut bytes = Vec::new();
         if let Err(error) = lines::write(&mut bytes, message) {
@@ -86,10 +86,10 @@ impl Outbox {
         *self.backlog.borrow() <= BACKLOG_BYTES
     }
 
-    /// Until there is room, or none any more.
+    /// Waits until there is room, or until there is none.
     pub async fn changed(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
-        // The sender is here.
+        // The sender is alive.
         let _ = self.backlog.subscribe().wait_for(|backlog| has(backlog) != had_room).await;
     }
 
@@ -101,16 +101,16 @@ impl Outbox {
         self.gone.is_cancelled()
     }
 
-    /// Waits for the last lines, not for ever.
+    /// Waits for the last lines to be written, for a limited time.
     pub async fn close(self) {
         let Self { queue, done, .. } = self;
         drop(queue);
-        // What a client does not take is not for it.
+        // Messages that the client does not read are dropped.
         let _ = tokio::time::timeout(FLUSH, done.cancelled()).await;
     }
 }
 
-/// A socket that is closed for good once nobody writes to it.
+/// A socket that is shut down when its writer is dropped.
 struct Socket(UnixStream);
 
 impl Write for Socket {
@@ -125,12 +125,12 @@ impl Write for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // The thread that reads ends with it.
+        // This also ends the reader thread.
         let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 }
 
-/// Says why to a client that is not taken, as far as it listens at once.
+/// Sends the reason to a rejected client, if it reads at once.
 pub fn refuse(stream: UnixStream, why: &Outgoing) {
     let mut bytes = Vec::new();
     if lines::write(&mut bytes, why).is_ok() && stream.set_nonblocking(true).is_ok() {
@@ -159,14 +159,14 @@ fn read(mut from: impl Read, to: &mpsc::Sender<Line>) {
         }
     }
     if let Some(line) = lines.end() {
-        // Nobody listens any more where it cannot be sent.
+        // Fails only if nobody receives any more.
         let _ = to.blocking_send(line);
     }
 }
 
 fn write(mut to: impl Write, mut queue: mpsc::UnboundedReceiver<Vec<u8>>, backlog: &watch::Sender<usize>) -> io::Result<()> {
     while let Some(mut bytes) = queue.blocking_recv() {
-        // What came meanwhile goes along.
+        // Messages that arrived in the meantime are written together.
         while bytes.len() < PIECE_BYTES
             && let Ok(more) = queue.try_recv()
         {

@@ -1,4 +1,4 @@
-//! Whether a server that a project brings is still what the person said yes to, looked at right before it is reached.
+//! Approval of a project's MCP servers: checked right before a server is started.
 
 use crate::config::trust::{Project, programs_of};
 use crate::mcp::{Approval, Reach, Spec};
@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The file that names a project's servers.
+/// The file with a project's servers.
 pub const SERVERS: &str = ".mcp.json";
 
-/// What is said of a server whose entry is not the one that was trusted.
+/// The reason why a server is off whose entry differs from the trusted one.
 pub const CHANGED: &str = "changed since you trusted it; run `aye` in this project in another terminal and trust it again";
 
-/// The person's yes to a project, by the names and hashes of what it was to.
+/// The user's approval of a project, by names and hashes.
 #[derive(Clone)]
 pub struct Approved {
     root: PathBuf,
     known: Arc<RwLock<Arc<BTreeMap<String, String>>>>,
-    /// Where a later yes would be kept.
+    /// The directory in which a later approval is saved.
     config: PathBuf,
 }
 
@@ -41,7 +41,7 @@ impl Approved {
         Self { root, known: Arc::new(RwLock::new(known)), config }
     }
 
-    /// The user trusted the project again: its servers are what they are now.
+    /// Sets the new approval after the user trusted the project again.
     pub fn now_known(&self, known: Arc<BTreeMap<String, String>>) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
@@ -49,7 +49,7 @@ impl Approved {
     fn look(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
         let (now, later) = (project.now(), project.kept(&self.config));
-        // The server is what the first yes was to; a later one may have been to another program.
+        // The server is the one that was first approved; a later approval may have been for another program.
         let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
         let (first, both) = ([&*known], [&*known, &later]);
         if let Some(name) = changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
@@ -65,13 +65,13 @@ impl Approved {
     }
 }
 
-/// Which files of the project a server starts.
+/// Returns the files of the project that a server runs.
 pub fn programs_in(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.and_then(|directory| directory.strip_prefix(root).ok()).and_then(Path::to_str);
     programs_of(argv, directory.filter(|directory| !directory.is_empty()), root)
 }
 
-/// The first of these files that is not as any yes was to.
+/// Returns the first of these files that no approval covers.
 pub fn changed(
     now: &BTreeMap<String, String>,
     known: &[&BTreeMap<String, String>],

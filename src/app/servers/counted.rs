@@ -1,4 +1,4 @@
-//! How many of the tools that servers offer are listed, told with how they stand.
+//! Status of MCP servers with the number of their tools that the policy lists.
 
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{ServerPrompt, ServerResource, ServerState, ServerStatus};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// A window that nobody knows.
+/// Assumed context window if none is known.
 const WINDOW_TOKENS: u64 = 128_000;
 
-/// Whether the policy in force lists a tool of a server.
+/// A function that returns true if the policy in force lists a tool of a server.
 pub type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// The servers, each with how many of its tools the policy lists, and the window that their definitions have to fit.
+/// The servers with the numbers of their listed tools, and the context window for their definitions.
 pub struct Counted {
     port: Arc<dyn RemoteServers>,
     lists: Mutex<Lists>,
@@ -24,12 +24,12 @@ impl Counted {
         Self { port, lists: Mutex::new(Arc::new(|_, _| false)), window: watch::channel(WINDOW_TOKENS).0 }
     }
 
-    /// In tokens, of the model that is asked; changes when another one is.
+    /// Returns the context window of the current model in tokens, and its changes.
     pub fn window(&self) -> watch::Receiver<u64> {
         self.window.subscribe()
     }
 
-    /// From now on this policy counts.
+    /// Sets the policy for the count.
     pub fn count_by(&self, lists: Lists) {
         *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
     }
@@ -38,13 +38,13 @@ impl Counted {
 impl RemoteServers for Counted {
     fn statuses(&self) -> Vec<ServerStatus> {
         let lists = Arc::clone(&self.lists.lock().unwrap_or_else(PoisonError::into_inner));
-        // Both numbers are of the same list, the one there is now.
+        // Both numbers are from the current list.
         let tools = self.port.tools();
         let counted = |status: ServerStatus| {
             let own = tools.iter().filter(|tool| tool.server == status.name);
             let listed = own.clone().filter(|tool| lists(&tool.server, &tool.name)).count() as u64;
             let offered = match &status.state {
-                // What is off offers nothing now; how much it would is known from before.
+                // A server that is off offers nothing now; its earlier number of tools is kept.
                 ServerState::Off { .. } => status.offered,
                 _ => own.count() as u64,
             };

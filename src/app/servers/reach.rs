@@ -1,4 +1,4 @@
-//! What reaches the servers.
+//! Creates the MCP servers.
 
 use crate::app::mcp::vault;
 use crate::app::place::Place;
@@ -9,7 +9,7 @@ use crate::tools::ServerLauncher;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The servers, not started; `known` is the directory of what they offered last.
+/// Returns the servers without starting them; `known` is the directory with their last known tools.
 pub fn servers(
     place: &Place,
     specs: Vec<Spec>,

@@ -1,4 +1,4 @@
-//! `aye sessions archive` and `unarchive`: a session is put away from the lists, and taken out again.
+//! `aye sessions archive` and `unarchive`: hides a session from the lists, and shows it again.
 
 use super::one_line;
 use crate::app::exit::Exit;

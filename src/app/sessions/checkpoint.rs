@@ -1,4 +1,4 @@
-//! The form in which a session leaves and comes back: a checkpoint, and under `aye` what is needed to go on without loss.
+//! The file format of exported sessions: a checkpoint, with the data for a lossless import in `aye`.
 
 use crate::ports::Record;
 use crate::protocol::{Artifact, Message, MessageId, Part, Role, SessionId, SessionStatus, StepId, TaskId, Waiting, WorkspaceId};
@@ -8,9 +8,9 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// Which checkpoints these are.
+/// The version of the checkpoint format.
 pub const VERSION: &str = "1.0";
-/// Of what stands under `aye`.
+/// The version of the data in `aye`.
 pub const OWN_FORMAT: u32 = 1;
 
 #[derive(Debug, Serialize)]
@@ -19,17 +19,17 @@ pub struct Checkpoint {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Known of a session that was imported only.
+    /// Known for imported sessions only.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
     pub session_status: SessionStatus,
     pub task: Option<TaskState>,
-    /// The last step that was completed.
+    /// The last completed step.
     pub step_cursor: Option<StepId>,
     pub thread: Vec<Said>,
     pub session_tokens_used: u64,
     pub policy_bundle_version: Option<String>,
-    /// When its last record was written.
+    /// The time of the last record.
     pub checkpointed_at: Timestamp,
     pub aye: Own,
 }
@@ -39,7 +39,7 @@ pub struct Checkpoint {
 pub struct TaskState {
     pub task_id: TaskId,
     pub prompt: String,
-    /// `running`, `waiting`, `paused`, `completed`, `failed`, `cancelled`.
+    /// `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
     pub status: String,
     pub step_count: u32,
     pub max_steps: u32,
@@ -77,7 +77,7 @@ impl From<Message> for Said {
     }
 }
 
-/// Text as a text, all else as its parts.
+/// Plain text as a string, other content as parts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     Text(String),
@@ -142,25 +142,25 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// What aye knows beyond a checkpoint.
+/// Data of aye beyond the checkpoint format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Own {
     pub format: u32,
-    /// Which aye wrote it.
+    /// The version of aye that wrote the file.
     pub version: &'static str,
     pub title: Option<String>,
-    /// The session it was copied from.
+    /// The session it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
     pub workspace: String,
     pub created: Timestamp,
     pub model: String,
-    /// What was typed and not sent.
+    /// Unsent input.
     pub draft: String,
-    /// What waits to be said.
+    /// Messages in the queue.
     pub queue: Vec<Waiting>,
-    /// Null where no price was known.
+    /// Null if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
     pub records: Vec<Entry>,
@@ -168,7 +168,7 @@ pub struct Own {
     pub artifacts: Option<Vec<Kept>>,
 }
 
-/// A record, and when it was written.
+/// A record and the time it was written.
 #[derive(Debug, Serialize)]
 pub struct Entry {
     pub time: Timestamp,

@@ -1,14 +1,15 @@
-//! The messages of a conversation, also those that a summary replaces in the requests, without those that a rewind took back.
+//! The messages of a conversation: including those that a summary replaces in requests, without those that a rewind
+//! removed.
 
 use crate::protocol::Message;
 use crate::session::{Change, RewindEffect};
 
-/// A view over the changes of a session.
+/// A view of the changes of a session.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// In their order.
+    /// The messages, in order.
     pub messages: Vec<Message>,
-    /// The messages before each rewind that can be undone; none where the rewind left them as they were.
+    /// The messages before each rewind that can be undone; `None` if it did not change them.
     rewound: Vec<Option<Vec<Message>>>,
 }
 

@@ -1,4 +1,4 @@
-//! `aye sessions delete`: a session and all that is kept of it.
+//! `aye sessions delete`: deletes a session and all its data.
 
 use crate::app::exit::Exit;
 use crate::app::place::Place;
@@ -14,14 +14,14 @@ pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// All that is kept of a session.
+/// Deletes a session and all its data.
 pub fn forget(store: &Store, place: &Place, id: &SessionId) -> Result<(), Trouble> {
     store.delete(id)?;
     forget_beside(place, id);
     Ok(())
 }
 
-/// Gives up what is kept beside the store of a session that is gone; what cannot be given up now goes with its age.
+/// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
 pub fn forget_beside(place: &Place, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
         tracing::warn!(%error, "cannot delete the snapshots of the session");

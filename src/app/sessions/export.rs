@@ -1,4 +1,4 @@
-//! `aye sessions export`: a session as a file.
+//! `aye sessions export`: writes a session to a file.
 
 use super::checkpoint::{Checkpoint, Entry, Kept, OWN_FORMAT, Own, Said, TaskState, VERSION};
 use super::conversation::Conversation;
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// A session into a file that is not there yet; where it lies and how large it is, in words.
+/// Exports a session to a new file. Returns its path and size as text.
 pub fn to_new_file(place: &Place, store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, Trouble> {
     let text = page(place, store, &store.find(id)?, form, WithArtifacts::No)?;
     let failed = |error: &dyn std::fmt::Display| Trouble::failed(format!("cannot write `{}`: {error}", path.display()));
@@ -31,10 +31,10 @@ pub fn to_new_file(place: &Place, store: &Store, id: &str, form: ExportForm, pat
     }
 }
 
-/// Of a transcript that is read on the screen, the end of it.
+/// Maximum bytes of a transcript on the screen; the end is shown.
 const READ_BYTES: usize = 1 << 20;
 
-/// A session to be read through: its title, and all that was said as Markdown.
+/// Returns the title of a session, and its transcript as Markdown.
 pub fn to_read(store: &Store, place: &Place, id: &SessionId) -> Result<(String, String), Trouble> {
     let summary = store.find(id.as_str())?;
     let mut text = page(place, store, &summary, ExportForm::Markdown, WithArtifacts::No)?;
@@ -64,7 +64,7 @@ fn page(
     })
 }
 
-/// What becomes of a file that has the name already.
+/// How an existing file is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Present {
     Stays,
@@ -85,7 +85,7 @@ pub fn run(place: &Place, id: &str, form: ExportForm, output: Option<&Path>, art
     Ok(Exit::Completed)
 }
 
-/// Appears whole under its name, for its owner alone.
+/// Writes a file atomically, readable by its owner only.
 fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -95,7 +95,7 @@ fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
     kept.map(drop).map_err(|error| error.error)
 }
 
-/// JSON in which nothing stands that a terminal obeys; to its readers it means the same.
+/// Returns JSON without characters that a terminal obeys; its meaning is unchanged.
 pub fn as_json(checkpoint: &Checkpoint) -> Result<String, Trouble> {
     let text = serde_json::to_string_pretty(checkpoint)
         .map_err(|error| Trouble::failed(format!("cannot write the session as JSON: {error}")))?;
@@ -106,7 +106,7 @@ pub fn checkpoint(store: &Store, summary: &SessionSummary, artifacts: Option<Vec
     checkpoint_of(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
 }
 
-/// The same as it was when the session had so many records, and how many that were.
+/// Returns the checkpoint of a session after its first records, and their number.
 pub fn checkpoint_of(
     store: &Store,
     summary: &SessionSummary,
@@ -163,7 +163,7 @@ pub fn checkpoint_of(
     Ok((checkpoint, count))
 }
 
-/// The contents of a session that are there still.
+/// Returns the artifacts of a session that still exist.
 pub fn contents(artifacts: &ArtifactStore) -> Vec<Kept> {
     let all = artifacts.list().unwrap_or_default().into_iter();
     let read = all.filter_map(|artifact| match artifacts.content(&artifact.uri, ARTIFACT_BYTES) {

@@ -1,4 +1,4 @@
-//! `aye sessions fork`: a session of its own that begins with all that was said in another one.
+//! `aye sessions fork`: creates a session with the same history.
 
 use super::{export, import, one_line};
 use crate::app::exit::Exit;
@@ -9,7 +9,7 @@ use crate::session::{Change, SessionState};
 use crate::store::{Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
-/// What tells the copy in a list.
+/// Suffix of the title of a fork.
 const MARK: &str = " (fork)";
 const TITLE_CHARS: usize = 80;
 
@@ -23,8 +23,8 @@ pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// The id of the copy, of all records or of the first ones. It brings no rules, no policy and no budget, as a session that is imported brings none; what ran in the
-/// other one is not running here.
+/// Copies all records, or the first ones, and returns the ID of the fork. Like an import, it has no rules, no policy
+/// and no budget, and nothing that runs in the original is running in it.
 pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> Result<SessionId, Trouble> {
     let mut summary = store.find(id.as_str())?;
     let title = summary.title.take().unwrap_or_default();
@@ -42,14 +42,14 @@ pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> 
     };
     let contents = export::contents(&place.artifacts(Some(&summary.session_id)));
     let (mut checkpoint, records) = export::checkpoint_of(store, &summary, Some(contents), most)?;
-    // What stands in the draft of the other one stays there.
+    // The draft of the original is not copied.
     checkpoint.aye.draft = draft.unwrap_or_default();
     let text = export::as_json(&checkpoint)?;
     let workspace = std::path::PathBuf::from(&summary.workspace);
     import::copy(store, place, &workspace, &text, Parent { id: summary.session_id, records })
 }
 
-/// How many records stand before a prompt, and what it says.
+/// Returns the number of records before a prompt, and its text.
 fn before(store: &Store, id: &SessionId, task: &TaskId) -> Result<Option<(u64, String)>, StoreError> {
     let (mut state, mut found) = (SessionState::default(), None);
     store.for_each_record(id, |written| {

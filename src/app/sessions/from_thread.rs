@@ -1,4 +1,4 @@
-//! Records from a thread alone: the tasks and steps that its messages tell of.
+//! Creation of records from a thread alone: its tasks and steps are derived from the messages.
 
 use super::checkpoint::Content;
 use super::import::{Incoming, IncomingMessage, IncomingRole, IncomingTask};
@@ -9,10 +9,10 @@ use crate::store::Written;
 use jiff::Timestamp;
 use std::collections::HashSet;
 
-/// What of a text is about four letters is a token; it is corrected by the first count of a provider.
+/// Approximate characters per token, until a provider reports a count.
 const LETTERS_A_TOKEN: u64 = 4;
 
-/// The records that a session of these messages would have.
+/// Returns the records of a session with these messages.
 pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Written> {
     let task = incoming.task.take();
     let mut maker = Maker {
@@ -28,7 +28,7 @@ pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Writt
     let mut instructions = 0;
     let asked = task.as_ref().and_then(|task| Some((task.task_id.clone(), task.prompt.clone()?)));
     if let (Some((task_id, prompt)), false) = (asked, incoming.thread.iter().any(|said| said.role == IncomingRole::User)) {
-        // It may have ended before the prompt was put into the thread.
+        // The task may have ended before its prompt was added to the thread.
         let content = Content::Text(prompt);
         let (message_id, token_count, step_id, timestamp) = (None, None, None, None);
         maker.message(IncomingMessage {
@@ -54,7 +54,7 @@ pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Writt
     maker.imported(task.as_ref(), incoming);
     maker.end(task.as_ref());
     if incoming.session_tokens_used > 0 && !maker.records.is_empty() {
-        // How they were used is not said; that they were counts for the limits of a session.
+        // The kind of usage is unknown, but it counts towards the limits of a session.
         let usage = Usage { input_tokens: incoming.session_tokens_used, ..Usage::default() };
         maker.add(Record::Wasted { usage, cost_usd: None, estimated: true });
     }
@@ -72,16 +72,16 @@ struct Maker {
     at: Timestamp,
 }
 
-/// A task that is not over.
+/// A task that has not ended.
 struct Open {
     id: TaskId,
     steps: u32,
     step: Option<StepId>,
-    /// Calls that have no result yet.
+    /// Calls without a result.
     calls: Vec<ToolCall>,
-    /// The results since the last answer, in their order.
+    /// The results since the last response, in order.
     results: Vec<Part>,
-    /// The last that was said is an answer in words.
+    /// True if the last message is a text response.
     answered: bool,
 }
 
@@ -110,7 +110,7 @@ impl Maker {
             self.task =
                 Some(Open { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
             if !is_prompt {
-                // A thread begins with what a person said.
+                // A thread starts with a message of the user.
                 let prompt = self.made(id, Role::User, vec![text("[The start of this conversation is missing.]")]);
                 let max_steps = self.max_steps;
                 self.add(Record::TaskStarted { prompt, max_steps });
@@ -174,7 +174,7 @@ impl Maker {
         });
     }
 
-    /// Results go to the calls that wait for them; what belongs to none is said as text.
+    /// Assigns results to the calls that wait for them; other results become text.
     fn results(&mut self, message: Message) {
         let Some(open) = &mut self.task else { return };
         let (mut results, mut others) = (Vec::new(), Vec::new());
@@ -200,7 +200,7 @@ impl Maker {
             for result in &results {
                 self.add(Record::Finished { result: result.clone(), latency_ms: 0 });
             }
-            // Several messages of results are those of one step: the last of them ends it.
+            // Several result messages belong to one step: the last one ends it.
             if let (true, Some(step_id)) = (done, step) {
                 let message = Message { content, step_id: Some(step_id.clone()), ..message.clone() };
                 self.add(Record::StepCompleted { task_id: task_id.clone(), step_id, step_count: count, message });
@@ -219,7 +219,7 @@ impl Maker {
         }
     }
 
-    /// What has no result has none to come; the model is told so where the session is taken up.
+    /// Closes a step. Calls without a result will never get one; the model is told when the session is resumed.
     fn close_step(&mut self) {
         if let Some(open) = &mut self.task {
             open.calls.clear();
@@ -233,7 +233,8 @@ impl Maker {
         }
     }
 
-    /// What the checkpoint says beyond its thread. Its count of steps goes before that of the thread, which may be shorter.
+    /// Adds a record of the checkpoint's data beyond its thread. Its step count takes precedence over the thread, which
+    /// may be shorter.
     fn imported(&mut self, task: Option<&IncomingTask>, incoming: &mut Incoming<'_>) {
         let kept = |text: &mut Option<String>| text.take().filter(|text| !text.trim().is_empty());
         let (tenant_id, user_id) = (kept(&mut incoming.tenant_id), kept(&mut incoming.user_id));
@@ -253,7 +254,7 @@ impl Maker {
         self.add(Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor });
     }
 
-    /// The last task goes on where the checkpoint says so, or where nobody answered yet.
+    /// Ends the last task, unless the checkpoint says that it is open, or it has no response.
     fn end(&mut self, task: Option<&IncomingTask>) {
         let Some(open) = &self.task else { return };
         let status = task.and_then(|task| task.status.as_deref()).unwrap_or_default().to_ascii_lowercase();
@@ -274,7 +275,7 @@ impl Maker {
         Message { message_id, role, content, token_count, task_id, step_id: None, timestamp: self.at }
     }
 
-    /// As it was given, unless it was used before.
+    /// Returns the given ID, unless it was used before.
     fn id(&mut self, given: Option<String>) -> MessageId {
         let mut id = given.filter(|id| !id.is_empty());
         loop {

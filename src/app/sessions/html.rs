@@ -1,4 +1,4 @@
-//! A session as one page that needs nothing from anywhere. Whatever was said in it is text there and nothing else.
+//! A session as a self-contained HTML page. All its content is escaped.
 
 use super::one_line;
 use super::transcript::{Card, Piece, Transcript, cut};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::fmt::Write as _;
 
-/// The page may fetch nothing and run nothing, whatever stands in it.
+/// The head of the page. The content security policy forbids loading and running anything.
 const HEAD: &str = r#"<!doctype html>
 <html lang="en">
 <head>
@@ -85,7 +85,7 @@ fn call(page: &mut String, card: &Card) {
         let _ = writeln!(page, "<li>full output: <code>{}</code></li>", line(uri));
     }
     page.push_str("</ul>\n");
-    // A diff says more than the arguments it was made of.
+    // A diff is more useful than the arguments of the call.
     if card.diff.is_empty() {
         block(page, &card.arguments, text);
     }
@@ -130,7 +130,7 @@ fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Words of a line.
+/// Escapes a text as a single line.
 fn line(words: &str) -> String {
     escape(&one_line(words))
 }
@@ -154,11 +154,11 @@ fn escape(content: &str) -> String {
     escaped
 }
 
-/// An answer as it was meant: tags are text, images are their words, and links lead to pages or nowhere.
+/// Renders a response as HTML: tags are escaped, images become their text, and links lead to web pages only.
 fn markdown(content: &str) -> String {
     let content = clean(content);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    // Whether each open link may lead somewhere.
+    // Whether each open link is allowed.
     let mut links = Vec::new();
     let events = Parser::new_ext(&content, options).filter_map(|event| match event {
         Event::Html(tag) | Event::InlineHtml(tag) => Some(Event::Text(tag)),
@@ -182,13 +182,13 @@ fn markdown(content: &str) -> String {
     page
 }
 
-/// Whether a link is one that people follow.
+/// Returns true for a link that a user can follow.
 pub fn leads_to_a_page(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
 }
 
-/// The headings of the page stand above those of an answer.
+/// Lowers a heading of a response below the headings of the page.
 fn below(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H4,

@@ -1,5 +1,5 @@
-//! `aye sessions import`: a checkpoint becomes a session of this project. What it says is text like any other: it brings no rules,
-//! no policy and no budget, and what waited for a yes waits for it here.
+//! `aye sessions import`: creates a session of this project from a checkpoint. Its content has no authority: it brings
+//! no rules, no policy and no budget, and pending approvals have to be given here.
 
 use super::checkpoint::{Content, Kept, OWN_FORMAT, VERSION};
 use super::from_thread;
@@ -18,13 +18,13 @@ use serde_json::value::RawValue;
 use std::io::Read;
 use std::path::Path;
 
-/// More is no session.
+/// Maximum bytes of a file.
 const FILE_BYTES: u64 = 1 << 30;
 const ID_DIGITS: usize = 32;
-/// A title is a line in a list.
+/// Maximum characters of a title.
 const TITLE_CHARS: usize = 80;
 
-/// Which form a file has, looked at before all else in it.
+/// The version fields of a file, which are checked first.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Form {
@@ -37,7 +37,7 @@ struct OwnForm {
     format: Option<serde_json::Value>,
 }
 
-/// A checkpoint as it comes in; only what is needed has to be there.
+/// A checkpoint to import; most fields are optional.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Incoming<'a> {
@@ -119,7 +119,7 @@ struct IncomingEntry<'a> {
     entry: &'a RawValue,
 }
 
-/// A session that is ready to be taken in, and what is to be said of it.
+/// A session that is ready to be imported, and notices about it.
 pub(super) struct Ready {
     pub(super) foreign: Foreign,
     pub(super) artifacts: Vec<Kept>,
@@ -143,7 +143,7 @@ pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
             format!("`{}` is not an aye session ID; assigned a new one", one_line(given.as_str()))
         });
     }
-    // First, so that the session that names them finds them; without it they go with their age.
+    // Before the session, whose references then resolve. If the session is not saved, they expire.
     said.extend(keep(place, &foreign.session.id, artifacts));
     let records = foreign.records.len() as u64;
     while !store.import(foreign.clone())? {
@@ -158,7 +158,7 @@ pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// Takes in a session of this store once more, under a new id.
+/// Imports a session of this store again, under a new ID.
 pub(super) fn copy(store: &Store, place: &Place, workspace: &Path, text: &str, parent: Parent) -> Result<SessionId, Trouble> {
     let Ready { mut foreign, artifacts, .. } =
         ready(workspace, text).map_err(|reason| Trouble::failed(format!("cannot copy the session: {reason}")))?;
@@ -186,7 +186,7 @@ fn read(file: &Path) -> Result<String, String> {
     }
 }
 
-/// What the file says, checked; nothing is changed yet.
+/// Parses and checks a file. Changes nothing.
 pub(super) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
@@ -259,7 +259,7 @@ fn check_form(text: &str) -> Result<(), String> {
     }
 }
 
-/// What is wrong, with its line and column and what was expected there.
+/// Parses JSON. The error has the line, the column and the expected content.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -295,7 +295,7 @@ fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Writ
     records
 }
 
-/// Contents that are what their names say become artifacts of the session; of the others the session only has the name.
+/// Stores artifacts whose content matches their names; for the others, the session only has the name.
 fn keep(place: &Place, id: &SessionId, artifacts: Vec<Kept>) -> Vec<String> {
     let store = place.artifacts(Some(id));
     let kept = artifacts.into_iter().filter_map(|Kept { artifact, base64 }| {
@@ -313,7 +313,7 @@ fn keep(place: &Place, id: &SessionId, artifacts: Vec<Kept>) -> Vec<String> {
     kept.collect()
 }
 
-/// A line without controls, not longer than a list has room for.
+/// Returns a title: a single line of limited length, without control characters.
 fn plain(text: &str) -> String {
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if line.chars().count() <= TITLE_CHARS {

@@ -1,4 +1,4 @@
-//! `aye sessions list`: the sessions of a project, what each came to and what of it is open.
+//! `aye sessions list`: the sessions of a project, with their totals and states.
 
 use super::{counted, dollars, one_line};
 use crate::app::cli::SessionScope;
@@ -18,7 +18,7 @@ use std::fmt::Write;
 struct Listed<'a> {
     #[serde(flatten)]
     summary: &'a SessionSummary,
-    /// `interrupted`, `waiting`, `paused`, `running`; absent where nothing is open.
+    /// `interrupted`, `waiting`, `paused` or `running`; absent if nothing is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<&'static str>,
     tasks: u64,
@@ -26,7 +26,7 @@ struct Listed<'a> {
     queued: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// Null where no price was known.
+    /// Null if no price is known.
     cost_usd: Option<f64>,
     estimated: bool,
     records: u64,
@@ -87,7 +87,7 @@ fn listed(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u6
     }
 }
 
-/// What is kept of a session beside the store.
+/// Returns the size of the artifacts of a session.
 pub fn artifact_bytes(place: &Place, session: &SessionId) -> u64 {
     let artifacts = place.artifacts(Some(session));
     if !artifacts.is_there() {
@@ -96,7 +96,7 @@ pub fn artifact_bytes(place: &Place, session: &SessionId) -> u64 {
     artifacts.list().unwrap_or_default().iter().map(|artifact| artifact.bytes).sum()
 }
 
-/// What of it is not done. What a dead process left running is open still, but nothing of it runs.
+/// Returns the open state of a session. Work of a dead process is still open, but not running.
 pub fn open(session: &SessionSummary) -> Option<&'static str> {
     match (session.status, session.held_by) {
         (SessionStatus::Idle, _) => None,
@@ -105,7 +105,7 @@ pub fn open(session: &SessionSummary) -> Option<&'static str> {
     }
 }
 
-/// A session in a list for people.
+/// Returns the line of a session for a list.
 pub fn line(session: &SessionSummary) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let state = open(session).unwrap_or("idle");

@@ -1,5 +1,4 @@
-//! A session as Markdown. What the model and its tools said can neither pass for another part of the page nor bring markup of
-//! its own.
+//! A session as Markdown. Text of the model and its tools can neither imitate another part of the page nor add markup.
 
 use super::html::leads_to_a_page;
 use super::one_line;
@@ -10,7 +9,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// An answer that is not tame after so many looks is quoted as it stands.
+/// Maximum number of passes that neutralize a response; then it is quoted.
 const PASSES: usize = 6;
 
 pub fn page(transcript: &Transcript) -> String {
@@ -69,7 +68,7 @@ fn call(page: &mut String, card: &Card) {
     for uri in &card.artifacts {
         let _ = writeln!(page, "- full output: {}", code(uri));
     }
-    // A diff says more than the arguments it was made of.
+    // A diff is more useful than the arguments of the call.
     if card.diff.is_empty() {
         fenced(page, "json", &card.arguments);
     }
@@ -81,7 +80,7 @@ fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Text in a block that it cannot end.
+/// Adds a code block that the text cannot end.
 fn fenced(page: &mut String, language: &str, text: &str) {
     let cleaned = clean(text);
     let (shown, note) = cut(cleaned.trim_end());
@@ -96,7 +95,7 @@ fn fenced(page: &mut String, language: &str, text: &str) {
     }
 }
 
-/// Words of a line, with nothing in them that is Markdown.
+/// Escapes a text as a single line without Markdown.
 fn inline(text: &str) -> String {
     let mut line = String::new();
     for letter in one_line(text).chars() {
@@ -118,14 +117,14 @@ fn code(text: &str) -> String {
     format!("{tick}{room}{line}{room}{tick}")
 }
 
-/// The words of a person, or a text of another kind: as they stand, line by line.
+/// Quotes a text line by line, unchanged.
 fn quoted(text: &str) -> String {
     let cleaned = clean(text.trim_end());
     let lines = cleaned.lines().map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {}", escaped(line)) });
     lines.collect::<Vec<_>>().join("  \n")
 }
 
-/// What would be markup is shown as it stands.
+/// Escapes markup.
 fn escaped(line: &str) -> String {
     let mut text = String::new();
     let start = line.len() - line.trim_start().len();
@@ -140,15 +139,16 @@ fn escaped(line: &str) -> String {
     text
 }
 
-/// An answer as the Markdown it is, without tags, without what would be fetched or run, and with headings below those of the page.
+/// Returns the Markdown of a response, without tags, images and unsafe links, and with headings below those of the
+/// page.
 fn tamed(text: &str) -> String {
     let mut tamed = clean(text).into_owned();
-    // What was in a tag may be Markdown once the tag is text.
+    // The content of a tag may be Markdown once the tag is text.
     for _ in 0..PASSES {
         let before = tamed;
         tamed = tamed_once(&before);
         if tamed == before {
-            // A block that it leaves open would take in what follows.
+            // An open code block would include the following text.
             let open = tamed.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
             return if open { tamed + "\n```" } else { tamed };
         }
@@ -178,7 +178,7 @@ fn tamed_once(text: &str) -> String {
                 if here.trim_start().starts_with('#') {
                     changes.push((range.start + indent..range.start + indent, "###"));
                 } else if let Some(underline) = here.trim_end().rfind('\n') {
-                    // Its underline would make it a heading of the page.
+                    // The underline would make it a heading of the page.
                     let line = &here[underline + 1..];
                     let at = range.start + underline + 1 + line.len() - line.trim_start().len();
                     changes.push((at..at, "\\"));

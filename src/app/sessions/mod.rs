@@ -1,4 +1,4 @@
-//! `aye sessions`: what is in the store, what was said in it, how it leaves and comes back.
+//! `aye sessions`: lists, shows, searches, exports and manages sessions.
 
 mod archive;
 mod checkpoint;
@@ -48,12 +48,12 @@ pub fn run(place: &Place, asked: SessionsAction) -> Result<Exit, Trouble> {
     }
 }
 
-/// So that no text can pass for a line of its own.
+/// Returns the text as a single line, so that it cannot imitate another line.
 fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
-/// `12.3 MB`, `812 KB`, `0 bytes`.
+/// Returns a size such as `12.3 MB`, `812 KB` or `0 bytes`.
 fn in_bytes(bytes: u64) -> String {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
@@ -64,12 +64,12 @@ fn in_bytes(bytes: u64) -> String {
     }
 }
 
-/// A number with its word: `1 prompt`, `2 prompts`.
+/// Returns a number with its noun: `1 prompt`, `2 prompts`.
 fn counted(count: u64, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// Dollars as people write them; a little more where it is a little.
+/// Returns an amount in US dollars, with more decimals for small amounts.
 fn dollars(cost: f64, estimated: bool) -> String {
     let about = if estimated { "~" } else { "" };
     if cost > 0.0 && cost < 0.01 { format!("{about}${cost:.4}") } else { format!("{about}${cost:.2}") }

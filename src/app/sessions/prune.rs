@@ -1,4 +1,5 @@
-//! `aye sessions prune`, and what a start does of it once a day: sessions that are too old or too many, and what lies beside them.
+//! `aye sessions prune`, and automatic pruning once a day: deletes sessions beyond the age and size limits, and data
+//! without a session.
 
 use super::delete::forget_beside;
 use super::list::{artifact_bytes, open};
@@ -20,17 +21,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 const DAY_SECONDS: u64 = 86_400;
-/// Older than anything.
+/// An age that nothing reaches.
 const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
-/// Which sessions are given up.
+/// The sessions to delete.
 #[derive(Debug, Clone)]
 struct Rules {
-    /// None where a session is never too old.
+    /// Maximum days without use; `None` for no limit.
     days: Option<u64>,
-    /// None where their size does not count.
+    /// Maximum size; `None` for no limit.
     budget_bytes: Option<u64>,
-    /// Of this project alone.
+    /// Only sessions of this project, if set.
     workspace: Option<WorkspaceId>,
 }
 
@@ -41,7 +42,7 @@ struct Gone {
     title: Option<String>,
     updated: Timestamp,
     bytes: u64,
-    /// Why.
+    /// The reason for the deletion.
     reason: String,
 }
 
@@ -55,9 +56,9 @@ struct Pruned {
     snapshot_bytes: u64,
     cache_bytes: u64,
     log_bytes: u64,
-    /// All of it.
+    /// Freed bytes in total.
     freed_bytes: u64,
-    /// What the database takes on the disk, before and now.
+    /// Size of the database on the disk, before and after.
     database_bytes_before: u64,
     database_bytes: u64,
 }
@@ -66,7 +67,7 @@ pub fn run(place: &Place, run: PruneRun, older_than: Option<u32>, scope: Session
     let store = crate::app::open_store(place)?;
     let retention = place.settings.retention;
     let rules = match older_than {
-        // Somebody who names an age means sessions, and those here.
+        // `--older-than` is about sessions, by default those of this project.
         Some(days) => Rules {
             days: Some(u64::from(days)),
             budget_bytes: None,
@@ -83,7 +84,7 @@ pub fn run(place: &Place, run: PruneRun, older_than: Option<u32>, scope: Session
     Ok(Exit::Completed)
 }
 
-/// By what is configured, without a word; a trouble is logged, and tried again another day.
+/// Prunes by the configured limits without output. An error is logged, and pruning is tried again another day.
 pub fn quietly(place: &Place, store: &Store) {
     let retention = place.settings.retention;
     let rules = Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
@@ -104,7 +105,7 @@ fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveB
             pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
         } else {
             if !store.forget_if_idle(&gone.session_id, gone.updated)? {
-                // Somebody took it up meanwhile.
+                // Another process has opened it.
                 continue;
             }
             forget_beside(place, &gone.session_id);
@@ -112,7 +113,7 @@ fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveB
         pruned.session_bytes += gone.bytes;
         pruned.sessions.push(gone);
     }
-    // Of what belongs to no session nothing is given up while sessions may be missing that were moved aside.
+    // Data without a session is kept if a damaged database was moved aside, because its sessions may be restored.
     let living: Option<HashSet<SessionId>> = if is_complete(data) {
         Some(store.sessions(None)?.into_iter().map(|session| session.session_id).collect())
     } else {
@@ -148,14 +149,14 @@ fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveB
     Ok(pruned)
 }
 
-/// Whether no damaged store was moved aside here, with sessions that may come back.
+/// Returns true if no damaged database was moved aside.
 fn is_complete(data: &std::path::Path) -> bool {
     let mut entries = std::fs::read_dir(data).into_iter().flatten().flatten();
     !entries.any(|entry| entry.file_name().to_string_lossy().contains(".damaged"))
 }
 
-/// Those that are too old, then the oldest of the others until the rest fits. Never one that a process holds, and none that is
-/// interrupted, paused or waits and is younger than the age.
+/// Chooses sessions that are too old, then the oldest of the others until the rest fits. Never one that is open in a
+/// process, and none that is interrupted, paused or waiting and younger than the age limit.
 fn chosen(sessions: &[SessionSummary], sizes: &HashMap<SessionId, Size>, rules: &Rules, now: Timestamp) -> Vec<Gone> {
     let bytes = |session: &SessionSummary| sizes.get(&session.session_id).map_or(0, |size| size.bytes);
     let mut total: u64 = sessions.iter().map(bytes).sum();

@@ -1,4 +1,4 @@
-//! `aye sessions rename`: another title in lists.
+//! `aye sessions rename`: changes the title of a session.
 
 use super::one_line;
 use crate::app::exit::Exit;
@@ -7,7 +7,7 @@ use crate::app::trouble::Trouble;
 use crate::protocol::SessionId;
 use crate::store::Store;
 
-/// A title is a line in a list.
+/// Maximum characters of a title.
 const TITLE_CHARS: usize = 80;
 
 pub fn run(place: &Place, id: &str, title: &str) -> Result<Exit, Trouble> {
@@ -18,7 +18,7 @@ pub fn run(place: &Place, id: &str, title: &str) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-/// The title it has then: a line, not longer than a list has room for.
+/// Renames a session. Returns the new title: a single line of limited length.
 pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
     let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
     if title.is_empty() {

@@ -1,4 +1,4 @@
-//! `aye sessions search`: a text in titles, prompts, answers, arguments and results, one record after the other.
+//! `aye sessions search`: searches titles, prompts, responses, arguments and results, record by record.
 
 use super::one_line;
 use crate::app::cli::SessionScope;
@@ -14,11 +14,11 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-/// Of a line with a hit in it, so many letters on each side.
+/// Characters shown on each side of a match.
 const AROUND: usize = 60;
-/// Hits of one session that are shown to people; the others are counted.
+/// Maximum number of matches shown per session; the others are counted.
 const MAX_SHOWN: usize = 5;
-/// A pattern that needs more to be compiled is refused.
+/// Maximum size of a compiled regular expression.
 const PATTERN_BYTES: usize = 4 << 20;
 
 #[derive(Serialize)]
@@ -28,7 +28,7 @@ struct Hit<'a> {
     workspace: &'a str,
     title: Option<&'a str>,
     time: jiff::Timestamp,
-    /// `title`, `prompt`, `answer`, `arguments`, `result`, `draft`.
+    /// `title`, `prompt`, `answer`, `arguments`, `result` or `draft`.
     place: &'static str,
     line: String,
 }
@@ -59,7 +59,7 @@ pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result
             }
         });
         match looked {
-            // Somebody forgot it meanwhile.
+            // Another process has deleted it.
             Ok(()) | Err(StoreError::NoSession { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -83,7 +83,7 @@ fn where_looked(scope: SessionScope) -> &'static str {
     }
 }
 
-/// The first line of a session in which the pattern stands, its title aside. It ends where nobody wants to know any more.
+/// Returns the first line of a session that matches, except for its title. Stops when the search is cancelled.
 pub fn first_hit(
     store: &Store,
     session: &SessionSummary,
@@ -102,7 +102,7 @@ pub fn first_hit(
     Ok(hit)
 }
 
-/// `/…/` is a regular expression, all else is meant as it stands.
+/// Parses a search text: `/…/` is a regular expression, anything else is literal.
 pub fn pattern(text: &str) -> Result<Regex, Trouble> {
     let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
     let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
@@ -114,7 +114,7 @@ pub fn pattern(text: &str) -> Result<Regex, Trouble> {
         .map_err(|error| Trouble::usage(format!("invalid regular expression `{text}`: {error}")))
 }
 
-/// Tells each text of a session in which the pattern stands.
+/// Reports each text of a session that matches.
 fn look(
     store: &Store,
     session: &SessionSummary,
@@ -145,7 +145,7 @@ fn look(
     Ok(())
 }
 
-/// The texts of a change that people look for, each once.
+/// Returns the searchable texts of a change, each once.
 fn texts(change: &Change<'_>, tell: &mut impl FnMut(&'static str, &str)) {
     match change {
         Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => of_message(message, "prompt", tell),
@@ -181,7 +181,7 @@ fn of_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) {
     }
 }
 
-/// Nothing that was journalled is nested deeper than its reader allows.
+/// The nesting of journalled values is limited by the parser.
 fn of_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     match value {
         Value::String(text) => tell("arguments", text),
@@ -192,7 +192,7 @@ fn of_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     }
 }
 
-/// The line a hit begins in, or what of it stands around the hit.
+/// Returns the line in which a match starts, or the part of it around the match.
 fn line_of(text: &str, start: usize, end: usize) -> String {
     let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let to = text[start..].find('\n').map_or(text.len(), |at| start + at);

@@ -1,4 +1,4 @@
-//! `aye sessions show`: what was said and done, as text or as events.
+//! `aye sessions show`: prints the conversation of a session, as text or as events.
 
 use super::one_line;
 use crate::agent;

@@ -1,4 +1,4 @@
-//! What was said and done, in the order and the pieces in which people read it.
+//! The transcript of a session, as pieces in reading order.
 
 use super::{counted, dollars};
 use crate::ports::{Record, TaskEnd};
@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Of a long output or diff so much is shown; all of it is in the JSON.
+/// Maximum lines shown of an output or diff; the JSON export has all of it.
 const SHOWN_LINES: usize = 200;
 const SHOWN_BYTES: usize = 16 << 10;
 
 pub struct Transcript {
     pub title: String,
     pub session_id: String,
-    /// The session it was copied from.
+    /// The session it was forked from.
     pub parent: Option<String>,
     pub workspace: String,
     pub model: String,
@@ -24,16 +24,16 @@ pub struct Transcript {
     pub pieces: Vec<Piece>,
     pub calls: Vec<Card>,
     state: SessionState,
-    /// How many steps were started.
+    /// Number of started steps.
     steps: u64,
-    /// The newest card of each id.
+    /// The latest card of each call ID.
     cards: HashMap<CallId, usize>,
     unreadable: u64,
     at: Timestamp,
 }
 
 pub enum Piece {
-    /// The person's words.
+    /// A message of the user.
     Said {
         words: String,
         text: String,
@@ -45,30 +45,30 @@ pub enum Piece {
         says: String,
         at: Timestamp,
     },
-    /// An answer that does not count.
+    /// A discarded response.
     Broken {
         text: String,
         reason: String,
     },
-    /// Which of the calls.
+    /// The index of a call.
     Call(usize),
-    /// A summary that stands for what was said before.
+    /// A summary that replaces earlier messages in requests.
     Summary {
         text: String,
     },
     Note(String),
 }
 
-/// A call, what was decided and what came of it.
+/// A call, with decisions and outcome.
 pub struct Card {
     pub summary: String,
     pub tool: String,
-    /// As JSON.
+    /// The arguments as JSON.
     pub arguments: String,
     pub decided: Vec<String>,
     pub diff: String,
     pub output: String,
-    /// `done`, `failed: …`, `no outcome is known`.
+    /// `done`, `failed: …` or `unknown outcome`.
     pub end: String,
     pub artifacts: Vec<String>,
 }
@@ -92,7 +92,7 @@ impl Transcript {
         }
     }
 
-    /// `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
+    /// Returns `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
     pub fn sums(&self) -> String {
         let (tasks, steps) = (self.state.tally().tasks, self.steps);
         format!("{}, {}, {}", counted(tasks, "prompt"), counted(steps, "step"), spent(self.state.totals().spent()))
@@ -180,7 +180,7 @@ impl Transcript {
         }
     }
 
-    /// What the end of the records leaves open.
+    /// Adds what is open at the end of the records.
     pub fn end(&mut self, draft: &str) {
         if let Some((text, reason)) = self.state.interrupted_answer() {
             self.pieces.push(Piece::Broken { text: text.to_owned(), reason: reason.to_owned() });
@@ -216,7 +216,7 @@ impl Transcript {
             }
         }
         self.pieces.push(Piece::Answer { text, thinking, says: says.to_owned(), at: message.timestamp });
-        // An id may come twice in a session; each answer's calls are new ones.
+        // An ID may occur twice in a session; the calls of each response are new.
         for call in calls {
             self.cards.remove(&call.tool_call_id);
             self.card(&call.tool_call_id, |card| card.called(call));
@@ -227,7 +227,7 @@ impl Transcript {
         self.pieces.push(Piece::Note(text.into()));
     }
 
-    /// The card of a call, made where there is none yet.
+    /// Returns the card of a call, after creating it if needed.
     fn card(&mut self, id: &CallId, make: impl FnOnce(&mut Card)) -> &mut Card {
         let at = *self.cards.entry(id.clone()).or_insert_with(|| {
             let mut card = Card::new(id);
@@ -254,7 +254,7 @@ impl Card {
         }
     }
 
-    /// What stands above it.
+    /// Returns the heading of the card.
     pub fn heading(&self) -> &str {
         if self.summary.is_empty() { &self.tool } else { &self.summary }
     }
@@ -288,19 +288,19 @@ impl Card {
     }
 }
 
-/// `anthropic/claude-sonnet-5, `, or nothing where no model is known.
+/// Returns `anthropic/claude-sonnet-5, `, or nothing if the model is unknown.
 fn named(model: &str) -> String {
     if model.is_empty() { String::new() } else { format!("{model}, ") }
 }
 
-/// `1200 tokens in, 80 out, $0.01`.
+/// Returns `1200 tokens in, 80 out, $0.01`.
 fn spent(spent: Spent) -> String {
     let Spent { usage, cost_usd, estimated } = spent;
     let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost, estimated)));
     format!("{} tokens in, {} out{cost}", usage.input_tokens, usage.output_tokens)
 }
 
-/// A decision of the user, for the user.
+/// Returns a description of a decision, addressed to the user.
 fn words(decision: &Decision) -> String {
     match decision {
         Decision::Approved => "you approved it".to_owned(),
@@ -313,7 +313,7 @@ fn words(decision: &Decision) -> String {
     }
 }
 
-/// The start of a long text, and what is said of the rest.
+/// Returns the start of a long text, and a note about the rest.
 pub fn cut(text: &str) -> (&str, Option<String>) {
     let by_lines = text.match_indices('\n').nth(SHOWN_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
     let mut end = by_lines.min(text.len());

@@ -1,4 +1,4 @@
-//! What the first questions on the screen ask for: looked up, tried out, written.
+//! Backend of first-time setup on the screen: finds, tests and saves.
 
 use super::{found, write};
 use crate::app::cli::Nesting;
@@ -13,15 +13,15 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The provider that stands for the person's own server.
+/// The provider name of the user's own server.
 const CUSTOM: &str = "custom";
-/// What a key that is only tried out is called for so long.
+/// The environment variable of a key that is only being tested.
 const TRIED_KEY: &str = "AYE_SETUP_KEY";
-/// Nobody waits longer for one word.
+/// Timeout of a test request.
 const TIMEOUT: Duration = Duration::from_secs(40);
-/// A model that thinks first needs some of it for that.
+/// Response limit of a test; a reasoning model needs some of it for reasoning.
 const ANSWER_TOKENS: u64 = 256;
-/// A server that takes a request only otherwise says so, and is asked again in its way.
+/// Maximum attempts of a test: a server may reject the first form of a request and then gets another one.
 const ATTEMPTS: usize = 3;
 
 pub async fn answer(place: &Place, asked: SetupAsked) -> SetupTold {
@@ -30,7 +30,7 @@ pub async fn answer(place: &Place, asked: SetupAsked) -> SetupTold {
     if Nesting::of_process() == Nesting::InsideAye {
         return failed("a command that aye runs (AYE=1) cannot change the setup".to_owned());
     }
-    // The settings may have been written meanwhile, by these very questions.
+    // The settings may have been changed by earlier steps of the setup.
     let place = match place.anew(&[]) {
         Ok(place) => place,
         Err(error) => return failed(error.to_string()),
@@ -62,7 +62,7 @@ fn end(place: &Place, preset: Option<&str>, theme: Option<&str>) -> Result<Setup
     Ok(SetupTold::Ended { policy: preset.is_some(), lines })
 }
 
-/// The place as it would be with this key and this server, and the model's whole name.
+/// Returns the place with this key and server, and the full name of the model.
 async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();
@@ -85,7 +85,7 @@ async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> 
     Ok((place, name))
 }
 
-/// The first model that a server says it has.
+/// Returns the first model that a server lists.
 async fn first_listed(place: &Place, address: &str) -> Result<String, String> {
     let otherwise = "add the model name after the address";
     let spec = ModelsHere::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
@@ -103,7 +103,7 @@ fn words(failure: &Failure) -> String {
 
 async fn test(place: &Place, reach: &Reach) -> TestOutcome {
     let failed = |message: String| {
-        // A provider may repeat what it was sent.
+        // A provider may repeat the key in its error.
         let message = match &reach.key {
             Some(key) if !key.0.is_empty() => message.replace(&key.0, "[key]"),
             _ => message,
@@ -137,7 +137,7 @@ async fn test(place: &Place, reach: &Reach) -> TestOutcome {
     failed(last)
 }
 
-/// Until the model says anything.
+/// Waits until the model responds with any text.
 async fn first_words(model: &dyn Model) -> Result<(), Failure> {
     let message = Message {
         message_id: MessageId::new("setup"),
@@ -162,7 +162,7 @@ async fn first_words(model: &dyn Model) -> Result<(), Failure> {
     }
 }
 
-/// Keeps the key first: what is set then is complete.
+/// Saves the key first, so that the settings are complete when they are written.
 async fn take(place: Place, reach: Reach) -> Result<SetupTold, Trouble> {
     let (mut tried, name) = tried(&place, &reach).await.map_err(Trouble::usage)?;
     tried.environment = place.environment.clone();

@@ -1,4 +1,4 @@
-//! What there is to choose from: keys, servers of models, policies, and what this system holds commands with.
+//! Choices for first-time setup: keys, local model servers, policies, and the sandbox of this system.
 
 use super::presets;
 use crate::app::local::LOCAL;
@@ -9,14 +9,14 @@ use crate::protocol::{FoundModel, SandboxTier, SetupFound};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::probe;
 
-/// The end of a key that tells it from others.
+/// Number of characters at the end of a key that identify it.
 const KEY_TAIL: usize = 4;
-/// More choices than there are digits cannot be pressed.
+/// Maximum number of choices, one per digit key.
 const MAX: usize = 9;
-/// Two languages of one provider would be named twice; a gateway has no address of its own.
+/// Providers to skip: a second API of the same provider, and a gateway without a URL.
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
-/// Everything. Looks at this machine and nowhere else.
+/// Returns all choices. Inspects this machine only.
 pub async fn all(place: &Place) -> SetupFound {
     let own = place.clone();
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
@@ -33,7 +33,7 @@ pub async fn all(place: &Place) -> SetupFound {
     }
 }
 
-/// What a model could be asked with, by its name and its end.
+/// Returns the usable models, each with the name and end of its key.
 pub async fn models(place: &Place) -> Vec<FoundModel> {
     let mut found: Vec<FoundModel> = Vec::new();
     let settings = &place.settings;
@@ -44,7 +44,7 @@ pub async fn models(place: &Place) -> Vec<FoundModel> {
             && let Some(model) = with_key(&provider)
         {
             let by = format!("{variable}{}", tail(key));
-            // A gateway without an address cannot be asked.
+            // A gateway without a URL cannot be used.
             let asked = settings.choose_model(Some(&model), &place.environment, &place.credentials).is_ok();
             if asked && !found.iter().any(|known| known.by == by) {
                 found.push(FoundModel { model, by });
@@ -57,7 +57,7 @@ pub async fn models(place: &Place) -> Vec<FoundModel> {
             found.push(FoundModel { model, by: format!("saved key for {name}") });
         }
     }
-    // One that needs no key, or is set.
+    // A model that needs no key, or is configured.
     if let Ok(choice) = settings.choose_model(None, &place.environment, &place.credentials)
         && !found.iter().any(|known| known.model == choice.name())
     {
@@ -75,7 +75,7 @@ pub async fn models(place: &Place) -> Vec<FoundModel> {
     found
 }
 
-/// Of a short key the end would be too much of it.
+/// Returns the end of a key; nothing for a short key, where it would reveal too much.
 fn tail(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(KEY_TAIL)).collect();
@@ -98,7 +98,7 @@ fn keys_go_to(place: &Place) -> String {
     if place.settings.uses_keyring() { format!("the keyring, or without one {file}") } else { file }
 }
 
-/// What holds commands here, found by trying.
+/// Returns the state of the sandbox, found by trying it.
 fn sandbox(place: &Place) -> String {
     let probe = probe(&Helper::default().program, &place.roots, &place.directories.data);
     let words = match tier(probe.tier) {

@@ -1,5 +1,5 @@
-//! `aye setup` and `/setup`: which model answers and which policy holds, asked in panels or in lines, or taken as given. What is
-//! there stays.
+//! `aye setup` and `/setup`: choice of a model and a policy, in panels, as lines, or from options. Existing files are
+//! kept as backups.
 
 mod answer;
 mod found;
@@ -19,19 +19,19 @@ use crate::sys::secret_prompt;
 use std::io::{BufRead, IsTerminal};
 
 const NEXT: &str = "next: run `aye` to start, or `aye doctor` to check the installation\n";
-/// The answer that leads to a key.
+/// The answer that asks for an API key.
 const KEY: &str = "key";
 
-/// What was chosen; nothing where a step was skipped.
+/// The choices; `None` for a skipped step.
 struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
 }
 
-/// `yes`: nothing is asked. `--policy` names a preset here, and `-m` the model.
+/// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
 pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     let preset = common.policy.as_ref().map(|given| preset_of(&given.to_string_lossy())).transpose()?;
-    // What the flag names is no file of a policy.
+    // Here, `--policy` does not name a file.
     let place = Place::find(&Common { policy: None, ..common.clone() })?;
     let asks_all = preset.is_none() && common.model.is_none();
     let chosen = if yes {
@@ -65,7 +65,7 @@ fn preset_of(name: &str) -> Result<Preset, Trouble> {
     presets::named(name).map_err(Trouble::usage)
 }
 
-/// Two questions, each of which Enter skips.
+/// Asks two questions, each of which Enter skips.
 fn ask(place: &Place, model: Option<String>, preset: Option<Preset>) -> Result<Chosen, Trouble> {
     let model = match model {
         Some(model) => Some(model),
@@ -105,7 +105,7 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
         }
         match answer.split_once('/') {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
-            // It may be a key that was pasted here: nothing repeats it.
+            // It may be a pasted key: do not repeat it.
             _ if crate::tui::provider_of_key(&answer).is_some() => {
                 super::say(&format!(
                     "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"
@@ -116,7 +116,7 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
     }
 }
 
-/// A key that is not shown, kept; the model that it is for.
+/// Asks for a key without showing it, and saves it. Returns a model for it.
 fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
     let no_terminal = |error| Trouble::usage(format!("cannot read from the terminal: {error}"));
     let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
@@ -134,7 +134,7 @@ fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
     Ok(place.settings.default_of(&provider).map(|model| format!("{provider}/{model}")))
 }
 
-/// What would be asked without a choice.
+/// Returns the default model without a choice.
 fn suggested(place: &Place) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }
@@ -160,7 +160,7 @@ fn ask_for_policy(place: &Place) -> Result<Option<Preset>, Trouble> {
     }
 }
 
-/// A line of the person; nothing where it is empty, or there is no more.
+/// Reads a line; `None` if it is empty or at the end of input.
 fn line(question: &str) -> Result<Option<String>, Trouble> {
     super::say(question);
     let mut answer = String::new();
@@ -169,7 +169,7 @@ fn line(question: &str) -> Result<Option<String>, Trouble> {
     Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
 }
 
-/// What is set there stays.
+/// Writes the model, unless one is already set.
 fn write_model(place: &Place, model: &str) -> Result<Vec<String>, Trouble> {
     let file = place.directories.config_file();
     let old = write::read(&file)?;

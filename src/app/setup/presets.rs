@@ -1,9 +1,9 @@
-//! The policies to start from, in short.
+//! Summaries of the policy presets.
 
 use crate::app::cli::Preset;
 use crate::protocol::PresetFacts;
 
-/// Preset, its name, what runs, what asks, what never happens.
+/// Each preset with its name, and what it allows, asks about and denies.
 const PRESETS: [(Preset, &str, [&str; 3]); 4] = [
     (
         Preset::Ask,

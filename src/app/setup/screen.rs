@@ -1,4 +1,4 @@
-//! `aye setup` on a terminal: the first questions as panels, without a session behind them.
+//! `aye setup` on a terminal: first-time setup as panels, without a session.
 
 use super::answer::answer;
 use crate::app::cli::Common;
@@ -15,12 +15,12 @@ use crate::tui;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What is being written when the screen goes is waited for so long.
+/// Time to wait for pending writes after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
     let _log = crate::app::start_log(place, common.verbosity);
-    // One that cannot be read is what these questions may be there for.
+    // The setup may be meant to fix an invalid policy.
     let policy = place.policy(None, None).unwrap_or_else(|_| Policy::of(Vec::new(), String::new()));
     let runtime = crate::app::runtime()?;
     runtime.block_on(async {
@@ -29,7 +29,7 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
         let (front, wires) = connect(options, None, String::new());
         let answers = tokio::spawn(answers(place.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("terminal error: {error}")))?;
-        // Neither a start nor a question came, and the senders live until here, so that their end is no message.
+        // Neither a start nor a query was sent. The senders live until here, because dropping them would be a message.
         drop((wires.start, wires.ahead));
         let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();
         for line in lines {
@@ -40,14 +40,14 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
     })
 }
 
-/// Answers until the screen is gone; what was written, in lines.
+/// Answers queries until the screen has closed. Returns lines about the written files.
 async fn answers(place: Place, mut queries: mpsc::Receiver<Query>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(query) = queries.recv().await {
         let Query::Setup(asked) = query else { continue };
         let (place, events) = (place.clone(), events.clone());
         if matches!(asked, SetupAsked::Test { .. }) {
-            // Nothing waits for the other end of a network.
+            // The setup does not wait for the network.
             tokio::spawn(async move { tell(&place, &events, answer(&place, asked).await) });
             continue;
         }
@@ -63,7 +63,7 @@ async fn answers(place: Place, mut queries: mpsc::Receiver<Query>, events: mpsc:
 }
 
 fn tell(place: &Place, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
-    // A screen that is gone asks for nothing.
+    // Ignored if the screen has closed.
     let _ = events.send(Event {
         workspace_id: place.workspace_id(),
         session_id: SessionId::new(String::new()),

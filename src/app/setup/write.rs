@@ -1,4 +1,4 @@
-//! What the answers write: a key, the settings, a policy. What was there before is kept beside it.
+//! Writes the results of the setup: a key, the settings, a policy. Existing files are backed up.
 
 use super::presets;
 use crate::app::auth;
@@ -10,17 +10,17 @@ use crate::config::{NewValue, with_values};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// In the data directory: the first questions were asked, whatever was answered.
+/// File in the data directory: first-time setup was shown, whatever the answers.
 const ASKED: &str = "setup-asked";
 
-/// Whether nothing is set here, nothing is known to ask a model with, and nobody was asked yet.
+/// Returns true if nothing is configured, no key is known, and first-time setup was never shown.
 pub fn is_first(place: &Place) -> bool {
     let config = &place.directories.config;
     let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
     is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
 }
 
-/// They are not asked again by themselves.
+/// Records that first-time setup was shown, so that it does not start by itself again.
 pub fn note_asked(place: &Place) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
@@ -31,13 +31,13 @@ pub fn note_asked(place: &Place) {
     }
 }
 
-/// Keeps a key; where, in lines.
+/// Saves a key. Returns lines that say where.
 pub fn key(place: &Place, provider: &str, key: &str) -> Result<Vec<String>, Trouble> {
     let name = place.settings.key_name(provider)?;
     Ok(auth::keep(place, name, key, auth::GOES_BEFORE)?.trim_end().lines().map(str::to_owned).collect())
 }
 
-/// Puts values into `config.toml`.
+/// Sets values in `config.toml`.
 pub fn settings(place: &Place, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec<String>, Trouble> {
     let file = place.directories.config_file();
     let old = read(&file)?;
@@ -61,7 +61,7 @@ pub fn preset_named(place: &Place, name: &str) -> Result<Vec<String>, Trouble> {
     preset(place, presets::named(name).map_err(Trouble::usage)?, true)
 }
 
-/// `wanted`: the person named it, so what is there makes room and is kept.
+/// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.
 pub fn preset(place: &Place, preset: Preset, wanted: bool) -> Result<Vec<String>, Trouble> {
     let file = place.directories.config.join("policy.toml");
     let there = std::fs::read_to_string(&file).ok();
