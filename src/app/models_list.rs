@@ -44,7 +44,7 @@ pub fn run(place: &Place, ask: bool, json: bool, filter: Option<&str>) -> Result
 }
 
 fn table(models: &[ListedModel]) -> String {
-    let head = ["model", "window", "output", "$/M in", "$/M out", "takes", ""].map(str::to_owned);
+    let head = ["model", "window", "output", "$/M in", "$/M out", "supports", ""].map(str::to_owned);
     let rows: Vec<[String; 7]> = std::iter::once(head).chain(models.iter().map(row)).collect();
     let mut widths = [0; 7];
     for row in &rows {
@@ -120,9 +120,9 @@ mod tests {
         assert_eq!(
             table(&models),
             "\
-model          window  output  $/M in  $/M out  takes
+model          window  output  $/M in  $/M out  supports
 a/b             1.05M    128k   0.075     4.50  images
-local/lengthy     32k       –       –        –  effort  set A_KEY
+local/lengthy     32k       –       –        –  effort    set A_KEY
 "
         );
     }

@@ -55,7 +55,7 @@ impl FaultCode {
             Self::Internal => "the request failed; the message says why",
             Self::NoSession => "no session has been created, or none has this ID",
             Self::SessionExists => "this process already serves a session; start another process for a second one",
-            Self::TaskRunning => "A task is running; wait for it to end or cancel it",
+            Self::TaskRunning => "a task is running; wait for it to end or cancel it",
             Self::NoTask => "this task is not running",
             Self::PolicyInvalid => {
                 "the policy is invalid, has an unsupported schema version, applies to another session, or has expired"

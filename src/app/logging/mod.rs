@@ -200,7 +200,7 @@ mod tests {
         }
         let (filter, problem) = read_filter(Some("aye=loudly"));
         assert_eq!(filter.to_string(), DEFAULT_FILTER);
-        assert!(problem.unwrap().starts_with("AYE_LOG: `aye=loudly` is no filter"));
+        assert!(problem.unwrap().starts_with("AYE_LOG: invalid filter `aye=loudly`"));
     }
 
     #[test]

@@ -71,15 +71,16 @@ pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result
         found |= hits > 0;
     }
     if !found && !json {
-        crate::app::warn(&format!("no session {} contains `{text}`", where_looked(scope)));
+        let (looked_in, hint) = where_looked(scope);
+        crate::app::warn(&format!("no session {looked_in} contains `{text}`{hint}"));
     }
     Ok(if found { Exit::Completed } else { Exit::Failed })
 }
 
-fn where_looked(scope: SessionScope) -> &'static str {
+fn where_looked(scope: SessionScope) -> (&'static str, &'static str) {
     match scope {
-        SessionScope::Project => "of this project",
-        SessionScope::All => "on this machine",
+        SessionScope::Project => ("of this project", "; use `--all` to search all projects"),
+        SessionScope::All => ("on this machine", ""),
     }
 }
 

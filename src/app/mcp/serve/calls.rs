@@ -226,7 +226,7 @@ impl Calls {
     async fn nobody_asked(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
         self.bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
         let asks = match self.asks {
-            Asks::Nobody => "this server asks nobody (start it with `--ask client` to let the client ask its user)",
+            Asks::Nobody => "this server does not ask for approval (start it with `--ask client` to ask the user of the client)",
             Asks::Client => "the client cannot show a form to its user (elicitation)",
         };
         let now = jiff::Timestamp::now();

@@ -30,7 +30,7 @@ pub struct Wire {
 
 /// A permit that is dropped with its request.
 #[derive(Clone)]
-struct Underway(#[expect(dead_code, reason = "what it holds is given back when it is dropped")] Arc<OwnedSemaphorePermit>);
+struct Underway(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
 impl Wire {
     pub fn new(client: Client) -> Self {
