@@ -381,7 +381,7 @@ fn keys_leave_this_machine_encrypted_only() {
     }
     for bad in [
         "http://h",
-        // A resolver says where it is.
+        // A resolver decides where it points.
         "http://a.localhost",
         "http://10.0.0.1",
         "http://localhost.evil.example",
@@ -408,7 +408,7 @@ fn a_key_is_never_printed() {
     assert!(!format!("{choice:?}").contains("hush"));
 }
 
-/// A real directory, as the caller is asked to give it.
+/// Returns the canonical path of a directory.
 fn real(dir: &TempDir) -> std::path::PathBuf {
     dir.path().canonicalize().unwrap()
 }

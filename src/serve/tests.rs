@@ -1,4 +1,4 @@
-//! Lines in, lines out, without a session behind them.
+//! The state machine of the host, without a session.
 
 mod page;
 
@@ -16,7 +16,7 @@ fn line(text: &str) -> Line {
     Line::Whole(text.as_bytes().to_vec())
 }
 
-/// What is sent, as the client reads it.
+/// Returns the messages as the client reads them.
 fn sent(acts: &[Act]) -> Vec<Value> {
     let message = |act: &Act| match act {
         Act::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
@@ -56,7 +56,7 @@ fn mark() -> Event {
     event(EventKind::BudgetShown { budgets: Vec::new() })
 }
 
-/// A desk with a session that runs.
+/// Returns a desk with a running session.
 fn live() -> Desk {
     let mut desk = Desk::default();
     assert!(matches!(&desk.line(line(HELLO))[..], [Act::Open(_)]));
@@ -333,7 +333,7 @@ fn a_session_whose_end_could_not_be_saved_failed_with_the_reason() {
     let (name, params) = named(&desk.event(ended()));
     assert!(name.contains("session_failed") || params.to_string().contains("session_failed"), "{name} {params}");
     assert!(params.to_string().contains("the disk is full") && params.to_string().contains('7'), "{params}");
-    // What was said of an earlier failure that passed is no reason.
+    // An earlier failure that passed is not the reason.
     let mut desk = live();
     desk.event(unsaved(false));
     desk.event(unsaved(true));

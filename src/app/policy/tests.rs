@@ -1,4 +1,4 @@
-//! What the commands print, that every template is in order, and that reader and schema say the same.
+//! Output of the policy commands; also checks that every template is valid, and that the parser and the schema agree.
 
 mod explained;
 mod linted;

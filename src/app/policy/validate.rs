@@ -96,7 +96,7 @@ fn unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
 pub fn text(reports: &[Report], paint: &Paint) -> String {
     let mut out = String::new();
     for report in reports {
-        let said = report.mistakes.iter().map(|remark| (Tone::Bad, "mistake", remark));
+        let said = report.mistakes.iter().map(|remark| (Tone::Bad, "error", remark));
         for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (Tone::Careful, "warning", remark))) {
             let place = remark.line.map_or_else(|| report.file.display().to_string(), |line| shown_place(&report.file, line));
             let mut rows = paint.sentence(&format!("{place}: {}", remark.message), label.len() + 1).into_iter();

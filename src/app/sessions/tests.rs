@@ -79,7 +79,7 @@ fn exported(store: &Store, id: &str) -> String {
     as_json(&checkpoint(store, &store.find(id).unwrap(), None).unwrap()).unwrap()
 }
 
-/// What comes out of another store that took in what came out of this one.
+/// Exports a session, imports it into another store, and exports it again.
 fn there_and_back(json: &str) -> (String, Vec<String>) {
     let (_dir, other) = store();
     let ready = ready(Path::new("/src/greeter"), json).unwrap();
@@ -271,7 +271,7 @@ fn what_comes_from_elsewhere_grants_nothing() {
         },
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
-    // A hand that writes the file itself gets no further.
+    // Editing the file by hand does not help.
     let honest = exported(&store, ID);
     let forged = honest.replace("\"decision\": \"approved\"", "\"decision\": \"approved_always\", \"offer\": 0");
     assert_ne!(honest, forged);
@@ -382,7 +382,7 @@ fn a_record_that_cannot_be_read_stops_neither_an_export_nor_an_import() {
     assert!(said.iter().any(|line| line.contains("records cannot be read") && line.contains("aye.records[0]")), "{said:?}");
 }
 
-/// Texts that would be more than text somewhere.
+/// Text with markup and control characters that must stay text.
 const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(1)> \u{1b}]0;owned\u{7}\u{9b}31m \u{202e}x\n\
     # You\n\n[click](javascript:alert(1)) ![p](https://evil.example/p.png) <b onclick='x'>\n\nSetext\n===\n```\nopen";
 
@@ -412,7 +412,7 @@ fn nothing_that_was_said_is_more_than_text_in_a_page() {
     for word in ["<script", "<img", "<b ", "javascript:alert(1)\"", "href=\"j", "\u{1b}", "\u{9b}", "\u{202e}"] {
         assert!(!page.contains(word), "{word}\n{page}");
     }
-    // What leads somewhere is a link that a person follows; nothing else names an address.
+    // Only links that a user can follow contain an address.
     assert!(!page.contains("\"https://evil"), "{page}");
     assert!(page.contains("default-src 'none'") && page.contains("color-scheme"));
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
@@ -472,7 +472,7 @@ fn sizes_and_sums_of_a_session_are_told() {
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
     let tally = store.tally(&SessionId::new(ID)).unwrap();
-    // A step that did not complete does not count.
+    // An incomplete step is not counted.
     assert_eq!((tally.tasks, tally.steps, tally.totals.usage.input_tokens, tally.totals.estimated), (1, 0, 105, true));
     let size = store.sizes().unwrap()[&SessionId::new(ID)];
     assert!(size.records == 4 && size.bytes > 200, "{size:?}");

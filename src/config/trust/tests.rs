@@ -17,7 +17,7 @@ fn listed(project: &Project) -> Vec<String> {
     project.items().iter().map(|item| format!("{}: {}", item.name, item.summary())).collect()
 }
 
-/// What is different from what was trusted.
+/// Returns the changes since the project was trusted.
 fn changes(project: &Path, config: &TempDir) -> Vec<String> {
     match Project::examine(project).standing(config.path()) {
         Standing::Changed(changes) => changes,

@@ -1,4 +1,4 @@
-//! `docs/PROTOCOL.md`, printed from the types: `UPDATE=1 cargo test --lib serve::tests::page` writes it anew.
+//! Generator of `docs/PROTOCOL.md` from the types. `UPDATE=1 cargo test --lib serve::tests::page` writes the file.
 
 use crate::serve::FaultCode;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ const HEAD: &str = include_str!("page_head.md");
 const TRANSCRIPT: &str = include_str!("transcript.txt");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md");
 
-/// The sources of the types that stand in messages.
+/// The sources of the types in messages.
 const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/state.rs"), &["SessionStatus", "TaskStatus", "TaskState"]),
     (include_str!("../../protocol/approval.rs"), &["Approval", "Details", "CommandLine", "Part", "Risk", "VerdictKind"]),
@@ -28,7 +28,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The methods in the order of the page: parameters and result.
+/// The methods in the order of the page, with their parameters and results.
 const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("CreateSession", Some("CreateSession"), "SessionReady"),
     ("StartTask", Some("StartTask"), "TaskBegun"),
@@ -42,7 +42,7 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
 /// Types of parameters and results that have a table of their own.
 const PARTS: &[&str] = &["ClientInfo", "TaskOptions", "Verdict", "Interrupted", "Patch", "PatchStatus"];
 
-/// What no client of this host is told: it is the answer to what only a screen asks.
+/// Events that clients of this host never receive, because only a screen asks for them.
 const OF_SCREENS: &[&str] = &[
     "ArtifactsListed",
     "ArtifactRead",
@@ -61,18 +61,18 @@ const OF_SCREENS: &[&str] = &[
     "OwnCommandEnded",
 ];
 
-/// One member of a type, or one variant.
+/// A member of a type, or a variant.
 struct Member {
     name: String,
     of: String,
     doc: String,
-    /// It may be absent.
+    /// True if the member may be absent.
     optional: bool,
-    /// Its members stand in its place.
+    /// True if its members are inlined.
     flat: bool,
 }
 
-/// A struct or an enum as its source has it.
+/// A struct or an enum in its source.
 struct Definition {
     doc: String,
     is_enum: bool,
@@ -97,7 +97,7 @@ fn definition(source: &str, name: &str) -> Definition {
     }
 }
 
-/// The lines of a body, joined so that each attribute, comment and member is one.
+/// Parses the members of a body, with their comments and attributes.
 fn members(body: &str, indent: usize) -> Vec<Member> {
     let mut found = Vec::new();
     let (mut doc, mut attributes) = (Vec::new(), String::new());
@@ -125,26 +125,26 @@ fn members(body: &str, indent: usize) -> Vec<Member> {
     found
 }
 
-/// What `key = "…"` says among the attributes.
+/// Returns the value of `key = "…"` in the attributes.
 fn said<'a>(definition: &'a Definition, key: &str) -> Option<&'a str> {
     definition.attributes.split(&format!("{key} = \"")).nth(1)?.split('"').next()
 }
 
-/// An enum whose variants have members: which it is stands in a member of its own.
+/// Describes an enum whose variants have members; a tag selects the variant.
 fn variants(page: &mut String, definition: &Definition, tag: &str) {
-    writeln!(page, "`{tag}` says which it is, and what other members there are:\n").unwrap();
-    page.push_str("| | member | is | |\n|---|---|---|---|\n");
+    writeln!(page, "`{tag}` selects the variant, which has these other members:\n").unwrap();
+    page.push_str("| variant | member | type | description |\n|---|---|---|---|\n");
     for (name, doc, rows) in variants_of(&definition.body) {
         writeln!(page, "| `{name}` | | | {} |", doc.replace('|', "\\|")).unwrap();
         for Member { name, of, doc, optional, .. } in rows {
-            let may = if optional { " (may be absent)" } else { "" };
+            let may = if optional { " (optional)" } else { "" };
             writeln!(page, "| | `{name}` | {}{may} | {} |", json_type(&of), doc.replace('|', "\\|")).unwrap();
         }
     }
     page.push('\n');
 }
 
-/// The variants of an enum without fields, as they are written.
+/// Returns the variants of an enum without fields, by their serialized names.
 fn words(definition: &Definition) -> Vec<(String, String)> {
     let (mut found, mut doc, mut renamed) = (Vec::new(), Vec::new(), None);
     for line in definition.body.lines().map(str::trim) {
@@ -184,13 +184,13 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// A type of Rust as JSON has it.
+/// Returns the JSON type of a Rust type.
 fn json_type(of: &str) -> String {
     if let Some(inner) = of.strip_prefix("Vec<").and_then(|of| of.strip_suffix('>')) {
-        return format!("list of {}", json_type(inner));
+        return format!("array of {}", json_type(inner));
     }
     if let Some((one, other)) = of.strip_prefix('(').and_then(|of| of.strip_suffix(')')).and_then(|of| of.split_once(", ")) {
-        return format!("list of {} and {}", json_type(one), json_type(other));
+        return format!("pair of {} and {}", json_type(one), json_type(other));
     }
     if let Some(inner) = of.strip_prefix("Box<").and_then(|of| of.strip_suffix('>')) {
         return json_type(inner);
@@ -199,9 +199,9 @@ fn json_type(of: &str) -> String {
         "String" | "PathBuf" | "&'static str" => "string".to_owned(),
         "u16" | "u32" | "u64" | "usize" | "i64" => "number".to_owned(),
         "f64" => "number".to_owned(),
-        "bool" => "true or false".to_owned(),
-        "Value" => "anything".to_owned(),
-        "jiff::Timestamp" => "time, as RFC 3339 has it".to_owned(),
+        "bool" => "boolean".to_owned(),
+        "Value" => "any value".to_owned(),
+        "jiff::Timestamp" => "RFC 3339 time".to_owned(),
         "Arguments" => "object".to_owned(),
         id if id.ends_with("Id") => "string".to_owned(),
         other => {
@@ -211,16 +211,16 @@ fn json_type(of: &str) -> String {
     }
 }
 
-/// One row for each member, those of what is flattened among them.
+/// Adds one row for each member, with flattened members inlined.
 fn table(page: &mut String, rows: Vec<Member>) {
     if rows.is_empty() {
         return page.push_str("No members.\n\n");
     }
-    page.push_str("| member | is | |\n|---|---|---|\n");
+    page.push_str("| member | type | description |\n|---|---|---|\n");
     for Member { name, of, doc, optional, flat } in rows {
         let kind = json_type(&of);
         let (name, kind) = if flat { ("…".to_owned(), format!("the members of {kind}")) } else { (format!("`{name}`"), kind) };
-        let may = if optional && !flat { " (may be absent)" } else { "" };
+        let may = if optional && !flat { " (optional)" } else { "" };
         writeln!(page, "| {name} | {kind}{may} | {} |", doc.replace('|', "\\|")).unwrap();
     }
     page.push('\n');
@@ -244,14 +244,14 @@ fn describe(page: &mut String, source: &str, name: &str) {
     }
 }
 
-/// The variants of `EventKind`: name, comment, members.
+/// Returns the variants of `EventKind`: name, comment, members.
 fn events() -> Vec<(String, String, Vec<Member>)> {
     let mut found = variants_of(&definition(EVENTS, "EventKind").body);
     found.retain(|(name, ..)| !OF_SCREENS.iter().any(|one| snake(one) == *name));
     found
 }
 
-/// The same of any enum.
+/// Returns the variants of any enum.
 fn variants_of(body: &str) -> Vec<(String, String, Vec<Member>)> {
     let mut found = Vec::new();
     let (mut doc, mut lines) = (Vec::new(), body.lines().peekable());
@@ -287,7 +287,7 @@ fn page() -> String {
             writeln!(page, "{}\n\nParameters:\n", params.doc).unwrap();
             table(&mut page, members(&params.body, 4));
         } else {
-            page.push_str("Where the session and its task stand. No parameters.\n\n");
+            page.push_str("Returns the state of the session and its task. No parameters.\n\n");
         }
         let result = definition(METHODS, result);
         writeln!(page, "{}\n", result.doc).unwrap();
@@ -296,12 +296,12 @@ fn page() -> String {
             rows.into_iter().flat_map(|row| if row.flat { members(&definition(METHODS, &row.of).body, 4) } else { vec![row] });
         table(&mut page, rows.collect());
     }
-    page.push_str("## Errors\n\n| code | means |\n|---|---|\n");
+    page.push_str("## Errors\n\n| code | meaning |\n|---|---|\n");
     for code in FaultCode::ALL {
         writeln!(page, "| {} | {} |", code.number(), code.meaning()).unwrap();
     }
     page.push_str(
-        "\n## Events\n\nThe `payload` of each `eventType`. More may be added; what is not known is to be passed over.\n\n",
+        "\n## Events\n\nThe `payload` of each `eventType`. Future versions may add types and members; clients must ignore unknown ones.\n\n",
     );
     for (name, doc, rows) in events() {
         writeln!(page, "### `{name}`\n").unwrap();
@@ -311,10 +311,10 @@ fn page() -> String {
         table(&mut page, rows);
     }
     page.push_str(
-        "### `session_cancelled`\n\nIn place of `session_completed`, with the same members, where the end of the session cancelled a task.\n\n",
+        "### `session_cancelled`\n\nSent instead of `session_completed`, with the same members, if the end of the session cancelled a task.\n\n",
     );
     page.push_str(
-        "### `session_failed`\n\nIn place of `session_completed`, with the same members and `reason` (string), if the end of the session cannot be saved.\n\n",
+        "### `session_failed`\n\nSent instead of `session_completed`, with the same members and `reason` (string), if the end of the session cannot be saved.\n\n",
     );
     page.push_str("## Types\n\n");
     for name in PARTS {
@@ -323,9 +323,9 @@ fn page() -> String {
     for (source, names) in TYPES {
         names.iter().for_each(|name| describe(&mut page, source, name));
     }
-    page.push_str("## A session from its beginning to its end\n\n");
-    page.push_str("`→` is what the client sends, `←` what it reads; `…` stands for what is another each time, and members and events are left out.\n");
-    page.push_str("A test sends these lines and looks for these answers.\n\n```jsonrpc\n");
+    page.push_str("## Example session\n\n");
+    page.push_str("`→` marks lines that the client sends, `←` lines that it receives. `…` stands for values that vary; some members and events are omitted.\n");
+    page.push_str("A test sends these lines and checks the responses.\n\n```jsonrpc\n");
     page.push_str(TRANSCRIPT);
     page.push_str("```\n");
     page
@@ -338,5 +338,5 @@ fn the_page_about_the_protocol_is_printed_from_its_types() {
         std::fs::write(PAGE, &page).unwrap();
     }
     let stands = std::fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(stands == page, "docs/PROTOCOL.md is not what the types say: UPDATE=1 cargo test --lib serve::tests::page");
+    assert!(stands == page, "docs/PROTOCOL.md is out of date: run UPDATE=1 cargo test --lib serve::tests::page");
 }

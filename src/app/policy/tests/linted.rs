@@ -4,7 +4,7 @@ use std::path::Path;
 
 type Lines = Vec<(usize, String)>;
 
-/// Mistakes and warnings.
+/// Returns errors and warnings.
 fn said(policy: &str) -> (Lines, Lines) {
     let report = report(Path::new("policy.toml"), policy.as_bytes(), "2026-11-21T00:00:00Z".parse().unwrap());
     let lines = |remarks: Vec<crate::app::policy::validate::Remark>| {
@@ -141,7 +141,7 @@ fn a_report_shows_the_line_and_ends_with_a_count() {
     let shown = text(&[report], &Paint::plain(100));
     assert_eq!(
         shown,
-        "mistake policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
+        "error policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
          policy.toml: 1 error; nothing runs under an invalid policy\n"
     );
 }

@@ -30,7 +30,7 @@ fn schema() -> Value {
     serde_json::from_str(SCHEMA).unwrap()
 }
 
-/// A time of TOML is a text for a schema.
+/// Converts a value to JSON. In a schema, a TOML date-time is a string.
 fn as_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::Datetime(time) => json!(time.to_string()),
@@ -55,7 +55,7 @@ fn the_schema_accepts_the_reference_bundle() {
     Validator::new().check(&text).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A bundle that uses most of what there is.
+/// A bundle that uses most features.
 const FULL: &str = r#"
 schema_version = 1
 expires_at = 2027-06-30T00:00:00Z
@@ -161,7 +161,7 @@ fn schema_and_reader_refuse_the_same_mistakes() {
     }
 }
 
-/// Where each table of the schema stands in a bundle: what comes before its keys, and where the schema has it.
+/// The tables of a bundle: the text before their keys, and their place in the schema.
 const TABLES: &[(&str, &str)] = &[
     ("", ""),
     ("[llm]", "/properties/llm"),
@@ -186,7 +186,7 @@ const TABLES: &[(&str, &str)] = &[
     ("[[redaction]]", "/$defs/redaction"),
 ];
 
-/// The keys the reader knows in a table, as its own error lists them.
+/// Returns the keys that the parser accepts in a table, as its own error lists them.
 fn keys_of_the_reader(header: &str) -> BTreeSet<String> {
     const STRANGE: &str = "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq";
     let text = format!("schema_version = 1\n{header}\n{STRANGE} = {{}}\n");
