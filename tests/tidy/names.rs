@@ -167,11 +167,7 @@ const BANNED_TYPES: &[Exception] = &[
 const CLAUSES: &[&str] =
     &["How", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why", "On what", "In what"];
 const CLAUSE_HEADERS: &[Exception] = &[
-    Exception { modules: &["acp"], count: 5 },
     Exception { modules: &["agent"], count: 22 },
-    Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 47 },
-    Exception { modules: &["headless"], count: 2 },
-    Exception { modules: &["serve"], count: 5 },
     Exception { modules: &["tools"], count: 82 },
     Exception { modules: &["tui"], count: 69 },
 ];
