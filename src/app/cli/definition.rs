@@ -350,7 +350,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
     const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
     let value = |mode: Mode| {
         PossibleValue::new(mode.as_str()).help(match mode {
-            Mode::Plan => "Read only: no tool writes, and commands only read",
+            Mode::Plan => "Read-only: tools do not write, and commands only read",
             Mode::Ask => "Ask whenever the policy says so",
             Mode::AutoEdit => "Edit files in the workspace without asking",
             Mode::Auto => "Ask about actions of high risk only",

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("AYE_CONFIG_DIR", "The directory of your settings and policy. The default is ~/.config/aye."),
     ("AYE_DATA_DIR", "The directory of sessions, artifacts and logs. The default is ~/.local/share/aye."),
-    ("AYE_LOG", "What is logged, as a filter such as aye=debug, or off. It overrides --verbose."),
+    ("AYE_LOG", "Log filter, for example aye=debug, or off. It overrides --verbose."),
     ("AYE_REDUCE_MOTION", "Reduces motion in the full-screen UI if it is neither empty nor 0."),
-    ("AYE", "Is 1 in commands that aye runs. There, aye refuses options that would extend permissions, such as --trust."),
+    ("AYE", "Set to 1 in commands that aye runs. aye then rejects options that would extend permissions, such as --trust."),
     ("NO_COLOR", "Disables colours if it is not empty."),
     ("VISUAL, EDITOR", "The editor for drafts. The default is vi."),
     ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to model providers."),
@@ -129,7 +129,7 @@ fn files() -> Vec<(String, String)> {
     let (config, data) = (|name: &str| usual.config.join(name), |name: &str| usual.data.join(name));
     let of_user = [
         (Some(usual.config_file()), "Your settings. `aye config schema` lists the keys."),
-        (Some(config("policy.toml")), "Your policy. `aye policy init` writes one."),
+        (Some(config("policy.toml")), "Your policy. `aye policy init` creates one."),
         (Some(usual.keymap_file()), "Your key bindings for the full-screen UI."),
         (credentials, "API keys and tokens, if the system has no keyring. Only you can read it."),
         (Some(config("commands/")), "Your slash commands, as Markdown files."),
