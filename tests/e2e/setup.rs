@@ -34,7 +34,7 @@ fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
     terminal.wait_for("aye: Hello.");
     terminal.wait_that("a line is asked for", |screen| screen.trim_end().ends_with("You:"));
     terminal.send("/setup\n");
-    let screen = terminal.wait_for("or Enter to keep the current one:");
+    let screen = terminal.wait_for("Default model:");
     assert!(screen.contains("found: ANTHROPIC_API_KEY"), "{screen}");
     assert!(!screen.contains("sk-ant-scripted"), "{screen}");
     terminal.send("\n");

@@ -91,8 +91,7 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
     let usual = suggested.as_ref().map_or(String::new(), |name| format!(", for example {name}"));
     loop {
         let question = format!(
-            "Default model (PROVIDER/NAME{usual}), `{KEY}` to enter an API key, or Enter to keep \
-            the current one: "
+            "Enter PROVIDER/NAME{usual}, or `{KEY}` to add an API key. Press Enter to keep the current model.\nDefault model: "
         );
         let Some(answer) = line(&question)? else { return Ok(None) };
         if answer == KEY {
