@@ -89,7 +89,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.wait_for("[put away 1]");
     terminal.wait_for("the second thing");
     terminal.send("\x01");
-    terminal.wait_for("is now unarchived");
+    terminal.wait_for("unarchived");
     assert!(wait_until(TIMEOUT, || titles(&project, &[]).len() == 2));
     terminal.send("\x1b");
     terminal.finish();
