@@ -30,7 +30,7 @@ pub enum Waits {
     Artifacts,
 }
 
-/// How a command proceeds.
+/// The way in which a command proceeds.
 pub enum Begun {
     /// The response is ready.
     Said(String),

@@ -26,7 +26,7 @@ pub struct Understands {
     pub terminal_sign_in: bool,
 }
 
-/// Whether an event happens now or is part of the history.
+/// The time of an event: now, or in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     Now,

@@ -23,7 +23,7 @@ pub struct Turn {
     stop: ModelStop,
 }
 
-/// Whether the prompt has ended.
+/// The state of a prompt after an event.
 pub enum Ends {
     No,
     With(StopReason),

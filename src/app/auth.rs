@@ -203,7 +203,7 @@ struct Standing {
     ends_with: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// Whether the provider accepts the key, if it was asked.
+    /// True if the provider accepts the key; absent if it was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<bool>,
 }

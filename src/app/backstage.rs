@@ -83,7 +83,7 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
             let _ = ahead.send(StartupQuestion::Choose);
             wait_for_the_end(commands).await;
             serving.end().await;
-            // No start was sent. Its sender lives until here, because dropping it would be a message.
+            // No start was sent. The sender of it lives until here, because dropping it would be a message.
             drop(start);
             Remains::default()
         }

@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Time that a completed read waits for its log entry.
 const LOG_WAIT: Duration = Duration::from_secs(5);
 
-/// Whether the call could start a program, which needs a sandbox.
+/// The need for a sandbox: a call may or may not start a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Starts {
     Nothing,

@@ -10,7 +10,7 @@ use crate::store::{Holder, Piece, SessionSummary, Store};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// How the session of a screen starts.
+/// The session of a screen: ready, or owned by another process.
 pub enum Beginning {
     Ready(Box<Session>),
     Held(Box<Waiting>),
@@ -39,7 +39,7 @@ pub struct Watched {
     pub holder: String,
 }
 
-/// Whether the session was free and has been claimed.
+/// The outcome of an attempt to claim the session.
 enum Tried {
     Ours(Box<Session>),
     By(Holder),

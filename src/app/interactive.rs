@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Time for the session to save itself after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same if no session was opened and no input has to be saved.
+/// Shutdown timeout if no session was opened and no input has to be saved.
 const NO_FAREWELL: Duration = Duration::from_millis(500);
 /// Time for other remaining work.
 const LEFTOVERS: Duration = Duration::from_secs(2);

@@ -344,7 +344,7 @@ impl Models for ModelsHere {
         let here = self.as_set_now();
         let opened = here.with_new_keys(|| {
             let opened = here.choose(Some(name), None)?;
-            // So that the key is redacted from the start.
+            // Read now, so that the key is redacted from the start.
             if let Some(ask) = key_to_ask_for(&here.place, name) {
                 ask();
             }

@@ -36,7 +36,7 @@ pub struct Brought {
     known: Arc<BTreeMap<String, String>>,
     /// Names and hashes of the trusted instruction files below the workspace.
     nested: Arc<BTreeMap<String, String>>,
-    /// Descriptions of changes of those.
+    /// Descriptions of changes of those instruction files.
     nested_changes: Vec<String>,
     /// The time since which the project is trusted for this run only.
     for_this_run: Option<SystemTime>,

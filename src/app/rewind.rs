@@ -38,7 +38,7 @@ pub struct Request {
     pub json: bool,
 }
 
-/// How far the command goes.
+/// The mode of the command: plan, ask or apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Show what would happen.
@@ -64,7 +64,7 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
         let records = session.records.clone();
         let terms = Terms {
             approver: Approver::Nobody,
-            // Nothing of the session continues to run here.
+            // No work of the session continues here.
             unfinished: Unfinished::Replace,
             max_steps: None,
             approval_timeout: None,

@@ -222,7 +222,7 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
     Ok(Some(summary))
 }
 
-/// How much of a journal is loaded at once.
+/// The part of a journal that is loaded at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     All,

@@ -127,7 +127,7 @@ impl Toolset {
         self.print.update(source.file.as_os_str().as_encoded_bytes()).update(b"\0").update(blake3::hash(bytes).as_bytes());
         match CustomTool::parse(bytes, source) {
             Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
-                // Those of the user come first.
+                // The user's tools come first.
                 Some(known) => self.problems.push(format!(
                     "ignored `{}`: there is already a tool `{}` in `{}`; rename one of them",
                     tool.source.file.display(),

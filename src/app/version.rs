@@ -57,7 +57,7 @@ const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
 pub fn set(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
     let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
-    // It is only set once.
+    // Fails only for a second call, which does not happen.
     let _ = VERSION.set(format!("{}{commit}", env!("CARGO_PKG_VERSION")));
 }
 

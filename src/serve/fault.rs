@@ -77,7 +77,7 @@ impl Serialize for FaultCode {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fault {
     pub code: FaultCode,
-    /// What is wrong and what to do.
+    /// The problem and the solution, as text.
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,

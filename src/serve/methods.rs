@@ -153,7 +153,7 @@ pub struct Interrupted {
     pub tool_call_id: CallId,
     pub tool_name: String,
     pub summary: String,
-    /// What is known about the outcome.
+    /// The known part of the outcome.
     pub known: String,
 }
 

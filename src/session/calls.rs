@@ -33,7 +33,7 @@ pub struct OpenCall {
     pub layer_ended: bool,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
-    /// What the model is told about the user's edits, with the result.
+    /// Text for the model about the user's edits, added to the result.
     pub told: Option<String>,
     /// The first run, parts of which the sandbox blocked.
     pub first_run: Option<FirstRun>,
@@ -51,7 +51,7 @@ pub enum CallStage {
     /// An approval prompt is open.
     Asking,
     Running,
-    /// It ran, and the sandbox blocked something.
+    /// Ended, after the sandbox blocked something.
     Blocked,
     Done,
 }

@@ -159,7 +159,7 @@ pub enum CallChange<'r> {
         rule: &'r str,
         reason: &'r str,
     },
-    /// It is planned again, because its files changed.
+    /// Planned again, because its files changed.
     Renewed,
     PreviewStarted,
     LayerEnded,
@@ -171,7 +171,7 @@ pub enum CallChange<'r> {
         rule: &'r str,
         edited: Option<&'r Edited>,
     },
-    /// It ran, and the sandbox blocked something.
+    /// Ended, after the sandbox blocked something.
     Blocked,
     Finished {
         result: &'r ToolResult,

@@ -22,7 +22,7 @@ const EVENTS_AT_ONCE: usize = 256;
 /// Time for a session to save itself after its client has disconnected.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// How the connection with a client ended.
+/// The end of the connection with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// The client called `Shutdown`, or the session ended by itself.
@@ -263,7 +263,7 @@ impl Host {
         if let Some(opening) = self.opening.take()
             && let Ok(Ok(ready)) = opening.await
         {
-            // The client that wanted the session is gone.
+            // No client is left that wanted the session.
             let Ready { setup, held, .. } = *ready;
             drop(setup);
             held.let_go().await;

@@ -64,7 +64,7 @@ fn page(
     })
 }
 
-/// How an existing file is treated.
+/// The treatment of an existing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Present {
     Stays,

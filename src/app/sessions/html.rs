@@ -158,7 +158,7 @@ fn escape(content: &str) -> String {
 fn markdown(content: &str) -> String {
     let content = clean(content);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    // Whether each open link is allowed.
+    // One entry per open link: true if it is allowed.
     let mut links = Vec::new();
     let events = Parser::new_ext(&content, options).filter_map(|event| match event {
         Event::Html(tag) | Event::InlineHtml(tag) => Some(Event::Text(tag)),

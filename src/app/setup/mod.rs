@@ -104,7 +104,7 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
         }
         match answer.split_once('/') {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
-            // It may be a pasted key: do not repeat it.
+            // The answer may be a pasted key, so it is not repeated.
             _ if crate::tui::provider_of_key(&answer).is_some() => {
                 super::say(&format!(
                     "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"

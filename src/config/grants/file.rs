@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Maximum attempts to change a file that another program writes at the same time.
 const TRIES: usize = 5;
 
-/// Whether an existing file is replaced.
+/// The treatment of an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
     Keep,
