@@ -65,7 +65,7 @@ impl TurnMachine {
     /// Says what the text of a file would be.
     pub(super) fn show_proposed(&mut self, approval_id: &ApprovalId, file: usize) {
         let Some(text) = self.asked_plan(approval_id).and_then(|plan| plan.amends.texts.get(file).cloned()) else {
-            return self.notice("there is no text of this proposal to show");
+            return self.notice("this proposal has no text to show");
         };
         self.emit(EventKind::ProposedShown { approval_id: approval_id.clone(), file, text });
     }
@@ -126,22 +126,22 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
     let offer = &plan.amends.offer;
     match amendment {
         Amendment::Hunks { hunks } if hunks.len() != offer.hunks.len() => {
-            Some(format!("it has {} hunks, and {} were decided about", offer.hunks.len(), hunks.len()))
+            Some(format!("the change has {} hunks, but there are decisions for {}", offer.hunks.len(), hunks.len()))
         }
         Amendment::Hunks { hunks } if hunks.iter().all(|choice| *choice == HunkChoice::Left) => {
-            Some("nothing of it is taken; deny it instead".to_owned())
+            Some("no hunk was selected; deny the call instead".to_owned())
         }
         Amendment::Hunks { hunks } => {
             let mut fixed = hunks.iter().zip(&offer.hunks).filter(|(choice, _)| **choice != HunkChoice::Taken);
             fixed.find_map(|(_, hunk)| hunk.fixed.clone())
         }
-        Amendment::File { file, .. } => (*file >= offer.files.len()).then(|| "there is no such file in it".to_owned()),
-        Amendment::Command { line } if line.trim().is_empty() => Some("there is no command".to_owned()),
-        Amendment::Command { .. } => offer.command.is_none().then(|| "its command cannot be another one".to_owned()),
+        Amendment::File { file, .. } => (*file >= offer.files.len()).then(|| "the change has no such file".to_owned()),
+        Amendment::Command { line } if line.trim().is_empty() => Some("the command is empty".to_owned()),
+        Amendment::Command { .. } => offer.command.is_none().then(|| "this tool call has no command to edit".to_owned()),
         Amendment::First { line } => {
             let offered = offer.first.as_ref().is_some_and(|first| first.line == *line);
-            (!offered).then(|| "its first commands cannot run alone".to_owned())
+            (!offered).then(|| "the first commands cannot run on their own".to_owned())
         }
-        Amendment::Offline => (!offer.offline).then(|| "it has no network, or does nothing without".to_owned()),
+        Amendment::Offline => (!offer.offline).then(|| "it cannot run without network: it has none already, or needs it".to_owned()),
     }
 }

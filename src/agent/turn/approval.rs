@@ -48,8 +48,8 @@ impl CallRunner<'_> {
             self.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
             let instead = match self.goes_in_circles(call) {
-                Some(_) => "what it comes to is in your context already: do something else, or say what you cannot do",
-                None => "do without it, or tell the person what to allow",
+                Some(_) => "its result is already in your context: do something else, or say what you cannot do",
+                None => "continue without it, or tell the user what to allow",
             };
             let message = format!("denied: no one to ask ({}; rule: {rule}){}; {instead}", question.reason, discarded(&plan));
             call.refuse(ErrorCode::NoApprover, message);
@@ -61,12 +61,12 @@ impl CallRunner<'_> {
             self.always_open(&plan.opens, at)
         } else if self.is_doubted(&plan, at) {
             Always {
-                never: vec![format!("a rule allows it already; it is asked about because {}", question.reason)],
+                never: vec![format!("a rule already allows it; aye asks because {}", question.reason)],
                 ..Always::default()
             }
         } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
             Always {
-                never: vec!["a rule allows it already; it is asked about because it repeats".to_owned()],
+                never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()],
                 ..Always::default()
             }
         } else {
@@ -105,11 +105,11 @@ impl CallRunner<'_> {
             return self.ask_before(call, index);
         }
         if plan.opens.is_empty() {
-            call.refuse(ErrorCode::PolicyDenied, "it cannot be opened for one run");
+            call.refuse(ErrorCode::PolicyDenied, "this access cannot be allowed for a single run");
             return self.report(call, 0);
         }
         let names = names(&plan.opens);
-        let reason = format!("it ran and was kept from {names}; a yes runs it once more with that opened");
+        let reason = format!("the sandbox blocked {names}; if you approve, the command runs once more with that access");
         match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(mut question) => {
                 if plan.opens.contains(&Outside::Network) {
@@ -129,7 +129,7 @@ impl CallRunner<'_> {
         });
         match paths.collect::<Option<Vec<_>>>() {
             Some(paths) => self.policy.always_readable(&paths, at.now),
-            None => Always { never: vec!["access beyond the sandbox is allowed for one run".to_owned()], ..Always::default() },
+            None => Always { never: vec!["access outside the sandbox is allowed for one run only".to_owned()], ..Always::default() },
         }
     }
 
@@ -162,8 +162,8 @@ impl CallRunner<'_> {
     pub(super) fn written(&self, pending: &mut Pending, rule: &str, at: InputTime) -> RuleTold {
         let offers = &mut pending.always.offers;
         let found = match offers.len() {
-            0 => Err("nothing of this question can be kept".to_owned()),
-            OFFERS.. => Err(format!("{OFFERS} rules were tried; answer the question with one of them")),
+            0 => Err("no rule can be saved for this approval".to_owned()),
+            OFFERS.. => Err(format!("{OFFERS} rules have been tried; choose one of them")),
             _ => self.policy.offer_written(&pending.plan.actions, offers, rule, at.now),
         };
         match found {
@@ -181,15 +181,15 @@ impl CallRunner<'_> {
         if decision == Decision::Previewed
             && let Some(why) = no_preview(&pending.plan)
         {
-            return self.out.notice(format!("what it would do cannot be shown first: {why}"));
+            return self.out.notice(format!("no preview: {why}"));
         }
         if decision == Decision::Renewed && !call.proposes_files() {
-            return self.out.notice("there is nothing on disk that it was made for");
+            return self.out.notice("this change does not depend on any file on disk");
         }
         if let Decision::Amended { amendment } = &decision
             && let Some(why) = no_amendment(&pending.plan, amendment)
         {
-            return self.out.notice(format!("it cannot be changed like this: {why}"));
+            return self.out.notice(format!("cannot apply this change to the proposal: {why}"));
         }
         let approves = matches!(decision, Decision::Approved | Decision::ApprovedAlways { .. });
         let unlisted = pending.plan.effects.as_ref().and_then(|effects| effects.unlisted());
@@ -286,7 +286,7 @@ impl TurnMachine {
             runner.settle_decision(calls, index, decision, at);
         });
         if !known {
-            self.notice(format!("approval `{approval_id}` is unknown or was decided already"));
+            self.notice(format!("approval `{approval_id}` is unknown or already decided"));
         }
         self.advance(at);
         // A no is kept as a yes is, also while other questions are open.
@@ -325,18 +325,18 @@ impl TurnMachine {
 pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     match reason {
         Some(reason) if reason.starts_with(NO_ANSWER) => {
-            (ErrorCode::ApprovalTimeout, format!("not approved: {reason}; continue without it, or say what you need it for"))
+            (ErrorCode::ApprovalTimeout, format!("not approved: {reason}. Continue without it, or say what you need it for."))
         }
         Some(CANCELLED) => (ErrorCode::Cancelled, "the task was stopped before this call ran".to_owned()),
-        Some(reason) => (ErrorCode::UserDenied, format!("the person said no: {reason}")),
-        None => (ErrorCode::UserDenied, "the person said no".to_owned()),
+        Some(reason) => (ErrorCode::UserDenied, format!("the user denied this call: {reason}")),
+        None => (ErrorCode::UserDenied, "the user denied this call".to_owned()),
     }
 }
 
 /// What the model is told of the effects of a plan that is not approved; nothing where it did not run.
 fn discarded(plan: &Plan) -> &'static str {
     match plan.layer {
-        LayerRun::Ended(_) => "; it ran in a copy: what it did there was discarded, and its output is withheld",
+        LayerRun::Ended(_) => "; it ran in a copy, its changes there were discarded, and its output is withheld",
         LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => "",
     }
 }

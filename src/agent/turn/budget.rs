@@ -101,14 +101,14 @@ impl BudgetCheck<'_> {
     pub fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
-            return Err("no budget was set: expected a number, of steps and tokens at least 1".to_owned());
+            return Err("no budget was set: expected a number, at least 1 for steps and tokens".to_owned());
         }
         match self.most(scope, unit).filter(|most| amount > most.limit) {
             None => Ok(()),
             Some(most) => {
                 let (asked, most, key, place) = (worth(unit, amount), worth(unit, most.limit), most.key, most.place);
                 Err(format!(
-                    "a budget of {asked} is refused: the policy allows at most {most} a session; to have more, change `{key}` in {place}"
+                    "cannot set a budget of {asked}: the policy allows at most {most} per session; to raise that, change `{key}` in {place}"
                 ))
             }
         }
@@ -225,7 +225,7 @@ impl BudgetCheck<'_> {
         if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
             let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
             return format!(
-                "the policy allows no more than {amount} a session: change `{key}` in {place} and continue, or start a new session"
+                "the policy allows at most {amount} per session: change `{key}` in {place} and continue, or start a new session"
             );
         }
         let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
@@ -241,7 +241,7 @@ impl BudgetCheck<'_> {
                 (Task, Tokens) => format!("task tokens {wanted}"),
                 (Task, Steps) => format!("task steps {wanted}"),
             };
-            return format!("raise the budget to `{words}` to continue{allows}; another prompt leaves this task as it is");
+            return format!("raise the budget to `{words}` to continue{allows}; a new prompt abandons this task");
         }
         match (limit.scope, limit.unit) {
             (Session, CostUsd) => format!("`aye exec -c --max-budget-usd {wanted}` continues{allows}"),
@@ -254,11 +254,11 @@ impl BudgetCheck<'_> {
         let (model, amount, place) = (&self.options.model.name, worth(CostUsd, limit.limit), &limit.set_by);
         let whose = whose(limit.scope);
         let message = format!(
-            "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), and the price of `{model}` is not known, so nothing \
+            "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \
              was sent"
         );
-        let hint = "say its `price` in models.toml (zeros where it costs nothing), choose a model whose price is known, or take the \
-                    budget away; then continue";
+        let hint = "set its `price` in models.toml (zeros if it is free), choose a model with a known price, or remove the budget; \
+                    then continue";
         Failure::new(FailureKind::BudgetExceeded, message, hint)
     }
 }

@@ -200,16 +200,16 @@ impl CallRunner<'_> {
             return None;
         }
         if let Some(reason) = &call.no_preview {
-            return Some(format!("what it would do cannot be shown first: {reason}"));
+            return Some(format!("no preview: {reason}"));
         }
         let effects = plan.effects.as_ref()?;
-        (call.asked || !is_quiet(effects)).then(|| "what it did in its view is kept only with your yes".to_owned())
+        (call.asked || !is_quiet(effects)).then(|| "its changes are applied only with your approval".to_owned())
     }
 
     /// Why a call is asked about that a rule would let pass: the person wrote it.
     pub(super) fn asks_as_edited(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::asks);
-        asks.then(|| "you changed it".to_owned())
+        asks.then(|| "you edited it".to_owned())
     }
 
     /// Why a call that may run is asked about all the same.
@@ -249,7 +249,7 @@ impl CallRunner<'_> {
         }
         call.amended.by.clear();
         call.amended.yes = None;
-        self.out.notice(format!("what you changed was not done: {}; it is asked again as it was proposed", error.message));
+        self.out.notice(format!("your edit was not applied: {}; aye asks again about the original proposal", error.message));
         self.plan_again(call, index);
         true
     }
@@ -410,9 +410,9 @@ impl CallRunner<'_> {
                 tool_name: call.call.tool_name.clone(),
                 summary: call.summary.clone(),
                 known: match &call.partly {
-                    Some(words) => format!("interrupted: done in part; {words}"),
+                    Some(words) => format!("interrupted: partly done; {words}"),
                     None => {
-                        format!("interrupted: outcome unknown; it was running when aye ended{}", leftovers(call))
+                        format!("interrupted: outcome unknown; it was running when aye exited{}", leftovers(call))
                     }
                 },
                 last_output: call.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),

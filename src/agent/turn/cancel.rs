@@ -202,7 +202,7 @@ impl TurnMachine {
         let Some(Phase::Working(calls)) = self.task.as_ref().map(|task| &task.phase) else { return };
         let runs = |call: &&super::Call| call.changes && matches!(call.state, CallState::Running);
         let names: Vec<_> = calls.iter().filter(runs).take(3).map(|call| format!("`{}`", call.summary)).collect();
-        self.notice(format!("the task ends once {} has ended; stop again to kill it", names.join(", ")));
+        self.notice(format!("the task stops when {} finishes; stop again to kill it", names.join(", ")));
     }
 
     /// As `cancel`, and running commands are killed. What does not end all the same is given up by the host after its grace, so the

@@ -94,7 +94,7 @@ impl TurnMachine {
         let Some(work) = &mut self.room.work else { return false };
         if !matches!(work.then, AfterSummary::Request { .. }) {
             work.then = AfterSummary::GoOn;
-            self.notice("goes on as soon as the summary is there");
+            self.notice("the task continues as soon as the summary is ready");
         }
         true
     }
@@ -103,15 +103,15 @@ impl TurnMachine {
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.is_compacting() {
-            return self.notice("a summary is being made already");
+            return self.notice("compaction is already running");
         }
         if self.rewinds.is_running() {
-            return self.notice("files are being put back; say it again in a moment");
+            return self.notice("a rewind is restoring files; try again in a moment");
         }
         let runs = self.task.as_ref().is_some_and(|task| !matches!(task.phase, Phase::Paused)) || self.is_busy_opening();
         if runs {
             self.room.wanted = Some(SummaryRequest { focus });
-            return self.notice("the conversation is summed up before the next step");
+            return self.notice("the conversation will be compacted before the next step");
         }
         self.compact_now(focus, AfterSummary::Nothing, at);
     }
@@ -186,7 +186,7 @@ impl TurnMachine {
         let question = super::super::context::estimate(&[summary::question(focus.as_deref())]);
         let budget = budget.saturating_sub(question);
         if self.thread.opening(cut.index, budget).is_empty() {
-            return Err("nothing to compact: no message fits the window".to_owned());
+            return Err("nothing to compact: no message fits the context window".to_owned());
         }
         let messages = cut.summarised() as u64;
         let tokens = self.room.counting.real(self.model_name(), cut.freed);
@@ -255,9 +255,9 @@ impl TurnMachine {
                 self.note(Record::Wasted { usage, cost_usd, estimated });
                 return self.summary_is_too_long(at);
             }
-            StopReason::Refusal | StopReason::ContentFilter => Some("the provider stopped the summary for its content"),
+            StopReason::Refusal | StopReason::ContentFilter => Some("the provider's content filter stopped the summary"),
             StopReason::Error | StopReason::Cancelled => Some("the provider ended the summary with an error"),
-            _ if text.is_empty() => Some("the model gave no summary"),
+            _ if text.is_empty() => Some("the model returned no summary"),
             StopReason::EndTurn
             | StopReason::MaxTokens
             | StopReason::ToolUse
@@ -289,7 +289,7 @@ impl TurnMachine {
         };
         if message.token_count * 100 > work.cut.freed * SUMMARY_WORTH_PERCENT {
             self.note(Record::Wasted { usage, cost_usd, estimated });
-            return self.give_up_compaction("the summary is no shorter than what it would stand for", at);
+            return self.give_up_compaction("the summary is not shorter than the messages it would replace", at);
         }
         let until = last.message_id.clone();
         let counting = &self.room.counting;
@@ -348,8 +348,8 @@ impl TurnMachine {
         let Some(work) = &self.room.work else { return };
         let (trigger, too_long) = (work.trigger, work.trigger == CompactionTrigger::TooLong);
         let follows = match trigger {
-            CompactionTrigger::Asked => "everything is as it was",
-            CompactionTrigger::Threshold => "the oldest messages are left out where they no longer fit",
+            CompactionTrigger::Asked => "the conversation is unchanged",
+            CompactionTrigger::Threshold => "the oldest messages are left out if they no longer fit",
             CompactionTrigger::TooLong => "the oldest messages are left out",
         };
         self.notice(format!("not compacted: {why}; {follows}"));
@@ -368,7 +368,7 @@ impl TurnMachine {
         let sent: u64 = self.thread.opening(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
         work.budget = sent.min(work.budget) / 2;
         if work.halvings > SUMMARY_HALVINGS || self.thread.opening(work.cut.index, work.budget).is_empty() {
-            return self.give_up_compaction("what is to be summed up does not fit the window either", at);
+            return self.give_up_compaction("the messages to summarize do not fit the context window either", at);
         }
         self.commit(Durability::Process);
         match self.preflight(at) {
@@ -471,7 +471,7 @@ impl TurnMachine {
         self.note(Record::CompactionGivenUp);
         self.commit(Durability::Process);
         self.be_quiet();
-        self.notice("not compacted: stopped by you; everything is as it was");
+        self.notice("not compacted: stopped by you; the conversation is unchanged");
         !matches!(work.then, AfterSummary::Request { .. })
     }
 }

@@ -26,14 +26,14 @@ impl TurnMachine {
 
     pub(super) fn rewind(&mut self, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>, at: InputTime) {
         if self.rewinds.is_running() {
-            return self.notice("files are being put back already");
+            return self.notice("a rewind is already restoring files");
         }
         let aim = match self.rewinds.resolve(target, scope, &self.thread) {
             Ok(aim) => aim,
             Err(why) => return self.notice(why),
         };
         if !self.stand_still(at) {
-            return self.notice("a task is running; stop it first, then go back");
+            return self.notice("a task is running; stop it first, then rewind");
         }
         // What was left open has its results by now.
         let aim = self.rewinds.resolve(target, scope, &self.thread).unwrap_or(aim);
@@ -177,7 +177,7 @@ impl TurnMachine {
         self.count(usage, cost_usd);
         self.note(Record::Wasted { usage, cost_usd, estimated: true });
         let tokens = input_tokens + output_tokens;
-        self.notice(format!("aye ended in the middle of an answer, which is lost; it is counted with about {tokens} tokens"));
+        self.notice(format!("aye exited during a response, which is lost; it counts as about {tokens} tokens"));
     }
 
     /// Adds to the sums of the session and of the task, also from the journal.
@@ -255,7 +255,7 @@ impl TurnMachine {
         if waits && self.budgets.paused {
             match self.over_budget(at) {
                 None => self.go_on(at),
-                Some(failure) => self.notice(format!("it is still not enough: {}", failure.message)),
+                Some(failure) => self.notice(format!("the budget is still too low: {}", failure.message)),
             }
         }
     }

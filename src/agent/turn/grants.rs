@@ -68,24 +68,24 @@ impl Grants {
         out: &mut Outputs,
     ) {
         let Some(offer) = always.offers.get(remember.offer) else {
-            return out.notice("no rule was kept: there is no such offer; it was allowed this once");
+            return out.notice("no rule was saved: there is no such offer; allowed this once");
         };
         if let Some(why) = offer.refuses(remember.scope) {
-            return out.notice(format!("no rule was saved: {why}; it was allowed this once"));
+            return out.notice(format!("no rule was saved: {why}; allowed this once"));
         }
         let rules = offer.rules_for(remember.scope).to_vec();
         let grant = Grant { rules, scope: remember.scope, names: Vec::new(), directory };
         match (remember.scope, &offer.memory_only) {
             (GrantScope::Session, _) => {
                 if let Err(error) = policy.keep(&grant.rules, grant.directory.clone()) {
-                    return out.notice(format!("no rule was kept: {error}; it was allowed this once"));
+                    return out.notice(format!("no rule was saved: {error}; allowed this once"));
                 }
                 let words = said(&grant.rules);
                 self.saved.push(grant);
                 out.notice(format!("allowed until aye quits: {words}"));
             }
             (GrantScope::Project | GrantScope::Everywhere, Some(why)) => {
-                out.notice(format!("no rule was saved: {why}; it was allowed this once"));
+                out.notice(format!("no rule was saved: {why}; allowed this once"));
             }
             (GrantScope::Project | GrantScope::Everywhere, None) => {
                 // The answer is in the journal before the file is touched.
@@ -99,7 +99,7 @@ impl Grants {
     /// Takes back what was kept last.
     pub fn undo(&mut self, policy: &mut Enforcer, out: &mut Outputs) {
         match self.saved.pop() {
-            None => out.notice("no rule was saved in this session; `aye policy grants list` shows those of others"),
+            None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
             Some(grant) if grant.scope == GrantScope::Session => {
                 policy.ungrant(&grant.rules, grant.directory.as_deref());
                 out.notice(format!("no longer allowed: {}", said(&grant.rules)));
@@ -127,7 +127,7 @@ impl Grants {
                 out.notice(format!("rule saved: {names}"));
             }
             RuleFileResult::Saved(_, Err(why)) => {
-                out.notice(format!("the rule was not saved, so it asks again next time: {why}"));
+                out.notice(format!("the rule was not saved, so aye asks again next time: {why}"));
             }
             RuleFileResult::Removed(grant, Ok(saved)) => {
                 policy.put(saved.layer, grant.scope);
@@ -138,7 +138,7 @@ impl Grants {
             RuleFileResult::Removed(grant, Err(why)) => {
                 let names = grant.names.join(", ");
                 self.saved.push(grant);
-                out.notice(format!("{names} is still there: {why}"));
+                out.notice(format!("{names} was not removed: {why}"));
             }
             // Answered where the time is known.
             RuleFileResult::Recent { .. } => {}

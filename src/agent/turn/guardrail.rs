@@ -52,7 +52,7 @@ pub(super) fn after_the_words(message: &mut Message, note: &str) {
 fn note(why: &str) -> String {
     let why = why.strip_prefix("LLM_GUARDRAIL_BLOCKED: ").unwrap_or(why);
     format!(
-        "[LLM_GUARDRAIL_BLOCKED: the last attempt at this was blocked before it was done: {why}. Do not repeat what was blocked; take \
-         another way or say what cannot be done.]"
+        "[LLM_GUARDRAIL_BLOCKED: the last attempt was blocked before it completed: {why}. Do not repeat it; try another way, or say \
+         what cannot be done.]"
     )
 }

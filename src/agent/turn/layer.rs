@@ -9,7 +9,7 @@ use crate::policy::{Approve, PreviewPermit, Question, Verdict};
 use crate::ports::{LayerEnd, LayerRun, Plan, Record};
 use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolResult};
 
-const ASKED_ABOUT: &str = "it ran in a copy, and what it changed there is kept only with your approval";
+const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
 
 impl CallRunner<'_> {
     /// Leave to run a command in a layer before anybody is asked.
@@ -50,11 +50,11 @@ impl CallRunner<'_> {
             return self.refuse_by_policy(call, denial);
         }
         if end.stopped {
-            call.no_layer = Some(format!("in a copy it did not come to its end ({}), so nothing of that is kept", effects.ended));
+            call.no_layer = Some(format!("its run in a copy did not finish ({}), so its changes were discarded", effects.ended));
             return self.ask_before(call, index);
         }
         if !effects.denied.is_empty() {
-            call.no_layer = Some(format!("in a copy, without network, it was kept from {}", names(&effects.denied)));
+            call.no_layer = Some(format!("in a copy, without network, the sandbox blocked {}", names(&effects.denied)));
             let blocked = blocked(call, effects);
             return if self.may_be_opened(call, &blocked) {
                 self.hold(call, index, blocked, 0);
@@ -114,10 +114,10 @@ impl CallRunner<'_> {
     pub(super) fn discard_layer(&mut self, call: &mut Call) {
         self.drop_preview(call);
         self.announce(call, &[]);
-        let message = "aye ended after this began to run in a copy and before its effects were decided; nothing of it was kept";
+        let message = "aye exited while this ran in a copy or waited for approval of its changes; nothing was applied";
         call.refuse(ErrorCode::Cancelled, message);
         self.report(call, 0);
-        self.out.notice(format!("`{}` ran in a copy when aye ended; nothing of it was kept", call.summary));
+        self.out.notice(format!("`{}` was running in a copy when aye exited; nothing was applied", call.summary));
     }
 
     /// The same question, with why the command did not run in a layer first.
@@ -130,7 +130,7 @@ impl CallRunner<'_> {
         } else if let LayerRun::Impossible { reason } = &plan.layer
             && !std::mem::replace(&mut self.counters.told_of_no_layers, true)
         {
-            question.reason = format!("{}; it does not run in a copy first, because {reason}", question.reason);
+            question.reason = format!("{}; it cannot run in a copy first, because {reason}", question.reason);
         }
         question
     }
@@ -142,7 +142,7 @@ impl CallRunner<'_> {
         }
         let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };
         let message = format!(
-            "`{}` ran in a copy, without network, and {what}, so aye did not ask; docs/POLICY.md explains it",
+            "`{}` ran in a copy, without network, and {what}, so aye did not ask; see docs/POLICY.md",
             call.summary
         );
         self.out.notice(message);
@@ -157,9 +157,9 @@ impl CallRunner<'_> {
 
 /// What a command came to that was kept from something in its layer.
 fn blocked(call: &Call, effects: &Effects) -> ToolResult {
-    let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld with it]" };
+    let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
     let text = format!(
-        "[It ran in a copy of the workspace, without network. What it changed there was discarded.]\n{}\n{output}",
+        "[The command ran in a copy of the workspace, without network. Its changes were discarded.]\n{}\n{output}",
         effects.ended
     );
     let result = ToolResult::succeeded(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);

@@ -329,7 +329,7 @@ impl Call {
         if !self.left.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
             let words =
-                format!(". an earlier run ended in a crash before it did anything{}", recovered_outcomes::beside(&self.left));
+                format!(". An earlier run crashed before it changed anything{}", recovered_outcomes::beside(&self.left));
             told.push_str(&words);
             self.left.clear();
         }

@@ -76,8 +76,8 @@ impl TurnMachine {
         let streams = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_)));
         let sums_up = self.is_compacting() && self.summary_ticket().is_none();
         if (streams || sums_up) && facts.name != self.options.model.name {
-            let what = if sums_up { "summary" } else { "answer" };
-            message = format!("{message}; the {what} that is under way is still of {}", self.asked_model());
+            let what = if sums_up { "summary" } else { "response" };
+            message = format!("{message}; the current {what} still comes from {}", self.asked_model());
         }
         let name = facts.name.clone();
         self.options.model = facts.clone();
@@ -101,8 +101,8 @@ impl TurnMachine {
         self.options.effort = effort;
         let facts = self.options.model.clone();
         self.keep(Record::ModelChosen { model: facts.name.clone(), effort });
-        let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to take one" };
-        let message = format!("effort {}{takes_none}", effort.map_or("as the model has it by itself", Effort::as_str));
+        let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to support it" };
+        let message = format!("effort {}{takes_none}", effort.map_or("the model's default", Effort::as_str));
         self.emit(EventKind::ModelChanged { facts, effort, message });
     }
 
@@ -140,7 +140,7 @@ impl TurnMachine {
         let facts = self.options.model.clone();
         let mut message = sentence(&facts);
         if before != name {
-            message = format!("{message}; until now it was {before}");
+            message = format!("{message}; was {before}");
         }
         self.emit(EventKind::ModelChanged { facts, effort, message });
     }
@@ -165,9 +165,9 @@ fn sentence(facts: &ModelFacts) -> String {
         window => window.to_string(),
     };
     let price = match facts.price {
-        None => "price not known".to_owned(),
-        Some(price) if price.input == 0.0 && price.output == 0.0 => "costs nothing".to_owned(),
-        Some(price) => format!("${:.2} in, ${:.2} out for a million tokens", price.input, price.output),
+        None => "price unknown".to_owned(),
+        Some(price) if price.input == 0.0 && price.output == 0.0 => "free".to_owned(),
+        Some(price) => format!("${:.2} in, ${:.2} out per million tokens", price.input, price.output),
     };
     format!("model {} · {window} window · {price}", facts.name)
 }

@@ -60,7 +60,7 @@ impl TurnMachine {
 
     pub(super) fn set_mode(&mut self, mode: Mode, at: InputTime) {
         if mode > self.options.laxest {
-            let message = format!("the mode `{}` is refused here: only a person may allow more", mode.as_str());
+            let message = format!("cannot switch to mode `{}`: only the user may allow more", mode.as_str());
             return self.emit(EventKind::Notice { message });
         }
         self.policy.set_mode(mode);
@@ -98,7 +98,7 @@ impl TurnMachine {
                 let Some(denial) = judged else { continue };
                 if let CallState::Asking(pending) = &call.state {
                     let approval_id = pending.approval_id.clone();
-                    let reason = Some(format!("the policy no longer lets it be asked: {}", denial.reason));
+                    let reason = Some(format!("the policy now denies it: {}", denial.reason));
                     runner.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
                 }
                 runner.stop_preview(call);

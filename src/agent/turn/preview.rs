@@ -80,11 +80,11 @@ impl TurnMachine {
 /// Why a plan cannot be previewed.
 pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     if plan.effects.is_some() {
-        return Some("that was done already".to_owned());
+        return Some("it already ran in a preview".to_owned());
     }
     match &plan.preview {
         PreviewOffer::Possible => None,
-        PreviewOffer::None => Some("it is no command".to_owned()),
+        PreviewOffer::None => Some("it is not a command".to_owned()),
         PreviewOffer::Impossible { reason } => Some(reason.clone()),
     }
 }

@@ -31,7 +31,7 @@ impl PromptQueue {
             return outputs;
         }
         if self.waiting.len() >= MAX_QUEUED {
-            outputs.notice(format!("{MAX_QUEUED} messages wait already; this one is in your draft"));
+            outputs.notice(format!("{MAX_QUEUED} messages are already queued; this one is back in your draft"));
             outputs.append(self.return_to_draft(text));
             return outputs;
         }
@@ -55,9 +55,9 @@ impl PromptQueue {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) else {
             let mut outputs = Outputs::default();
             outputs.notice(if text.trim().is_empty() {
-                "that message was taken already: the model has it"
+                "that message was already sent to the model"
             } else {
-                "that message was taken already, as it was; your words are in the draft"
+                "that message was already sent unchanged; your edit is in the draft"
             });
             outputs.append(self.return_to_draft(text));
             return outputs;

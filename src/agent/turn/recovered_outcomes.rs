@@ -28,14 +28,14 @@ impl TurnMachine {
                     Some(Found::Done { left }) => {
                         runner.announce(call, &[]);
                         let text = format!(
-                            "{}: done; aye ended before it said so, and the files are as it leaves them{}",
+                            "{}: done; aye exited before it reported this, and the files have the new content{}",
                             call.summary,
                             beside(&left)
                         );
                         call.settle(ToolResult::succeeded(id, call.call.tool_name.clone(), text));
                         runner.report(call, 0);
                         runner.out.notice(format!(
-                            "`{}` was done when aye ended, it is not run again{}",
+                            "`{}` had finished when aye exited; it is not run again{}",
                             call.summary,
                             beside(&left)
                         ));
@@ -43,7 +43,7 @@ impl TurnMachine {
                     Some(Found::NotDone { left }) => {
                         call.state = CallState::Planning;
                         call.left = left;
-                        runner.out.notice(format!("`{}` had not happened when aye ended, it is looked at anew", call.summary));
+                        runner.out.notice(format!("`{}` had not run when aye exited; it is planned again", call.summary));
                     }
                     Some(Found::Partly { words }) => call.partly = Some(words),
                     None => {}
@@ -66,5 +66,5 @@ pub(super) fn beside(left: &[PathBuf]) -> String {
         .collect();
     let more = left.len().saturating_sub(NAMED_LEFT);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!(" (left over beside them: {}{more})", named.join(", "))
+    format!(" (left over next to them: {}{more})", named.join(", "))
 }

@@ -128,7 +128,7 @@ impl TurnMachine {
 
     fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
         if empty && stop_reason == StopReason::EndTurn {
-            self.emit(EventKind::Notice { message: "the model ended its turn without a word".to_owned() });
+            self.emit(EventKind::Notice { message: "the model ended its turn without a response".to_owned() });
         }
         match stop_reason {
             StopReason::EndTurn
@@ -143,7 +143,7 @@ impl TurnMachine {
             StopReason::PauseTurn if !empty => self.ask_for_the_rest(GO_ON, at),
             StopReason::MaxTokens | StopReason::PauseTurn => self.fail(Failure::new(
                 FailureKind::InvalidRequest,
-                "the model used up its output limit without an answer",
+                "the model reached its output limit without a response",
                 "raise `max_output_tokens` in the policy, or choose another model with -m",
             )),
         }
@@ -200,7 +200,7 @@ impl TurnMachine {
         let Some(delay_ms) = delay_ms else {
             let mut failure = error.failure;
             if let Some(wait) = error.retry_after.filter(|_| attempt <= self.options.backoff.max_retries) {
-                failure.hint = format!("the provider asks to wait {}; continue after that", in_minutes(wait));
+                failure.hint = format!("the provider asks to wait {}; then continue", in_minutes(wait));
             }
             return self.pause(failure);
         };
@@ -258,9 +258,9 @@ impl TurnMachine {
         }
         match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
-            Some(Phase::Paused) => self.notice("the task is paused; continue it to ask again"),
+            Some(Phase::Paused) => self.notice("the task is paused; continue it to retry"),
             Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
-                self.notice("no request waits to be sent again");
+                self.notice("no request is waiting to be retried");
             }
         }
     }
@@ -316,16 +316,16 @@ fn spoiled(stop_reason: StopReason) -> Option<Failure> {
     match stop_reason {
         StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(
             FailureKind::GuardrailBlocked,
-            "LLM_GUARDRAIL_BLOCKED: the provider stopped the answer for its content",
-            "say it in other words, or choose another model with -m",
+            "LLM_GUARDRAIL_BLOCKED: the provider's content filter stopped the response",
+            "rephrase the prompt, or choose another model with -m",
         )),
         StopReason::ContextWindowExceeded => Some(Failure::new(
             FailureKind::ContextTooLong,
-            "the conversation no longer fits the model's window",
-            "start a new session, or choose a model with a larger window",
+            "the conversation no longer fits the model's context window",
+            "start a new session, or choose a model with a larger context window",
         )),
         StopReason::Error | StopReason::Cancelled => {
-            Some(Failure::new(FailureKind::Protocol, "the provider ended the answer with an error", "continue to ask again"))
+            Some(Failure::new(FailureKind::Protocol, "the provider ended the response with an error", "continue to retry"))
         }
         StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::MaxTokens | StopReason::PauseTurn => {
             None
@@ -359,15 +359,15 @@ fn malformed(call: &crate::protocol::ToolCall, text: &str, cut: bool) -> ToolRes
     let message = match call.arguments.fault() {
         Some(ArgumentFault::OverLimit(limit)) => {
             format!(
-                "the arguments of `{name}` are over a limit ({limit}), nothing was run; use several smaller calls; they begin: {start}"
+                "the arguments of `{name}` exceed a limit ({limit}), so nothing was run; use several smaller calls; they begin: {start}"
             )
         }
         Some(ArgumentFault::Unfinished) if !cut => {
-            format!("the end of the call of `{name}` never came, so nothing was run; call it again; its arguments begin: {start}")
+            format!("the call of `{name}` is incomplete, so nothing was run; call it again; its arguments begin: {start}")
         }
         _ => {
             let why = if cut { "cut by the output limit" } else { "not a JSON object" };
-            format!("the arguments of `{name}` are {why}, nothing was run; they begin: {start}")
+            format!("the arguments of `{name}` are {why}, so nothing was run; they begin: {start}")
         }
     };
     ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), ToolError::new(ErrorCode::InvalidRequest, message))

@@ -44,8 +44,8 @@ impl TurnMachine {
         let failure = state.pause.filter(|why| *why != super::state::left_behind()).unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,
-                "aye ended in the middle of this task; all that was said and done is here",
-                "continue it, or say something else",
+                "aye exited during this task; the conversation so far is saved",
+                "continue it, or send another prompt",
             )
         });
         self.settle_commits(settled);
@@ -183,7 +183,7 @@ impl TurnMachine {
 
     /// The answer to a prompt that cannot be read: a marker stands for it, because a thread begins with a prompt.
     fn fold_lost_prompt(&mut self, answer: &Message) {
-        let content = vec![Part::Text { text: "[This version cannot read what was said here.]".to_owned() }];
+        let content = vec![Part::Text { text: "[This version of aye cannot read this message.]".to_owned() }];
         let message_id = MessageId::new(format!("{}+", answer.message_id));
         let prompt = Message { message_id, role: Role::User, content, step_id: None, ..answer.clone() };
         self.fold_task(prompt, self.options.max_steps);

@@ -67,7 +67,7 @@ impl TurnMachine {
         self.commit(Durability::Process);
         self.ended = stopped;
         if unfinished == Unfinished::Wait {
-            self.notice("the task was being stopped when aye ended, so it ended there; it can be continued");
+            self.notice("the task was being stopped when aye exited, so it ended there; it can be continued");
         }
         self.take_up_nothing(unfinished, at);
     }
@@ -102,8 +102,8 @@ impl TurnMachine {
             }
             Unfinished::Wait if self.ended.is_none() && !nothing => {
                 let message = match self.queue.len() {
-                    1 => "1 prompt waits until the session is continued".to_owned(),
-                    count => format!("{count} prompts wait until the session is continued"),
+                    1 => "1 queued prompt waits until you continue the session".to_owned(),
+                    count => format!("{count} queued prompts wait until you continue the session"),
                 };
                 self.emit(EventKind::Notice { message });
             }
@@ -170,12 +170,12 @@ impl TurnMachine {
                         }
                         if call.previewed {
                             runner.drop_preview(call);
-                            let message = format!("the preview of `{}` was dropped when aye ended", call.summary);
+                            let message = format!("the preview of `{}` was discarded when aye exited", call.summary);
                             runner.out.notice(message);
                         }
                         if let Arguments::Malformed(_) = call.call.arguments {
                             runner.announce(call, &[]);
-                            call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
+                            call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, so nothing was run");
                             runner.report(call, 0);
                         } else if (call.held.is_some() || !call.amended.by.is_empty())
                             && runner.options.approver == Approver::Person

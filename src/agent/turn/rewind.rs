@@ -281,14 +281,14 @@ impl Rewinds {
                 self.points.iter_mut().skip(place).for_each(|point| point.files_undone = true);
                 let files = counted(rewound.restored, "file", "files");
                 self.note = Some(format!(
-                    "[The person put {files} back to what they were before an earlier part of this conversation. Read a file again \
-                     before you rely on what you know of it.]"
+                    "[The user restored {files} to an earlier state of this conversation. Read a file again before you rely on what \
+                     you know about it.]"
                 ));
             }
             RewindScope::Conversation => {
                 self.note = Some(
-                    "[The person took back what was said after this. What was done to files then is still there: read a file before \
-                     you rely on what you know of it.]"
+                    "[The user removed the messages after this point. The file changes made there remain: read a file before you rely \
+                     on what you know about it.]"
                         .to_owned(),
                 );
             }
@@ -341,11 +341,11 @@ impl Rewinds {
     /// Looks up where this leads.
     pub fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<ResolvedTarget, String> {
         let points = &self.points;
-        let nothing = || "nothing to go back to: nothing was said here yet".to_owned();
+        let nothing = || "nothing to rewind to: this conversation has no messages yet".to_owned();
         let (task_id, step_id) = match target {
             RewindTarget::Redo => {
                 let done = self.done.last();
-                let done = done.ok_or("nothing to redo: a rewind can be taken back until the next prompt")?;
+                let done = done.ok_or("nothing to redo: a rewind can only be undone until the next prompt")?;
                 return Ok(ResolvedTarget {
                     target: RewindTarget::Redo,
                     scope: done.scope,
@@ -364,14 +364,14 @@ impl Rewinds {
             RewindTarget::Before { task_id, step_id } => (task_id.clone(), step_id.clone()),
         };
         let place = points.iter().position(|point| point.task_id == task_id);
-        let place = place.ok_or_else(|| format!("there is no prompt `{task_id}` in this conversation any more"))?;
+        let place = place.ok_or_else(|| format!("prompt `{task_id}` is no longer in this conversation"))?;
         let point = &points[place];
         let mut from = match &step_id {
             None => Some(point.message_id.clone()),
             Some(step) => {
                 let of_task = step.number() >= point.first_step;
                 let answer = thread.answer_of(step).filter(|_| of_task);
-                Some(answer.ok_or_else(|| format!("there is no step `{step}` in this conversation any more"))?)
+                Some(answer.ok_or_else(|| format!("step `{step}` is no longer in this conversation"))?)
             }
         };
         let messages = from.as_ref().and_then(|from| thread.clone().cut_off(from)).unwrap_or(0);
@@ -382,7 +382,7 @@ impl Rewinds {
         let later = &points[place..];
         let mut cannot: Vec<String> = later.iter().flat_map(|point| point.lasting.iter().cloned()).collect();
         if scope.files() && later.iter().any(|point| !point.commands.is_empty()) {
-            cannot.push("what commands changed outside the workspace, or where git ignores it, stays".to_owned());
+            cannot.push("command changes outside the workspace, or to files that git ignores, stay".to_owned());
         }
         Ok(ResolvedTarget {
             prompt: step_id.is_none().then(|| point.prompt.clone()),
@@ -418,11 +418,11 @@ fn told(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
     let mut parts = Vec::new();
     if aim.scope.files() {
         let done = counted(files.restored, "file", "files");
-        parts.push(if files.restored == 0 { "no file had to be put back".to_owned() } else { format!("{done} put back") });
+        parts.push(if files.restored == 0 { "no file needed restoring".to_owned() } else { format!("{done} restored") });
     }
     if aim.scope.conversation() {
         let messages = counted(aim.messages, "message", "messages");
-        parts.push(format!("{messages} {}", if redo { "are there again" } else { "taken back" }));
+        parts.push(format!("{messages} {}", if redo { "restored" } else { "undone" }));
     }
     if !files.kept.is_empty() {
         let names: Vec<_> = files.kept.iter().take(MAX_NAMED).map(|one| one.path.display().to_string()).collect();
@@ -432,9 +432,9 @@ fn told(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
         parts.push(format!("{}{more} {stay}", names.join(", ")));
     }
     let what = match (&aim.point, &aim.target) {
-        (Some(point), RewindTarget::Before { step_id: Some(_), .. }) => format!("back in prompt {}", point.number),
-        (Some(point), _) => format!("back before prompt {}", point.number),
-        (None, _) => "forth again".to_owned(),
+        (Some(point), RewindTarget::Before { step_id: Some(_), .. }) => format!("rewound into prompt {}", point.number),
+        (Some(point), _) => format!("rewound to before prompt {}", point.number),
+        (None, _) => "rewind undone".to_owned(),
     };
     format!("{what}: {}", parts.join(", "))
 }

@@ -7,7 +7,7 @@ use crate::protocol::{Action, ApprovalId, EventKind, RuleAsked, RuleTold};
 impl TurnMachine {
     /// The policy has its say on a rule; what it takes is one more offer of the question.
     pub(super) fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
-        let mut told = RuleTold::Refused { message: "the question is answered already".to_owned() };
+        let mut told = RuleTold::Refused { message: "this approval was already decided".to_owned() };
         let mut look = None;
         self.of_question(&approval_id, |runner, pending| match asked {
             RuleAsked::Written { rule } => told = runner.written(pending, &rule, at),

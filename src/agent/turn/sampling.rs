@@ -32,8 +32,8 @@ impl TurnMachine {
         let output_tokens = self.output_limit().min(wanted);
         let window = self.options.model.context_window;
         if window > 0 && input_tokens + output_tokens > window {
-            let message = format!("about {input_tokens} tokens are more than the model has room for ({window})");
-            return Err(Failure::new(FailureKind::ContextTooLong, message, "ask with less"));
+            let message = format!("about {input_tokens} input tokens do not fit the model's context window ({window})");
+            return Err(Failure::new(FailureKind::ContextTooLong, message, "send a shorter request"));
         }
         // All that it may use: nobody knows how much of it a server means to.
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };

@@ -41,13 +41,13 @@ impl BlockedRun {
                 ErrorCode::Cancelled => ": the task was stopped".to_owned(),
                 _ => format!(": {}", error.message),
             });
-            let said = format!("[It was kept from {names}, and was not run again with that opened{why}]");
+            let said = format!("[The sandbox blocked {names}. The command was not run again with that access{why}.]");
             return ToolResult { output_text: joined(&self.first.output_text, &said), ..self.first.clone() };
         }
         if result.error.is_none() || !result.output_text.is_empty() {
             return result;
         }
-        let said = format!("[Before that it ran once, kept from {names}. Then it said:]");
+        let said = format!("[In an earlier run the sandbox blocked {names}. Output of that run:]");
         ToolResult { output_text: joined(&said, &self.first.output_text), ..result }
     }
 }

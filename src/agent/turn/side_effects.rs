@@ -27,13 +27,13 @@ pub(super) fn ran(actions: &[Action], summary: &str, changes: bool) -> SideEffec
             }
             Action::Fetch { method, .. } if method != "GET" && method != "HEAD" => Some("used the network"),
             Action::Upload { .. } => Some("sent a file elsewhere"),
-            Action::Invoke { .. } => Some("called a tool of a server"),
+            Action::Invoke { .. } => Some("called an MCP tool"),
             Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Open { .. } => {
                 None
             }
         };
         if let Some(what) = lasting {
-            ran.lasting = Some(format!("`{}` {what}: what it did elsewhere stays", short()));
+            ran.lasting = Some(format!("`{}` {what}: its effects elsewhere stay", short()));
         }
     }
     ran

@@ -14,8 +14,8 @@ pub(super) type Change<S> = (S, S, &'static str);
 
 /// The changes of a session.
 pub(super) const SESSION: &[Change<SessionStatus>] = &[
-    (Created, Running, "the policy holds and the model is there"),
-    (Running, Paused, "the network or the policy is gone, a budget is used up, nothing can be saved, or a task is left behind"),
+    (Created, Running, "the policy is valid and the model is ready"),
+    (Running, Paused, "the network is down, the policy has expired, a budget is used up, nothing can be saved, or a task was left unfinished"),
     (Paused, Running, "the session is resumed, or its task is cancelled"),
     (Running, Completed, "the session ends, and no task runs"),
     (Running, Failed, "its end cannot be saved"),
@@ -23,43 +23,43 @@ pub(super) const SESSION: &[Change<SessionStatus>] = &[
 
 /// What the loop needs beyond them.
 pub(super) const SESSION_TOO: &[Change<SessionStatus>] =
-    &[(Paused, Failed, "it waits because nothing can be saved, and the person leaves before that is mended")];
+    &[(Paused, Failed, "nothing can be saved, and the user quits before that is fixed")];
 
 /// The changes of a task, in a session that runs.
 pub(super) const TASK: &[Change<TaskStatus>] = &[
-    (Idle, TaskRunning, "a prompt, or one that ended is taken up again"),
+    (Idle, TaskRunning, "a new prompt, or an ended task is continued"),
     (TaskRunning, WaitingForLlm, "the request is sent"),
-    (WaitingForLlm, ProcessingResponse, "the answer is whole"),
+    (WaitingForLlm, ProcessingResponse, "the response is complete"),
     (WaitingForLlm, TaskFailed, "the provider refuses the request"),
-    (ProcessingResponse, TaskCompleted, "an answer in words"),
-    (ProcessingResponse, CheckingPolicy, "an answer with calls"),
-    (CheckingPolicy, WaitingForApproval, "one of them asks"),
-    (CheckingPolicy, ExecutingTools, "none asks; what is denied is done"),
-    (WaitingForApproval, ExecutingTools, "the last question has its answer"),
+    (ProcessingResponse, TaskCompleted, "a response without tool calls"),
+    (ProcessingResponse, CheckingPolicy, "a response with tool calls"),
+    (CheckingPolicy, WaitingForApproval, "a call requires approval"),
+    (CheckingPolicy, ExecutingTools, "no call requires approval; denied calls are done"),
+    (WaitingForApproval, ExecutingTools, "the last approval is decided"),
     (ExecutingTools, TaskRunning, "all calls have their results"),
-    (TaskRunning, TaskFailed, "no step is left, or the policy forbids the next"),
-    (TaskRunning, TaskCancelled, "the person stopped it, and what ran is done"),
-    (TaskCompleted, Idle, "it is saved and told"),
-    (TaskFailed, Idle, "it is saved and told"),
-    (TaskCancelled, Idle, "it is saved and told"),
+    (TaskRunning, TaskFailed, "no step is left, or the policy forbids the next one"),
+    (TaskRunning, TaskCancelled, "the user stopped it, and running calls have ended"),
+    (TaskCompleted, Idle, "the end is saved and reported"),
+    (TaskFailed, Idle, "the end is saved and reported"),
+    (TaskCancelled, Idle, "the end is saved and reported"),
 ];
 
 /// What the loop needs beyond them.
 pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
-    (WaitingForLlm, TaskCancelled, "a stop does not wait for the model, nor for the repetition of a request"),
-    (WaitingForLlm, TaskRunning, "a request that failed for good waits for the person, who has the step begun anew"),
-    (ProcessingResponse, TaskRunning, "the answer was cut by the output limit: the next step asks for the rest"),
-    (ProcessingResponse, TaskFailed, "the provider took its answer back, or nothing came of it"),
+    (WaitingForLlm, TaskCancelled, "a stop waits neither for the model nor for a retry"),
+    (WaitingForLlm, TaskRunning, "a request that failed for good waits until the user starts the step again"),
+    (ProcessingResponse, TaskRunning, "the response reached the output limit: the next step requests the rest"),
+    (ProcessingResponse, TaskFailed, "the provider withdrew its response, or the response was empty"),
     (
         ProcessingResponse,
         WaitingForLlm,
-        "the answer says that the conversation is too long: it is made shorter and sent once more",
+        "the provider reports that the conversation is too long: it is shortened and sent once more",
     ),
-    (TaskRunning, CheckingPolicy, "a session that is taken up again has calls of its last answer open"),
-    (ExecutingTools, CheckingPolicy, "a call that waited for an earlier one is looked at now, or one more time after it ran"),
-    (ExecutingTools, WaitingForApproval, "a command ran in its view and its effects are asked about"),
-    (WaitingForApproval, CheckingPolicy, "what was answered is looked at once more before it runs"),
-    (TaskRunning, TaskCompleted, "a command of the person's own has ended"),
+    (TaskRunning, CheckingPolicy, "a resumed session has open calls from its last response"),
+    (ExecutingTools, CheckingPolicy, "a call that waited for an earlier one is checked now, or checked again after that one ran"),
+    (ExecutingTools, WaitingForApproval, "a command ran in a preview, and its effects require approval"),
+    (WaitingForApproval, CheckingPolicy, "an approved call is checked once more before it runs"),
+    (TaskRunning, TaskCompleted, "a command run by the user has ended"),
 ];
 
 fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
@@ -129,7 +129,7 @@ impl States {
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "tests count what was refused")]
     fn refuse(&mut self, from: &str, to: &str) {
-        tracing::error!(from, to, "a change of state that there is not was refused");
+        tracing::error!(from, to, "refused an invalid state change");
     }
 
     #[cfg(test)]

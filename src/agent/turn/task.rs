@@ -16,10 +16,10 @@ impl TurnMachine {
             // Nothing could begin: the session stays paused, and the task with it.
             if let Some(failure) = self.forbids(at) {
                 self.give_back(text);
-                self.notice("the session is paused: your prompt is in the draft again");
+                self.notice("the session is paused; your prompt is back in the draft");
                 return self.emit(EventKind::SessionPaused { failure });
             }
-            self.notice("the session is resumed: the paused task ends here, and your prompt begins the next one");
+            self.notice("session resumed: the paused task ends here, and your prompt starts the next one");
             self.end(TaskEnd::Cancelled);
         }
         if self.is_busy() {
@@ -55,7 +55,7 @@ impl TurnMachine {
                 let paused = matches!(task.phase, Phase::Paused);
                 self.enqueue(text, true);
                 if paused {
-                    self.notice("the task is paused; the model gets the message once the task continues");
+                    self.notice("the task is paused; the model gets your message when the task continues");
                 }
             }
             // It has no step yet, but will have.
@@ -143,7 +143,7 @@ impl TurnMachine {
             return self.fail(Failure::new(
                 FailureKind::MaxStepsExceeded,
                 format!("the task reached its limit of {} ({count} done)", counted(limit.into(), "step", "steps")),
-                "continuing gives it as many again; --max-steps sets the limit",
+                "continue to allow as many steps again; --max-steps sets the limit",
             ));
         }
         if let Some(failure) = self.budget_check().out_of_steps().or_else(|| self.preflight(at)) {
@@ -192,7 +192,7 @@ impl TurnMachine {
             return Some(Failure::new(
                 FailureKind::Permission,
                 format!("{} (rule: {})", denial.reason, denial.rule),
-                "choose another with -m, or add it to `allowed_models` in the policy",
+                "choose another model with -m, or add this one to `allowed_models` in the policy",
             ));
         }
         None
@@ -314,14 +314,14 @@ impl TurnMachine {
         }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
         if self.rewinds.is_running() {
-            return self.notice("files are being put back; say it again in a moment");
+            return self.notice("a rewind is restoring files; try again in a moment");
         }
         if self.is_busy() && !paused {
             let asks = |task: &Task| matches!(&task.phase, Phase::Working(calls) if calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown)));
             return self.notice(if self.task.as_ref().is_some_and(asks) {
-                "a question waits for you: answered, the task goes on"
+                "the task is waiting for your answer"
             } else {
-                "the task is running already"
+                "the task is already running"
             });
         }
         if !paused {

@@ -95,7 +95,7 @@ impl TurnMachine {
                     runner.plan_again(call, index);
                 }
                 Resolution::Skip => {
-                    call.refuse(ErrorCode::Cancelled, "aye ended while it ran; the person chose not to run it again");
+                    call.refuse(ErrorCode::Cancelled, "aye exited while this ran; the user chose not to run it again");
                     runner.report(call, 0);
                 }
                 Resolution::TellModel => {
@@ -106,7 +106,7 @@ impl TurnMachine {
             runner.out.commit(Durability::Process);
         });
         if !known {
-            self.emit(EventKind::Notice { message: format!("no call `{id}` waits for a decision") });
+            self.emit(EventKind::Notice { message: format!("no call `{id}` is waiting for a decision") });
         }
         self.advance(at);
     }
@@ -169,9 +169,9 @@ pub(super) fn done(call: &Call) -> Option<ToolResult> {
 
 pub(super) fn outcome_unknown(call: &mut Call) {
     let mut message = match &call.partly {
-        Some(words) => format!("aye ended while this ran, and it is done in part; {words}. look before you repeat it"),
+        Some(words) => format!("aye exited while this ran, and it is partly done; {words}. Check the result before you repeat it"),
         None => format!(
-            "aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it{}",
+            "aye exited while this ran, so it may be done, partly done or not done; check the result before you repeat it{}",
             leftovers(call)
         ),
     };
@@ -180,8 +180,8 @@ pub(super) fn outcome_unknown(call: &mut Call) {
         let printed: String = text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect();
         let printed = printed.trim_end();
         let _ = match printed {
-            "" => write!(message, ". after {seconds} s it had printed nothing"),
-            _ => write!(message, ". the last that was kept of what it printed, after {seconds} s:\n{printed}"),
+            "" => write!(message, ". It had printed nothing after {seconds} s"),
+            _ => write!(message, ". Its last saved output, after {seconds} s:\n{printed}"),
         };
     }
     call.refuse(ErrorCode::OutcomeUnknown, message);
@@ -192,15 +192,15 @@ pub(super) fn outcome_unknown(call: &mut Call) {
 pub(super) fn leftovers(call: &Call) -> String {
     match call.touches.as_slice() {
         [] => String::new(),
-        [_] => " (an unfinished copy or removal stands beside its place as `.aye-…`)".to_owned(),
+        [_] => " (an unfinished copy or removal may be next to the file as `.aye-…`)".to_owned(),
         several => {
             let named: Vec<_> = several.iter().take(NAMED_PATHS).map(|path| format!("`{}`", path.display())).collect();
             let more = several.len() - named.len();
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             let named = named.join(", ");
             format!(
-                " (each of {named}{more} is as it was or as the call makes it, so look at all of them; what one was, or an unfinished \
-                 copy, may stand beside it as `.aye-…`)"
+                " (each of {named}{more} is either unchanged or already changed, so check all of them; the original or an unfinished \
+                 copy may be next to a file as `.aye-…`)"
             )
         }
     }

@@ -37,7 +37,7 @@ impl TurnMachine {
         }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
         if self.is_busy() && !paused {
-            self.notice("a task runs: your command is in the draft, send it again when the task is done");
+            self.notice("a task is running: your command is in the draft, send it again when the task is done");
             return self.give_back(format!("{}{line}", if shared { "!" } else { "!!" }));
         }
         let number = self.counters.tasks + 1;
@@ -113,7 +113,7 @@ impl TurnMachine {
         let own = self.task.as_ref()?.own.as_ref().filter(|own| own.shared)?;
         let line = own.line.clone();
         let result = self.calls_mut().first().and_then(super::tool_calls::done).filter(ran)?;
-        Some(format!("[The person ran this command:]\n$ {line}\n{}", result.fitted(most_bytes).text_for_model()))
+        Some(format!("[The user ran this command:]\n$ {line}\n{}", result.fitted(most_bytes).text_for_model()))
     }
 
     /// What a crash left of it. What ran and has no outcome is put before the person; all else ends where it stands.

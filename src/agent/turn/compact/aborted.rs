@@ -8,7 +8,7 @@ impl TurnMachine {
     pub(in crate::agent::turn) fn tell_of_lost_summary(&mut self, is_compacting: bool) {
         if is_compacting {
             self.note(Record::CompactionGivenUp);
-            self.notice("aye ended while it summed up the conversation: there is no summary, and all that was said is as it was");
+            self.notice("aye exited while compacting: there is no summary, and the conversation is unchanged");
         }
     }
 }

@@ -91,7 +91,7 @@ impl TurnMachine {
             ("tools", tools),
             ("summary", sums.summary),
             ("your messages", sums.said),
-            ("answers", sums.answers),
+            ("responses", sums.answers),
             ("reasoning", sums.reasoning),
             ("tool calls", sums.calls),
             ("tool results", sums.results),

@@ -39,11 +39,11 @@ impl TurnMachine {
         let fixed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
         let hint = if fixed * 2 > self.input_limit() {
             format!(
-                "the instructions and tools alone have about {fixed} tokens; choose a model with a larger window, or take tools away with \
-                 `[tools] enabled`"
+                "the instructions and tools alone have about {fixed} tokens; choose a model with a larger context window, or offer fewer \
+                 tools with `[tools] enabled`"
             )
         } else {
-            "ask for less at a time, start a new session, or choose a model with a larger window".to_owned()
+            "ask for less at a time, start a new session, or choose a model with a larger context window".to_owned()
         };
         Failure { hint, ..failure }
     }

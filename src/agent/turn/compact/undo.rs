@@ -7,13 +7,13 @@ use crate::protocol::{EventKind, counted};
 impl TurnMachine {
     pub(in crate::agent::turn) fn undo_compaction(&mut self) {
         if self.is_compacting() {
-            return self.notice("a summary is being made; stop it first");
+            return self.notice("compaction is running; stop it first");
         }
         if self.rewinds.is_running() {
-            return self.notice("files are being put back; say it again in a moment");
+            return self.notice("a rewind is restoring files; try again in a moment");
         }
         if !self.thread.has_summary() {
-            return self.notice("nothing to undo: no summary stands in the place of messages");
+            return self.notice("nothing to undo: this conversation has not been compacted");
         }
         self.note(Record::CompactionUndone);
         self.commit(Durability::Power);
@@ -23,7 +23,7 @@ impl TurnMachine {
         let limit = self.input_limit();
         if tokens > limit {
             self.notice(format!(
-                "the messages are back: about {}, of which {limit} fit; the oldest are left out of the next request",
+                "the messages are restored: about {}, of which {limit} fit; the next request leaves out the oldest",
                 counted(tokens, "token", "tokens")
             ));
         }

@@ -71,10 +71,10 @@ impl TurnMachine {
         Some(Failure::new(
             FailureKind::ContextTooLong,
             format!(
-                "the system prompt and the tools alone have about {needed} tokens, and the policy allows a request {allowed} (`{key}`); \
-                 nothing was sent"
+                "the system prompt and the tools alone have about {needed} tokens, but the policy allows {allowed} per request \
+                 (`{key}`); nothing was sent"
             ),
-            format!("set `{key}` in {place} to more than {needed}, or offer fewer tools with `[tools] enabled`"),
+            format!("raise `{key}` in {place} above {needed}, or offer fewer tools with `[tools] enabled`"),
         ))
     }
 
@@ -128,8 +128,8 @@ impl TurnMachine {
             let own = counting.real(name, own);
             return Err(Failure::new(
                 FailureKind::ContextTooLong,
-                format!("this prompt has about {own} tokens, and `{name}` may be given {window}; nothing was sent"),
-                "put it into a file and name the file: it is read in parts; or choose a model with a larger window",
+                format!("this prompt has about {own} tokens, but `{name}` accepts at most {window}; nothing was sent"),
+                "put the text into a file and name that file, so that it is read in parts, or choose a model with a larger context window",
             ));
         }
         Ok(())

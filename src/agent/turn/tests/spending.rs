@@ -124,7 +124,7 @@ fn what_the_provider_keeps_of_a_request_is_cheap_only_as_long_as_it_keeps_it() {
 
 #[test]
 fn the_model_is_told_once_what_a_guardrail_blocked_also_after_a_restart() {
-    let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt at this was blocked";
+    let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt was blocked";
     for restart in [false, true] {
         // The next prompt has the note after its words.
         let mut sim = Sim::new(Approver::Person, 50);
@@ -199,7 +199,7 @@ fn an_answer_that_a_crash_broke_off_is_counted_once_and_said() {
     played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}")]);
     assert_eq!(sim.machine.totals().1, 0);
     let effects = sim.crash("");
-    let said = |effect: &Effect| matches!(effect, Effect::Emit { kind: EventKind::Notice { message }, .. } if message.contains("which is lost; it is counted"));
+    let said = |effect: &Effect| matches!(effect, Effect::Emit { kind: EventKind::Notice { message }, .. } if message.contains("which is lost; it counts"));
     assert_eq!(effects.iter().filter(|effect| said(effect)).count(), 1);
     let total = sim.machine.totals().1;
     assert!(total > 500, "{total}");
