@@ -431,7 +431,7 @@ impl Host {
                     // Who only reads again waits for nothing; one that ended reads nothing any more.
                     let _ = reload.send(ReloadRequest::Files(oneshot::channel().0));
                 } else {
-                    let message = "this session keeps the policy it began with".to_owned();
+                    let message = "this session keeps the policy it started with".to_owned();
                     self.emit(None, None, EventKind::Notice { message });
                 }
             }

@@ -70,7 +70,7 @@ impl<'a> Replay<'a> {
     fn chosen(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
         let is_new = before.is_none_or(|before| before.model != choice.model);
         let new_effort = before.and_then(|before| before.effort) != choice.effort;
-        let effort = choice.effort.map_or("as the model has it by itself", Effort::as_str);
+        let effort = choice.effort.map_or("the model's default", Effort::as_str);
         let words = [is_new.then(|| format!("model {}", choice.model)), new_effort.then(|| format!("effort {effort}"))];
         let message = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if !message.is_empty() {

@@ -45,7 +45,7 @@ fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command
     }
     let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
     let notice = format!(
-        "not run: the line holds a secret ({}), and what runs is written down; put it into a file or a variable of your own shell",
+        "not run: the command contains a secret ({}), and commands are recorded; put it into a file or an environment variable",
         kinds.join(", ")
     );
     (Command::Shell { line: String::new(), shared }, Some(notice))

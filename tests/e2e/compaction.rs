@@ -67,6 +67,6 @@ fn a_conversation_that_the_provider_finds_too_long_is_summed_up_and_sent_once_mo
     assert_eq!(events.only("compaction_started")["trigger"], json!("too_long"));
     let failed = events.only("task_failed");
     assert_eq!(failed["kind"], json!("context_too_long"));
-    assert!(failed["hint"].as_str().unwrap().contains("larger window"), "{failed}");
+    assert!(failed["hint"].as_str().unwrap().contains("larger context window"), "{failed}");
     assert_eq!(server.requests().len(), 5);
 }

@@ -206,7 +206,7 @@ fn check_store(project: &Project) {
 /// A call whose outcome is open is told to the model, what is paused goes on.
 fn go_on(terminal: &mut Terminal) {
     let screen = terminal.wait_that("it says where it stands", |screen| {
-        screen.contains("outcome unknown") || screen.contains("aye ended in the middle")
+        screen.contains("outcome unknown") || screen.contains("aye exited during")
     });
     if screen.contains("outcome unknown") {
         terminal.decide('t');

@@ -96,7 +96,7 @@ fn a_run_that_needs_the_network_is_denied_with_what_it_needed() {
     let line = "curl -sS -m 5 http://example.com/ > /dev/null && echo said";
     let Some((_, completed, told)) = without_approver(line, 3, |project| project) else { return };
     assert_eq!(completed["error"]["code"], "NO_APPROVER");
-    assert!(told.contains("in a copy, without network, it was kept from"), "{told}");
+    assert!(told.contains("in a copy, without network, the sandbox blocked"), "{told}");
 }
 
 #[test]
@@ -155,11 +155,11 @@ fn killed_while_a_layer_runs_or_is_asked_about_nothing_is_kept_and_nothing_runs_
         terminal.kill();
         assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 0));
         let mut terminal = project.open(&["--trust", "-c"]);
-        terminal.wait_for("nothing of it was kept");
+        terminal.wait_for("nothing was applied");
         terminal.prompt("/continue");
         terminal.wait_for("Finished the work.");
         assert!(!project.exists("made.txt"));
-        assert!(server.request(1).tool_results()[0].1.contains("nothing of it was kept"));
+        assert!(server.request(1).tool_results()[0].1.contains("nothing was applied"));
         assert!(std::fs::read_dir(project.beside("data").join("previews")).map_or(true, |left| left.count() == 0));
     }
 }

@@ -19,7 +19,7 @@ fn what_a_prompt_names_is_sent_with_it_and_shown_as_it_was_typed() {
     let messages = server.request(0).body["messages"].clone();
     let content = messages[0]["content"].as_array().unwrap();
     assert_eq!(content[0]["text"], prompt);
-    assert!(content[1]["text"].as_str().unwrap().contains("[`@src/a.rs` holds]"), "{messages}");
+    assert!(content[1]["text"].as_str().unwrap().contains("[Content of `@src/a.rs`]"), "{messages}");
     let lines = content[1]["text"].as_str().unwrap();
     assert!(lines.contains("two") && lines.contains("three") && !lines.contains("one") && !lines.contains("four"), "{lines}");
     assert!(content[2]["text"].as_str().unwrap().contains("# Notes"), "{messages}");
@@ -49,5 +49,5 @@ fn what_may_not_be_read_without_a_question_is_not_sent() {
     let sent = server.request(0).messages();
     assert!(!sent.contains("of nobody else") && !sent.contains("dear diary"), "{sent}");
     let notices: Vec<_> = output.events().all("notice").iter().map(|notice| notice["message"].to_string()).collect();
-    assert_eq!(notices.iter().filter(|notice| notice.contains("is not read along")).count(), 3, "{notices:?}");
+    assert_eq!(notices.iter().filter(|notice| notice.contains("was not attached")).count(), 3, "{notices:?}");
 }

@@ -21,10 +21,10 @@ fn a_command_of_ones_own_runs_without_a_question_and_the_model_hears_of_it_once(
     terminal.prompt("what is that");
     terminal.wait_for("I see.");
     let said = server.request(0).messages();
-    assert!(said.contains("[The person ran this command:]") && said.contains("$ printf") && said.contains("one\\ntwo"), "{said}");
+    assert!(said.contains("[The user ran this command:]") && said.contains("$ printf") && said.contains("one\\ntwo"), "{said}");
     terminal.prompt("and now");
     terminal.wait_for("Nothing more.");
-    assert_eq!(server.request(1).messages().matches("The person ran this command").count(), 1);
+    assert_eq!(server.request(1).messages().matches("The user ran this command").count(), 1);
     assert!(terminal.quit().success());
 }
 
@@ -75,7 +75,7 @@ fn esc_ends_it_and_a_secret_in_it_is_not_written_down() {
     terminal.wait_for("you  stopped");
     let key = format!("ghp_{}", "a1B2".repeat(9));
     terminal.prompt(&format!("!echo {key}"));
-    terminal.wait_for("not run: the line holds a secret");
+    terminal.wait_for("not run: the command contains a secret");
     assert!(terminal.quit().success());
     let store = std::fs::read(project.beside("data").join("aye.db")).unwrap();
     assert!(!store.windows(key.len()).any(|window| window == key.as_bytes()), "the key is in the store");

@@ -62,7 +62,7 @@ fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
     let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
     assert!(resumed.stdout.contains("Done."), "{}", resumed.stderr);
     let (_, result) = server.request(1).tool_results().pop().unwrap();
-    assert!(result.contains("half-42") && result.contains("aye ended while this ran"), "{result}");
+    assert!(result.contains("half-42") && result.contains("aye exited while this ran"), "{result}");
 }
 
 #[test]

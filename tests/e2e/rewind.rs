@@ -67,7 +67,7 @@ fn with_files_only_the_model_is_told_and_the_conversation_stays() {
     assert_eq!(project.read("written.txt"), "old\n");
     project.aye(&["exec", "-c", "and now?"]).exits(0);
     let messages = server.request(5).messages();
-    assert!(messages.contains("do the second") && messages.contains("The person put 3 files back"), "{messages}");
+    assert!(messages.contains("do the second") && messages.contains("The user restored 3 files"), "{messages}");
 }
 
 #[test]

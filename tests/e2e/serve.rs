@@ -77,7 +77,7 @@ fn a_question_that_nobody_answers_in_time_is_denied_and_the_task_goes_on() {
     assert_eq!((&resolved["decision"], &resolved["reason"]), (&json!("denied"), &json!("no answer within 1 s")));
     assert_eq!(client.event("tool_completed")["error"]["code"], "APPROVAL_TIMEOUT");
     client.event("task_completed");
-    assert!(!server.request(1).messages().contains("the person said no"), "{}", server.request(1).messages());
+    assert!(!server.request(1).messages().contains("the user denied this call"), "{}", server.request(1).messages());
     assert_eq!(client.fails("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"})), -32007);
     assert!(!project.exists("a.txt"));
 }

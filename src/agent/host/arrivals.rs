@@ -37,7 +37,7 @@ pub(super) async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
             *stream = None;
             let failure = Failure::new(
                 FailureKind::CutStream,
-                "the answer was cut off before its end",
+                "the response was cut off before it ended",
                 "check the connection, then continue",
             );
             Input::ModelFailed(ModelError::from(failure))
@@ -89,7 +89,7 @@ impl Host {
                 Some(update) = next_update(updates) => update,
                 _ = &mut is_read => return,
                 () = &mut late => {
-                    tracing::warn!("the policy's files were not read in time");
+                    tracing::warn!("the policy files were not read in time");
                     return;
                 }
             };

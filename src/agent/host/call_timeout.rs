@@ -68,19 +68,19 @@ impl Abandoned {
         match self {
             Self::Late => {
                 let message =
-                    format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
+                    format!("stopped after {READ_SECONDS} s; nothing was changed. Ask for less at once, or use another path.");
                 ToolError::new(ErrorCode::ToolExecutionTimeout, message)
             }
             Self::LateChange { seconds } => {
                 let message = format!(
-                    "not done within {seconds} s, and it did not stop: whether it is done later is not known, look before you repeat it"
+                    "not finished within {seconds} s and did not stop; it may still finish later. Check the result before you repeat it."
                 );
                 ToolError::new(ErrorCode::ToolExecutionTimeout, message)
             }
             Self::Stopped => ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed"),
             Self::Hangs => {
-                let message = "stopped by the user, and it did not end: what it did, and whether it goes on, is not known; look before \
-                               you repeat it";
+                let message = "stopped by the user but did not end; what it did and whether it is still running is unknown. Check the \
+                               result before you repeat it.";
                 ToolError::new(ErrorCode::OutcomeUnknown, message)
             }
         }
@@ -136,14 +136,14 @@ pub fn outcome(
         Ok(Err(error)) => {
             tracing::error!(task = %error.id(), tool = name, "tool panicked");
             if patience == CallTimeout::Short {
-                ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; it changed nothing, do it in another way")
+                ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; nothing was changed. Try another way.")
             } else {
-                let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
+                let message = "the tool crashed; whether it changed anything is unknown. Check before you repeat it.";
                 ToolError::new(ErrorCode::OutcomeUnknown, message)
             }
         }
         Err(up) => {
-            tracing::warn!(?up, tool = name, "a call was given up");
+            tracing::warn!(?up, tool = name, "gave up on a tool call");
             up.error()
         }
     };
@@ -169,8 +169,8 @@ pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan
     let work = tokio::spawn(async move { router.plan(call).await });
     let done = in_time(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
     done.map_err(Abandoned::error)?.unwrap_or_else(|error| {
-        tracing::error!(task = %error.id(), "a tool panicked while it planned");
-        Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
+        tracing::error!(task = %error.id(), "a tool panicked while planning");
+        Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
     })
 }
 

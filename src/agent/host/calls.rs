@@ -175,6 +175,6 @@ pub(super) async fn tell(
 }
 
 fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
-    tracing::error!(task = %error.id(), "a tool panicked while it planned");
-    Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
+    tracing::error!(task = %error.id(), "a tool panicked while planning");
+    Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
 }

@@ -23,7 +23,7 @@ impl Host {
     pub(super) async fn tell_changes_at_the_end(&mut self) {
         let router = self.router.clone();
         let Ok(changed) = tokio::time::timeout(LAST_LOOK, router.changed_files(None)).await else {
-            return tracing::warn!("the look for what changed took too long");
+            return tracing::warn!("the check for changed files took too long");
         };
         if changed != (ChangedFiles { notes: changed.notes.clone(), ..ChangedFiles::default() }) {
             self.emit(None, None, EventKind::ChangedFiles(changed));

@@ -28,7 +28,7 @@ impl Host {
         if let Some(running) = id.map_or_else(longest, here) {
             running.background.cancel();
         } else {
-            let message = "no command runs that could go on in the background".to_owned();
+            let message = "no running command can be moved to the background".to_owned();
             self.emit(None, None, EventKind::Notice { message });
         }
     }

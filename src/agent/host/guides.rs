@@ -42,7 +42,7 @@ impl Guides {
                     // Writing to a string cannot fail.
                     let _ = write!(
                         result.output_text,
-                        "\n\n[Instructions of the project for all that is below {below}, from {}]\n{text}",
+                        "\n\n[Project instructions for everything below {below}, from {}]\n{text}",
                         file.display()
                     );
                 }

@@ -56,7 +56,7 @@ impl ModelClient {
         let opens = tokio::spawn(async move {
             let opened = tokio::task::spawn_blocking(keep_and_open).await.unwrap_or_else(|_| {
                 let message = "the model could not be opened";
-                Err(Failure::new(FailureKind::Internal, message, "see the log, or choose another one"))
+                Err(Failure::new(FailureKind::Internal, message, "see the log, or choose another model"))
             });
             let facts = opened.map(|model| {
                 let facts = model.facts();

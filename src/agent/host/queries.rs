@@ -69,7 +69,7 @@ impl SessionQueries {
                 SessionQuery::ServerPrompt { server, name, arguments } => {
                     let text = match servers {
                         Some(servers) => prompt(&*servers.remote, &server, &name, arguments).await,
-                        None => Err(format!("there is no MCP server `{server}` here")),
+                        None => Err(format!("unknown MCP server `{server}`")),
                     };
                     EventKind::LookedUp(LookedUp::Prompt { server, name, text })
                 }
@@ -166,7 +166,7 @@ async fn prompt(
     let said: Option<Result<String, RemoteError>> = in_time(remote.prompt(server, name, arguments)).await;
     let text = said.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
     if text.len() > SERVER_PROMPT_BYTES {
-        return Err(format!("its text has {} bytes, and {SERVER_PROMPT_BYTES} are taken at most", text.len()));
+        return Err(format!("the prompt text has {} bytes, more than the limit of {SERVER_PROMPT_BYTES}", text.len()));
     }
     Ok(text)
 }

@@ -29,7 +29,7 @@ impl Host {
                         plan.cannot.extend(cannot);
                     }
                     Err(error) => {
-                        let message = format!("what would be put back cannot be read: {error}");
+                        let message = format!("cannot read the files to restore: {error}");
                         return teller.tell(None, None, EventKind::Notice { message });
                     }
                 }

@@ -58,7 +58,7 @@ impl Host {
             Err(why) => return refuse(answer, why),
         };
         if asks && !person {
-            return refuse(answer, "the policy has a person asked about it each time, and nobody sits here".to_owned());
+            return refuse(answer, "the policy requires approval for each request, and there is no one to ask".to_owned());
         }
         let facts = self.model.facts();
         let conversation = match read(&request, facts.images) {
@@ -97,7 +97,7 @@ impl Host {
     fn line_up(&mut self, allowed: ApprovedSampling) {
         let Some(servers) = &mut self.servers else { return };
         if servers.line.waiting.len() >= MAX_ELICITATIONS {
-            return refuse(allowed.answer, "too much waits for the model already".to_owned());
+            return refuse(allowed.answer, "too many requests are waiting for the model".to_owned());
         }
         servers.line.waiting.push_back(allowed);
         self.next_in_line();
@@ -149,7 +149,7 @@ impl Host {
 }
 
 fn refuse(answer: oneshot::Sender<Result<Value, String>>, why: String) {
-    let _ = answer.send(Err(format!("the model is not asked: {why}")));
+    let _ = answer.send(Err(format!("the request was not sent to the model: {why}")));
 }
 
 /// Until the person said yes or no, or the server waits no more.
@@ -160,8 +160,8 @@ async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<Elicita
     };
     match said {
         ElicitationAnswer::Accept { .. } => drop(steps.send(SamplingPhase::ApprovedSampling(allowed)).await),
-        ElicitationAnswer::Decline => refuse(allowed.answer, "the person declined".to_owned()),
-        ElicitationAnswer::Cancel => refuse(allowed.answer, "the person did not answer".to_owned()),
+        ElicitationAnswer::Decline => refuse(allowed.answer, "the user declined".to_owned()),
+        ElicitationAnswer::Cancel => refuse(allowed.answer, "the user did not answer".to_owned()),
     }
 }
 
@@ -191,11 +191,11 @@ impl Running {
                 Some(Ok(Delta::Text(text) | Delta::Reasoning(text))) => heard_bytes += text.len(),
                 Some(Ok(Delta::ToolCallProgress { .. })) => heard_bytes += 1,
                 Some(Err(error)) => break (error.usage, error.failure.message, StopReason::Error),
-                None => break (None, "its answer was cut off before its end".to_owned(), StopReason::Error),
+                None => break (None, "the response was cut off before it ended".to_owned(), StopReason::Error),
             }
         };
         let (told, why, stop_reason) = failed;
-        let _ = answer.send(Err(format!("the model gave no answer: {why}")));
+        let _ = answer.send(Err(format!("the model did not respond: {why}")));
         let told = told.filter(|usage| *usage != Usage::default());
         let guessed = (heard_bytes > 0).then(|| Usage {
             input_tokens: self.input_tokens,
@@ -235,7 +235,7 @@ fn told(completion: Completion, asked: &str) -> Result<Value, String> {
         })
         .collect();
     if text.is_empty() {
-        return Err("the model answered without a word".to_owned());
+        return Err("the model's response contains no text".to_owned());
     }
     let stop_reason = match completion.stop_reason {
         StopReason::MaxTokens | StopReason::ContextWindowExceeded => "maxTokens",

@@ -86,7 +86,7 @@ impl RemoteAsks for Asks {
         let asked = Sampling { server: server.to_owned(), request, person: self.person, answer };
         Box::pin(async move {
             if self.session.try_send(ElicitationRequest::Model(asked)).is_err() {
-                return Err("there is no session here whose model could be asked".to_owned());
+                return Err("no session with a model is running".to_owned());
             }
             answered.await.unwrap_or_else(|_| Err("the session ended".to_owned()))
         })
@@ -217,7 +217,7 @@ impl Host {
         let Some(servers) = &mut self.servers else { return };
         servers.open.retain(|_, open| !open.is_closed());
         let refused = if servers.open.len() >= MAX_ELICITATIONS {
-            Some("more questions than anybody answers".to_owned())
+            Some("input while too many of its requests were already open".to_owned())
         } else {
             too_much(&elicitation)
         };
@@ -241,14 +241,14 @@ impl Host {
             Command::AnswerElicitation { elicitation_id, answer } => {
                 let open = self.servers.as_mut().and_then(|servers| servers.open.remove(&elicitation_id));
                 if open.is_none_or(|open| open.send(answer).is_err()) {
-                    let message = "the server waits for that answer no more".to_owned();
+                    let message = "the server no longer waits for that answer".to_owned();
                     self.emit(None, None, EventKind::Notice { message });
                 }
             }
             Command::ReconnectServer { name } => match &self.servers {
                 Some(servers) if servers.told.iter().any(|status| status.name == name) => servers.remote.reconnect(&name),
                 _ => {
-                    let message = format!("there is no MCP server `{name}` here");
+                    let message = format!("unknown MCP server `{name}`");
                     self.emit(None, None, EventKind::Notice { message });
                 }
             },
@@ -269,7 +269,7 @@ impl Host {
                     let id = CallId::new(format!("resource_{at}"));
                     let text = tokio::select! {
                         text = resource_text(remote.as_deref(), &server, &uri, asked) => text,
-                        () = kill.cancelled() => Err("the session ends".to_owned()),
+                        () = kill.cancelled() => Err("the session is ending".to_owned()),
                     };
                     match text {
                         Ok(text) => ToolResult::succeeded(id, RESOURCE, redactor.redact(&text).text),
@@ -285,7 +285,7 @@ impl Host {
     fn asked_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
         let why = resource.asks.as_deref()?;
         let message =
-            format!("You named `{}` of it. It is asked for that, and what it says goes to the model. {why}", resource.uri);
+            format!("Your prompt mentions `{}` of this server. aye reads it from the server and sends its content to the model. {why}", resource.uri);
         let (send, answer) = oneshot::channel();
         let (elicitation_id, server, wanted) = (String::new(), resource.server.clone(), Wanted::Form { fields: Vec::new() });
         self.ask_for_server(Elicitation { elicitation_id, server, message, wanted }, send);
@@ -314,7 +314,7 @@ async fn wait(
 /// What of a question is more than a person is asked, in words.
 fn too_much(elicitation: &Elicitation) -> Option<String> {
     let Wanted::Form { fields } = &elicitation.wanted else {
-        return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an address longer than any".to_owned());
+        return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an overlong URL".to_owned());
     };
     let choices = |field: &crate::protocol::FormField| match &field.takes {
         FieldKind::Choice { choices } | FieldKind::Choices { choices, .. } => choices.len(),
@@ -326,7 +326,7 @@ fn too_much(elicitation: &Elicitation) -> Option<String> {
     if let Some(most) = fields.iter().map(choices).max().filter(|most| *most > MAX_FORM_CHOICES) {
         return Some(format!("a choice of {most} (at most {MAX_FORM_CHOICES} are shown)"));
     }
-    (size(elicitation) > MAX_FORM_BYTES).then(|| "a form longer than anybody reads".to_owned())
+    (size(elicitation) > MAX_FORM_BYTES).then(|| "a form that is too long to review".to_owned())
 }
 
 fn size(elicitation: &Elicitation) -> usize {
@@ -338,7 +338,7 @@ pub(super) async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
 }
 
 pub(super) fn too_late() -> String {
-    format!("it did not answer within {SERVER_SECONDS} s")
+    format!("the server did not respond within {SERVER_SECONDS} s")
 }
 
 /// All the text of it; of what is no text it is said what it is.
@@ -348,11 +348,11 @@ async fn resource_text(
     uri: &str,
     asked: Option<oneshot::Receiver<ElicitationAnswer>>,
 ) -> Result<String, String> {
-    let remote = remote.ok_or_else(|| format!("there is no MCP server `{server}` here"))?;
+    let remote = remote.ok_or_else(|| format!("unknown MCP server `{server}`"))?;
     if let Some(asked) = asked
         && !matches!(asked.await, Ok(ElicitationAnswer::Accept { .. }))
     {
-        return Err("you did not say yes to it".to_owned());
+        return Err("you did not approve it".to_owned());
     }
     let read = in_time(remote.read_resource(server, uri)).await;
     let read = read.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
@@ -369,9 +369,9 @@ async fn resource_text(
         text.extend(piece.chars().filter(|one| !one.is_control() || matches!(one, '\n' | '\t')));
         if text.len() > RESOURCE_BYTES {
             text.truncate(cut_before(&text, RESOURCE_BYTES));
-            text.push_str("\n[the rest was left out]");
+            text.push_str("\n[truncated]");
             break;
         }
     }
-    if text.trim().is_empty() { Err("the server has nothing there".to_owned()) } else { Ok(text) }
+    if text.trim().is_empty() { Err("the server returned no content".to_owned()) } else { Ok(text) }
 }

@@ -48,11 +48,11 @@ fn length(record: &Record) -> usize {
 fn not_saved(error: &JournalError, also: &str) -> Failure {
     tracing::error!(%error, "journal");
     if error.lost {
-        let message = format!("Cannot save this session ({}). Nothing goes on here.", error.message);
-        return Failure::new(FailureKind::NotHeld, message, "leave here, and `aye --resume` has it again once it is free");
+        let message = format!("Cannot save this session ({}). The session stops here.", error.message);
+        return Failure::new(FailureKind::NotHeld, message, "quit, and run `aye --resume` once no other process owns the session");
     }
     let message = format!("Cannot save this session ({}){also}. Paused before the next step.", error.message);
-    Failure::new(FailureKind::NotSaved, message, "make room or mend the data directory, then continue")
+    Failure::new(FailureKind::NotSaved, message, "free some space or fix the data directory, then continue")
 }
 
 /// The journal of the session, and what waits in memory where the user continues without saving.
@@ -102,21 +102,21 @@ impl SessionJournal {
     /// waits to be saved. Whether to try again what waits.
     pub fn go_on_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
-            let message = "it cannot go on unsaved: the session is not held here any more, and two would go different ways";
+            let message = "cannot continue unsaved: another process owns this session now";
             self.emit(EventKind::Notice { message: message.to_owned() });
             return false;
         }
         if !stalled {
             let message = match self.unsaved {
-                None => "this session is saved, there is nothing to go on without",
-                Some(_) => "it goes on unsaved already; continuing it tries to save it",
+                None => "this session is being saved; there is no need to continue unsaved",
+                Some(_) => "already continuing unsaved; continue to try saving again",
             };
             self.emit(EventKind::Notice { message: message.to_owned() });
             return false;
         }
         if self.unsaved.is_none() {
             self.unsaved = Some(Unsaved::default());
-            let message = "going on unsaved: a crash loses all from here on; it is saved as soon as it can be".to_owned();
+            let message = "continuing unsaved: a crash loses everything from here on; aye saves again as soon as it can".to_owned();
             self.emit(EventKind::SavingChanged { saved: false, message });
         }
         true
@@ -136,13 +136,13 @@ impl SessionJournal {
             return Ok(());
         }
         unsaved.drop_last();
-        Err(not_saved(&error, &format!(", and {} wait in memory, which is all that may", size(unsaved.bytes as u64))))
+        Err(not_saved(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
     }
 
     /// What the person says to it is an attempt too, and what comes of it is told.
     pub async fn save_what_waits_in_memory(&mut self) {
         if let Err(error) = self.save_in_order().await {
-            let message = format!("{error}; it goes on unsaved, a crash would lose it");
+            let message = format!("{error}; the session is still unsaved, and a crash would lose it");
             self.emit(EventKind::Notice { message });
         }
     }
@@ -162,7 +162,7 @@ impl SessionJournal {
             unsaved.drop_first();
         }
         self.unsaved = None;
-        let message = "saved again: all of this session is in the store".to_owned();
+        let message = "saved again: the whole session is on disk".to_owned();
         self.emit(EventKind::SavingChanged { saved: true, message });
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::protocol::{ErrorCode, EventKind, ToolError, ToolResult};
 use std::collections::VecDeque;
 
 /// What is said to whoever says something while nothing can be saved.
-pub(super) const KEPT: &str = "kept until the session can be saved";
+pub(super) const KEPT: &str = "queued until the session can be saved";
 
 pub(super) fn stopped() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "stopped before it ran")

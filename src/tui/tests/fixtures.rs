@@ -112,7 +112,7 @@ pub fn interrupted(id: &str, summary: &str) -> EventKind {
         tool_call_id: call(id),
         tool_name: "RunCommand".to_owned(),
         summary: summary.to_owned(),
-        known: "interrupted: outcome unknown; it was running when aye ended".to_owned(),
+        known: "interrupted: outcome unknown; it was running when aye exited".to_owned(),
         last_output: Some(std::array::from_fn::<_, 12, _>(|n| format!("test number {} ... ok\n", n + 1)).concat()),
         ran_ms: Some(12_400),
     }

@@ -375,7 +375,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
 fn with_commands(message: String) -> String {
     if message.starts_with("rule saved: ") || message.starts_with("allowed until aye quits: ") {
         format!("{message} — /policy undo removes it")
-    } else if message.starts_with("a summary is being made") {
+    } else if message.starts_with("compaction is ") {
         format!("{message} (esc stops it)")
     } else {
         message

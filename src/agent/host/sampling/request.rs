@@ -26,22 +26,22 @@ pub struct Conversation {
 /// `images`: whether the model takes them.
 pub fn read(request: &Value, images: bool) -> Result<Conversation, String> {
     if ["tools", "toolChoice"].iter().any(|key| !request[key].is_null()) {
-        return Err("it wants the model to have tools, which it gets none of here".to_owned());
+        return Err("tools are not supported in sampling requests".to_owned());
     }
-    let most_tokens = request["maxTokens"].as_u64().filter(|most| *most > 0).ok_or("`maxTokens` has to be at least 1")?;
+    let most_tokens = request["maxTokens"].as_u64().filter(|most| *most > 0).ok_or("`maxTokens` must be at least 1")?;
     let system = request["systemPrompt"].as_str().unwrap_or_default();
-    let asked = request["messages"].as_array().filter(|asked| !asked.is_empty()).ok_or("there are no messages")?;
+    let asked = request["messages"].as_array().filter(|asked| !asked.is_empty()).ok_or("`messages` is empty or missing")?;
     if asked.len() > SAMPLE_MESSAGES {
-        return Err(format!("it has {} messages, at most {SAMPLE_MESSAGES} are taken", asked.len()));
+        return Err(format!("the request has {} messages, more than the limit of {SAMPLE_MESSAGES}", asked.len()));
     }
     let mut reader = Reader { bytes: system.len(), takes_images: images, images: HashMap::new() };
     let messages: Vec<Arc<Message>> =
         asked.iter().enumerate().map(|(at, message)| reader.message(at, message).map(Arc::new)).collect::<Result<_, String>>()?;
     if reader.bytes > SAMPLE_BYTES {
-        return Err(format!("its words have {} bytes, at most {SAMPLE_BYTES} are taken", reader.bytes));
+        return Err(format!("the messages have {} bytes, more than the limit of {SAMPLE_BYTES}", reader.bytes));
     }
     if messages.last().is_none_or(|last| last.role != Role::User) {
-        return Err("its last message has to be one of the user".to_owned());
+        return Err("the last message must have the role `user`".to_owned());
     }
     Ok(Conversation { system: system.into(), messages, images: Arc::new(reader.images), most_tokens })
 }
@@ -57,7 +57,7 @@ impl Reader {
         let role = match message["role"].as_str() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
-            _ => return Err("a message is neither of the user nor of the assistant".to_owned()),
+            _ => return Err("the role of a message must be `user` or `assistant`".to_owned()),
         };
         let blocks = match &message["content"] {
             Value::Array(blocks) => blocks.as_slice(),
@@ -65,7 +65,7 @@ impl Reader {
         };
         let content = blocks.iter().map(|block| self.part(role, block)).collect::<Result<Vec<_>, _>>()?;
         if content.is_empty() {
-            return Err("a message of it is empty".to_owned());
+            return Err("a message has no content".to_owned());
         }
         Ok(Message {
             message_id: MessageId::new(format!("sampling_{at}")),
@@ -81,29 +81,29 @@ impl Reader {
     fn part(&mut self, role: Role, block: &Value) -> Result<Part, String> {
         match block["type"].as_str() {
             Some("text") => {
-                let text = block["text"].as_str().ok_or("a text of it has no words")?;
+                let text = block["text"].as_str().ok_or("a text block has no `text`")?;
                 self.bytes += text.len();
                 Ok(Part::Text { text: text.to_owned() })
             }
             Some("image") if role == Role::User => self.image(block),
             Some(kind @ ("image" | "audio" | "tool_use" | "tool_result")) => {
-                Err(format!("its messages hold `{kind}`, and only text, and images of the user, are taken"))
+                Err(format!("unsupported content `{kind}`: only text, and images from the user, are supported"))
             }
-            _ => Err("its messages hold what is neither text nor an image".to_owned()),
+            _ => Err("unknown content type: expected text or an image".to_owned()),
         }
     }
 
     fn image(&mut self, block: &Value) -> Result<Part, String> {
         if !self.takes_images {
-            return Err("it shows an image, and the model of this session takes none".to_owned());
+            return Err("the request contains an image, and the model of this session does not support images".to_owned());
         }
         let media_type = block["mimeType"].as_str().filter(|kind| IMAGE_TYPES.contains(kind));
-        let media_type = media_type.ok_or_else(|| format!("an image of it is none of {}", IMAGE_TYPES.join(", ")))?;
+        let media_type = media_type.ok_or_else(|| format!("unsupported image type: expected one of {}", IMAGE_TYPES.join(", ")))?;
         let data = block["data"].as_str().unwrap_or_default();
         if data.len() > SAMPLE_IMAGE_BYTES || self.images.len() == SAMPLE_IMAGES {
-            return Err(format!("at most {SAMPLE_IMAGES} images are taken, each of {} MB", SAMPLE_IMAGE_BYTES >> 20));
+            return Err(format!("too many or too large images: at most {SAMPLE_IMAGES} are allowed, each up to {} MB", SAMPLE_IMAGE_BYTES >> 20));
         }
-        let bytes = BASE64_STANDARD.decode(data).map_err(|_| "an image of it is no base64")?.len() as u64;
+        let bytes = BASE64_STANDARD.decode(data).map_err(|_| "an image is not valid base64")?.len() as u64;
         let uri = format!("sampling:{}", self.images.len());
         self.images.insert(uri.clone(), data.into());
         // Nobody measured it: it counts as much as one can.
@@ -122,8 +122,8 @@ impl Conversation {
     /// All of it, for the person; what is longer than anybody reads is not asked about.
     pub fn shown(&self, server: &str, model: &str) -> Result<String, String> {
         let mut words = format!(
-            "It asks the model of this session ({model}) for at most {} tokens. They count toward your budget, the answer goes to \
-             {server}, and this is all that the model is told:\n",
+            "The server sends a request for up to {} tokens to {model}, the model of this session. The tokens count toward your \
+             budget, and the response goes to {server}. The complete request:\n",
             self.most_tokens
         );
         let mut say = |who: &str, text: &str| {
@@ -143,7 +143,7 @@ impl Conversation {
             }
         }
         if words.len() > SAMPLE_SHOWN_BYTES {
-            return Err(format!("its {} bytes are more than a person reads (at most {SAMPLE_SHOWN_BYTES})", words.len()));
+            return Err(format!("the request has {} bytes, too long to review (limit {SAMPLE_SHOWN_BYTES})", words.len()));
         }
         Ok(words)
     }

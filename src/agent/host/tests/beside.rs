@@ -233,7 +233,7 @@ async fn a_question_that_nobody_answers_in_time_is_a_no_and_the_task_goes_on() {
     assert_eq!(beside.completed().await.1, Some(ErrorCode::ApprovalTimeout));
     beside.session.until_completed().await;
     beside.decide(approval, Decision::Approved).await;
-    let late = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("decided already"));
+    let late = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("already decided"));
     beside.session.until(|kind| late(kind).then_some(())).await;
     assert_eq!(beside.quit().await, ["commands ended"]);
 }
@@ -255,7 +255,7 @@ async fn a_running_command_goes_on_in_the_background_when_the_person_says_so() {
         // Nothing runs yet.
         for id in [None, Some(CallId::new("c1"))] {
             beside.session.send(Command::Background { tool_call_id: id }).await;
-            let told = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("no command runs"));
+            let told = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("no running command"));
             beside.session.until(|kind| told(kind).then_some(())).await;
         }
         beside.decide(approval, Decision::Approved).await;

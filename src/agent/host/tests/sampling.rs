@@ -91,14 +91,14 @@ async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told(
         if accepts {
             assert!(told.is_ok() && model.requests.lock().unwrap().len() == 1);
         } else {
-            assert!(told.unwrap_err().contains("the person declined"));
+            assert!(told.unwrap_err().contains("the user declined"));
         }
     }
     let mut long = request();
     long["systemPrompt"] = json!("x".repeat(40 << 10));
-    assert!(beside.asks.sample("docs", long).await.unwrap_err().contains("more than a person reads"));
+    assert!(beside.asks.sample("docs", long).await.unwrap_err().contains("too long to review"));
     let (alone, model) = self::beside(&asks, false, Vec::new());
-    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("nobody sits here"));
+    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("there is no one to ask"));
     assert!(model.requests.lock().unwrap().is_empty());
 }
 
@@ -124,14 +124,14 @@ async fn what_is_neither_text_nor_an_image_is_refused_with_the_reason() {
     let content = |content: Value| with("messages", json!([{"role": "user", "content": content}]));
     let image = json!({"type": "image", "mimeType": "image/png", "data": "AAAA"});
     for (request, why) in [
-        (content(json!({"type": "audio", "mimeType": "audio/wav", "data": "AAAA"})), "hold `audio`"),
-        (content(json!([{"type": "tool_result", "toolUseId": "1", "content": []}])), "hold `tool_result`"),
-        (content(image), "takes none"),
-        (content(json!([])), "is empty"),
-        (content(json!({"type": "text", "text": "x".repeat(300 << 10)})), "at most 262144"),
-        (with("messages", json!([])), "no messages"),
-        (with("messages", json!([{"role": "assistant", "content": {"type": "text", "text": "So"}}])), "one of the user"),
-        (with("tools", json!([{"name": "t", "inputSchema": {}}])), "wants the model to have tools"),
+        (content(json!({"type": "audio", "mimeType": "audio/wav", "data": "AAAA"})), "content `audio`"),
+        (content(json!([{"type": "tool_result", "toolUseId": "1", "content": []}])), "content `tool_result`"),
+        (content(image), "does not support images"),
+        (content(json!([])), "has no content"),
+        (content(json!({"type": "text", "text": "x".repeat(300 << 10)})), "limit of 262144"),
+        (with("messages", json!([])), "is empty or missing"),
+        (with("messages", json!([{"role": "assistant", "content": {"type": "text", "text": "So"}}])), "role `user`"),
+        (with("tools", json!([{"name": "t", "inputSchema": {}}])), "tools are not supported"),
         (with("maxTokens", json!(0)), "at least 1"),
     ] {
         let refused = beside.asks.sample("docs", request).await.unwrap_err();

@@ -60,7 +60,7 @@ async fn going_on_is_for_what_cannot_be_saved() {
     session.send(Command::Continue).await;
     session.until_completed().await;
     session.send(Command::GoOnUnsaved).await;
-    session.until_noticed("is saved").await;
+    session.until_noticed("is being saved").await;
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn more_than_may_wait_in_memory_pauses_it_again_and_nothing_of_it_is_lost(
     session.say(&long).await;
     let failure = session.until_paused().await;
     assert_eq!(failure.kind, FailureKind::NotSaved);
-    assert!(failure.message.contains("wait in memory"), "{}", failure.message);
+    assert!(failure.message.contains("buffered in memory"), "{}", failure.message);
     session.send(Command::GoOnUnsaved).await;
     session.until_paused().await;
     session.disk.full.store(false, Ordering::SeqCst);
@@ -128,9 +128,9 @@ async fn beside_another_process_that_has_the_session_nobody_goes_on_unsaved() {
     session.send(Command::Continue).await;
     let failure = session.until_paused().await;
     assert_eq!(failure.kind, FailureKind::NotHeld);
-    assert!(failure.message.ends_with("Nothing goes on here."), "{}", failure.message);
+    assert!(failure.message.ends_with("The session stops here."), "{}", failure.message);
     session.send(Command::GoOnUnsaved).await;
-    session.until_noticed("it cannot go on unsaved").await;
+    session.until_noticed("cannot continue unsaved").await;
     assert!(session.ran().is_empty());
 }
 

@@ -62,7 +62,7 @@ fn a_task_goes_on_after_its_summary() {
 #[test]
 fn a_summary_that_did_not_come_is_waited_for_no_more() {
     let ends = [
-        EventKind::Notice { message: "not compacted: stopped by you; everything is as it was".to_owned() },
+        EventKind::Notice { message: "not compacted: stopped by you; the conversation is unchanged".to_owned() },
         EventKind::StateChanged { session_status: SessionStatus::Paused, task: None },
     ];
     for end in ends {
