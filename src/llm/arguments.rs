@@ -47,14 +47,14 @@ impl Pieces {
     /// `ended`: the server said that the call is whole.
     pub fn arguments(&self, ended: bool) -> Arguments {
         if self.bytes > ARGUMENT_BYTES {
-            return Arguments::over_limit(&self.text, &format!("{} bytes, and a call may have {ARGUMENT_BYTES}", self.bytes));
+            return Arguments::over_limit(&self.text, &format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", self.bytes));
         }
         if !ended {
             return Arguments::Malformed(self.text.clone());
         }
         if values(self.text.as_bytes()) > ARGUMENT_VALUES {
             let head = &self.text[..cut_before(&self.text, ARGUMENT_HEAD_BYTES)];
-            return Arguments::over_limit(head, &format!("more than {ARGUMENT_VALUES} values in them"));
+            return Arguments::over_limit(head, &format!("more than {ARGUMENT_VALUES} values"));
         }
         Arguments::parse(&self.text)
     }
@@ -84,7 +84,7 @@ pub(super) fn within_limit(content: &mut [Part]) {
         let Part::ToolCall(call) = part else { continue };
         let own = bytes_of(&call.arguments);
         if bytes + own > ALL_ARGUMENT_BYTES {
-            let limit = format!("the calls of one response may have {ALL_ARGUMENT_BYTES} bytes of arguments together");
+            let limit = format!("all calls of one response may have at most {ALL_ARGUMENT_BYTES} bytes of arguments");
             call.arguments = Arguments::over_limit("", &limit);
         } else {
             bytes += own;

@@ -49,14 +49,15 @@ impl Key {
             Some(Secret(Held::Later(ask))) => {
                 let ask = std::sync::Arc::clone(ask);
                 let asked = tokio::task::spawn_blocking(move || ask()).await;
-                asked.unwrap_or_else(|_| Err("the key cannot be asked for".to_owned()))
+                asked.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()))
             }
             Some(Secret(Held::Text(key))) => Ok(key.clone()),
             None => Ok(String::new()),
         };
-        let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no key is kept for `{}` any more", speaker.provider)));
+        let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no API key is saved for `{}`", speaker.provider)));
         let key = key.map_err(|message| {
-            let hint = format!("`aye auth login {}` keeps another; a variable goes before it", speaker.provider);
+            let hint =
+                format!("run `aye auth login {}` to save a key; an environment variable takes precedence", speaker.provider);
             Failure::new(FailureKind::Authentication, message, hint)
         })?;
         let _ = self.asked.set(key.clone());

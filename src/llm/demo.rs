@@ -236,7 +236,7 @@ fn usage(request: &ModelRequest, turn: &Turn) -> Usage {
 }
 
 fn unrecorded() -> Failure {
-    Failure::new(FailureKind::Internal, "the recording has no answer here", "start `aye demo` again")
+    Failure::new(FailureKind::Internal, "the recording has no response for this request", "start `aye demo` again")
 }
 
 #[cfg(test)]

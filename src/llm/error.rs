@@ -59,7 +59,7 @@ impl Speaker {
 
     /// An error object inside the stream.
     pub fn error_event(&self, error: &str) -> ModelError {
-        let words = read_body("the provider reported an error without words", error.as_bytes());
+        let words = read_body("the provider reported an error without a message", error.as_bytes());
         let retry_after = words.wait;
         let failure = self.judge(words.status.unwrap_or(0), words);
         ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
@@ -85,16 +85,16 @@ impl Speaker {
                 Failure::new(FailureKind::InvalidRequest, message, format!("correct the address of provider `{}`", self.provider))
             }
             HttpError::Setup(_) => {
-                let hint = "check that the system's certificates are installed (`ca-certificates`) and that the proxy variables are right";
+                let hint = "check that the system's certificates are installed (`ca-certificates`) and that the proxy variables are correct";
                 Failure::new(FailureKind::InvalidRequest, message, hint)
             }
             HttpError::Header(_) => Failure::new(
                 FailureKind::Authentication,
                 message,
-                format!("check `{}`: a key is one line of letters and digits", self.key_variable),
+                format!("check `{}`: an API key is one line of letters and digits", self.key_variable),
             ),
             HttpError::Unreachable { .. } => {
-                Failure::new(FailureKind::Network, message, format!("check the network and that `{}` is right", self.base_url))
+                Failure::new(FailureKind::Network, message, format!("check the network and the address `{}`", self.base_url))
             }
             HttpError::ConnectTimeout { .. } => {
                 Failure::new(FailureKind::Timeout, message, "check the network and the proxy variables")
@@ -106,7 +106,7 @@ impl Speaker {
             HttpError::Packed { .. } => Failure::new(
                 FailureKind::Protocol,
                 message,
-                format!("tell the server or the proxy at `{}` to leave answers unpacked", self.base_url),
+                format!("configure the server or proxy at `{}` to send uncompressed responses", self.base_url),
             ),
         };
         failure.into()
@@ -114,27 +114,27 @@ impl Speaker {
 
     /// The answer stopped without its end marker.
     pub fn cut(&self) -> ModelError {
-        let message = format!("the answer of `{}` ended in the middle", self.provider);
+        let message = format!("the response of `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
     /// A body without a single event.
     pub fn empty(&self) -> ModelError {
-        let message = format!("`{}` sent an empty answer", self.provider);
+        let message = format!("`{}` sent an empty response", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
     /// Signs of life, but no answer.
     pub fn mute(&self, seconds: u64) -> ModelError {
-        let message = format!("`{}` kept the connection open for {seconds} s and said nothing", self.provider);
+        let message = format!("`{}` kept the connection open for {seconds} s without a response", self.provider);
         let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
     /// A response over a limit. The next one would be as long, and each is paid for, so it is not requested again.
     pub fn endless(&self, over: &str) -> ModelError {
-        let message = format!("the response of `{}` has no end and was cut off: it sent {over}", self.provider);
-        let mut failure = Failure::new(FailureKind::Protocol, message, "say it in other words, or choose another model with -m");
+        let message = format!("the response of `{}` was too long and was cut off: {over}", self.provider);
+        let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
         failure.retryable = false;
         failure.into()
     }
@@ -149,7 +149,7 @@ impl Speaker {
         let kind = kind_of(status, &words);
         let mut hint = self.hint(kind);
         if !words.behind.is_empty() {
-            hint = format!("{hint}; the server behind it says: {}", words.behind);
+            hint = format!("{hint}; upstream error: {}", words.behind);
         }
         let mut failure = Failure::new(kind, words.message, hint);
         failure.request_id = words.request_id;
@@ -163,18 +163,18 @@ impl Speaker {
         match kind {
             FailureKind::Authentication => format!("check `{}`", self.key_variable),
             FailureKind::Billing => format!("check the balance of your account at `{}`", self.provider),
-            FailureKind::Permission => format!("check what the key in `{}` may use", self.key_variable),
+            FailureKind::Permission => format!("check the permissions of the key in `{}`", self.key_variable),
             FailureKind::NotFound if self.model.is_empty() => format!("check the address `{}`", self.base_url),
             FailureKind::NotFound => format!("check the model name `{}` and the address `{}`", self.model, self.base_url),
             FailureKind::ContextTooLong => "compact the conversation or start a new session".to_owned(),
-            FailureKind::GuardrailBlocked => "say it in other words".to_owned(),
-            FailureKind::RateLimited => "wait a little and try again".to_owned(),
-            FailureKind::Overloaded => "the provider has trouble; try again later".to_owned(),
+            FailureKind::GuardrailBlocked => "rephrase the prompt".to_owned(),
+            FailureKind::RateLimited => "wait a moment and try again".to_owned(),
+            FailureKind::Overloaded => "the provider has problems; try again later".to_owned(),
             FailureKind::Timeout | FailureKind::Network | FailureKind::CutStream | FailureKind::Protocol => {
                 "try again".to_owned()
             }
             FailureKind::InvalidRequest => {
-                format!("the provider cannot use this request; try another model than `{}`", self.model)
+                format!("the provider rejected this request; try a model other than `{}`", self.model)
             }
             FailureKind::BudgetExceeded
             | FailureKind::MaxStepsExceeded

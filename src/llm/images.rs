@@ -28,7 +28,7 @@ pub(super) fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'
 /// In the place of an image that is not shown.
 pub(super) fn note(request: &ModelRequest) -> &'static str {
     match &request.images {
-        None => "[not shown: this model takes no images]",
-        Some(_) => "[not shown any more: only the newest images are sent along; read it again to see it]",
+        None => "[not shown: this model does not support images]",
+        Some(_) => "[no longer shown: only the newest images are sent; read it again to see it]",
     }
 }

@@ -116,8 +116,8 @@ impl Inner {
     }
 
     fn nobody_has_it(&self, servers: &[LocalServer]) -> Failure {
-        let message = format!("no server of this machine has a model `{}`; there is {}", self.model, said(servers));
-        Failure::new(FailureKind::NotFound, message, "choose one of these, or set `providers.local.base_url`")
+        let message = format!("no local model server has a model `{}`; found {}", self.model, said(servers));
+        Failure::new(FailureKind::NotFound, message, "choose one of these models, or set `providers.local.base_url`")
     }
 }
 

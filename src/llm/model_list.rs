@@ -86,7 +86,7 @@ impl<'a> List<'a> {
 
     pub async fn all(&self) -> Result<Vec<Told>, Failure> {
         let silent = || {
-            let message = format!("`{}` did not tell its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
+            let message = format!("`{}` did not list its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
             Failure::new(FailureKind::Timeout, message, "try again")
         };
         tokio::time::timeout(TIMEOUT, self.pages()).await.unwrap_or_else(|_| Err(silent()))
@@ -123,13 +123,13 @@ impl<'a> List<'a> {
         }
         let body = reply.into_head(BODY_BYTES + 1).await;
         if body.len() > BODY_BYTES {
-            return Err(self.speaker.garbage(&format!("the list of models has more than {} MB", BODY_BYTES >> 20)).failure);
+            return Err(self.speaker.garbage(&format!("the model list has more than {} MB", BODY_BYTES >> 20)).failure);
         }
         serde_json::from_slice(&body).map_err(|_| self.garbage())
     }
 
     fn garbage(&self) -> Failure {
-        self.speaker.garbage(&format!("expected a list of models from `{}`", self.speaker.base_url)).failure
+        self.speaker.garbage(&format!("expected a model list from `{}`", self.speaker.base_url)).failure
     }
 }
 

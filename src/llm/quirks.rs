@@ -60,10 +60,10 @@ const NAMES: &[(Field, &[&str], &str)] = &[
     (
         Field::WordsBehindResults,
         &[ROLES_MUST_ALTERNATE, "unexpected role 'user' after role 'tool'"],
-        "a person's words right behind results",
+        "a user message directly after tool results",
     ),
     (Field::StreamOptions, &["stream_options", "stream options", "include_usage"], "`stream_options`"),
-    (Field::Adaptive, &["thinking.type", "adaptive"], "that way to ask for thinking"),
+    (Field::Adaptive, &["thinking.type", "adaptive"], "adaptive thinking"),
     (Field::Effort, &["reasoning_effort", "reasoning.effort", "output_config", "effort"], "the effort"),
     (Field::Thinking, &["thinking", "budget_tokens"], "`thinking`"),
     (Field::Cache, &["cache_control"], "`cache_control`"),
@@ -121,7 +121,7 @@ impl Quirks {
         let unknown = text.contains("max_completion_tokens")
             && ["unsupported", "unrecognized", "unknown", "not permitted", "unexpected"].iter().any(|word| text.contains(word));
         if (other || unknown) && self.without.insert(Field::OtherLimit) {
-            return Some("with the other name of the limit".to_owned());
+            return Some("with the other name of the output limit".to_owned());
         }
         // A request that does not fit the window is another matter, which compaction mends.
         if text.contains("context") {
@@ -130,7 +130,7 @@ impl Quirks {
         let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
         let most = numbers.filter(|number| *number < asked && *number >= 256).max()?;
         self.most_output = Some(most);
-        Some(format!("for at most {most} tokens"))
+        Some(format!("with an output limit of {most} tokens"))
     }
 
     fn learn_ids(&mut self, text: &str) -> Option<String> {
@@ -150,7 +150,7 @@ impl Quirks {
             return None;
         }
         self.ids = Some(ids);
-        Some("with other ids".to_owned())
+        Some("with different tool call IDs".to_owned())
     }
 
     fn learn_field(&mut self, text: &str) -> Option<String> {
@@ -175,29 +175,35 @@ mod tests {
             ("body.stream_options: Extra inputs are not permitted", Some("without `stream_options`")),
             (
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-                Some("with the other name of the limit"),
+                Some("with the other name of the output limit"),
             ),
-            ("unknown field `max_completion_tokens`", Some("with the other name of the limit")),
-            ("max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens", Some("for at most 8192 tokens")),
-            ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some("for at most 8192 tokens")),
+            ("unknown field `max_completion_tokens`", Some("with the other name of the output limit")),
+            (
+                "max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens",
+                Some("with an output limit of 8192 tokens"),
+            ),
+            ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some("with an output limit of 8192 tokens")),
             ("Unsupported value: 'reasoning_effort' does not support 'none'", Some("without the effort")),
-            ("\"thinking.type.enabled\" is not supported for this model", Some("without that way to ask for thinking")),
+            ("\"thinking.type.enabled\" is not supported for this model", Some("without adaptive thinking")),
             ("gemma3:latest does not support tools", Some("without tools")),
             (
                 "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
                 Some("without the role `system`"),
             ),
-            ("Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.", Some("with other ids")),
+            ("Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.", Some("with different tool call IDs")),
             (
                 "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40",
-                Some("with other ids"),
+                Some("with different tool call IDs"),
             ),
-            ("messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", Some("with other ids")),
+            (
+                "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+                Some("with different tool call IDs"),
+            ),
             (
                 "Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.",
-                Some("without a person's words right behind results"),
+                Some("without a user message directly after tool results"),
             ),
-            ("Unexpected role 'user' after role 'tool'", Some("without a person's words right behind results")),
+            ("Unexpected role 'user' after role 'tool'", Some("without a user message directly after tool results")),
             ("You uploaded an unsupported image", None),
             ("prompt is too long", None),
             ("This model's maximum context length is 4096 tokens, however max_tokens", None),

@@ -46,7 +46,7 @@ struct Inner {
 impl Remote {
     pub fn new(spec: ProviderSpec, model: &str, catalogue: Catalogue) -> Result<Self, Failure> {
         if model.trim().is_empty() {
-            let message = format!("there is no model name after `{}/`", spec.name);
+            let message = format!("missing model name after `{}/`", spec.name);
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
         }
         let key = Key::new(spec.key, headers_of(spec.api));
@@ -58,9 +58,9 @@ impl Remote {
         };
         let at_home = spec.base_url.trim_end_matches('/') == spec.api.home();
         if key.is_absent() && at_home {
-            let message = format!("there is no key for provider `{}`", spec.name);
+            let message = format!("no API key for provider `{}`", spec.name);
             let hint = format!(
-                "keep one with `aye auth login {}`, or set `{}`, or use a server of your own, or see `aye demo`",
+                "run `aye auth login {}`, set `{}`, use a local model server, or try `aye demo`",
                 spec.name, spec.key_variable
             );
             return Err(Failure::new(FailureKind::Authentication, message, hint));
@@ -108,7 +108,7 @@ impl Model for Remote {
             let listed = match listed {
                 Ok(listed) => listed,
                 Err(failure) => {
-                    tracing::debug!(provider = inner.speaker.provider, message = failure.message, "models were not told");
+                    tracing::debug!(provider = inner.speaker.provider, message = failure.message, "cannot list the models");
                     return None;
                 }
             };
@@ -221,7 +221,7 @@ impl Inner {
         let asked = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX));
         let learnt = self.quirks.lock().unwrap_or_else(PoisonError::into_inner).learn(&complaint, asked);
         if let Some(otherwise) = learnt {
-            error.failure.message = format!("{} (asked again {otherwise})", error.failure.message);
+            error.failure.message = format!("{} (retried {otherwise})", error.failure.message);
             error.failure.retryable = true;
         }
     }

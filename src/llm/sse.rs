@@ -23,11 +23,11 @@ pub(super) struct Event {
 pub(super) enum SseError {
     #[error(transparent)]
     Http(#[from] HttpError),
-    #[error("the answer is not an event stream")]
+    #[error("the response is not an event stream")]
     NotEvents(Bytes),
-    #[error("an event of the answer is larger than {} MiB", EVENT_BYTES >> 20)]
+    #[error("an event of the response is larger than {} MiB", EVENT_BYTES >> 20)]
     TooLarge,
-    #[error("the answer is not UTF-8")]
+    #[error("the response is not UTF-8")]
     NotText,
 }
 

@@ -108,7 +108,7 @@ impl Exchange {
                     let Some(waiting) = self.waiting.get_mut(&result.tool_call_id) else {
                         changed = true;
                         let text =
-                            format!("[a result of `{}` whose call is gone]\n{}", result.tool_name, result.text_for_model());
+                            format!("[a result of `{}`; its call was removed]\n{}", result.tool_name, result.text_for_model());
                         rest.push(Part::Text { text });
                         continue;
                     };
@@ -146,7 +146,7 @@ impl Exchange {
         open.map(|call| {
             call.answered = true;
             let error =
-                ToolError::new(ErrorCode::OutcomeUnknown, "no result is known; look at the state of things before you go on");
+                ToolError::new(ErrorCode::OutcomeUnknown, "the result is unknown; check the current state before you continue");
             Part::ToolResult(ToolResult::refused(call.sent.clone(), call.tool_name.clone(), error))
         })
         .collect()

@@ -81,7 +81,7 @@ fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_both_are_se
     let events = project.aye(&["exec", "--json", "-m", "openai-chat/scripted", "hello"]).exits(0).events();
     events.in_order(&["llm_retry", "task_completed"]);
     let retry = events.only("llm_retry").to_string();
-    assert!(retry.contains("asked again without `stream_options`"), "{retry}");
+    assert!(retry.contains("retried without `stream_options`"), "{retry}");
     assert_eq!([0, 1].map(|at| server.request(at).body.get("stream_options").is_some()), [true, false]);
 }
 

@@ -75,7 +75,7 @@ fn a_model_that_takes_no_images_is_told_so_and_sent_none() {
     let project = Project::with_chat(&server).bytes("picture", &pixel());
     project.aye(&["exec", "-m", "openai-chat/words-only", "look"]).exits(0);
     let request = server.request(1);
-    assert!(request.tool_results()[0].1.ends_with("[not shown: this model takes no images]"), "{}", request.messages());
+    assert!(request.tool_results()[0].1.ends_with("[not shown: this model does not support images]"), "{}", request.messages());
     assert!(!request.messages().contains(PIXEL));
 }
 
@@ -92,5 +92,5 @@ fn an_image_is_there_again_when_a_session_goes_on() {
     server.push(Answer::text("Gone."));
     project.aye(&["exec", "-c", "and now"]).exits(0);
     let messages = server.request(3).messages();
-    assert!(!messages.contains(PIXEL) && messages.contains("not shown any more"), "{messages}");
+    assert!(!messages.contains(PIXEL) && messages.contains("no longer shown"), "{messages}");
 }

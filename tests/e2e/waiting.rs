@@ -115,7 +115,7 @@ fn a_refused_key_of_the_environment_is_replaced_with_enter_and_the_task_goes_on_
     let mut terminal = project.open(&[]);
     terminal.prompt("hello");
     let screen = terminal.wait_for("enter replaces it");
-    assert!(screen.contains("anthropic refused the key (401): invalid x-api-key"), "{screen}");
+    assert!(screen.contains("anthropic rejected the API key (401): invalid x-api-key"), "{screen}");
     terminal.enter();
     terminal.wait_for("key of anthropic:");
     terminal.type_text("sk-ant-another", 5);

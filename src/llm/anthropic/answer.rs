@@ -77,7 +77,7 @@ impl Reader {
             if self.id == message.id {
                 return Ok(());
             }
-            return Err(self.speaker.garbage("a second message began inside the answer"));
+            return Err(self.speaker.garbage("a second message started inside the response"));
         }
         self.started = true;
         self.id = message.id;
@@ -122,7 +122,7 @@ impl Reader {
     fn extend(&mut self, piece: BlockDelta<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let BlockDelta { index, delta, .. } = piece;
         let Some(block) = self.blocks.iter_mut().rev().find(|block| index.is_none_or(|index| block.index == index)) else {
-            return Err(self.speaker.garbage("a piece of a block came before the block"));
+            return Err(self.speaker.garbage("a block delta arrived before its block"));
         };
         block.extend(&delta, deltas);
         Ok(())

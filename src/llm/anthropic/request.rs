@@ -116,7 +116,7 @@ fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == Speaker::Assistant);
     if is_answer(turns.first()) {
         out.extend_from_slice(
-            br#"{"role":"user","content":[{"type":"text","text":"[the beginning of the conversation is gone]"}]}"#,
+            br#"{"role":"user","content":[{"type":"text","text":"[the beginning of the conversation was removed]"}]}"#,
         );
     }
     let go_on = !turns.is_empty() && is_answer(turns.last());

@@ -21,7 +21,7 @@ fn an_image_stands_in_the_result_that_shows_it() {
         let body: Value = serde_json::from_slice(&body("m", request, &Quirks::default(), kept)).unwrap();
         body["messages"][2]["content"][0]["content"].clone()
     };
-    let note = "Image, 2x3 png, 4 bytes\n[not shown: this model takes no images]";
+    let note = "Image, 2x3 png, 4 bytes\n[not shown: this model does not support images]";
     assert_eq!(content(&request, &mut kept), note);
     request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
     let shown = json!([

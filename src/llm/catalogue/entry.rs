@@ -89,7 +89,7 @@ impl Reader<'_> {
                 .collect()
         });
         texts.unwrap_or_else(|| {
-            self.expected(key, "a list of texts in quotes");
+            self.expected(key, "a list of quoted strings");
             Vec::new()
         })
     }
@@ -117,7 +117,7 @@ impl Reader<'_> {
             match key.get_ref().as_ref() {
                 "name" => match value.as_str().filter(|name| crate::llm::split_name(name).is_some()) {
                     Some(name) => name.clone_into(&mut card.name),
-                    None => self.expected(at, "a text like \"anthropic/claude-sonnet-5\""),
+                    None => self.expected(at, "a string like \"anthropic/claude-sonnet-5\""),
                 },
                 "context_window" => card.context_window = self.tokens(at, value),
                 "max_output_tokens" => card.max_output_tokens = self.tokens(at, value),
@@ -151,7 +151,7 @@ impl Reader<'_> {
 
     fn price(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Price> {
         const SHAPE: &str =
-            "dollars for a million tokens, like { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }";
+            "US dollars per million tokens, like { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }";
         let Some(table) = value.as_table() else {
             self.expected(key, SHAPE);
             return None;
@@ -161,7 +161,7 @@ impl Reader<'_> {
             match OF_PRICE.iter().position(|known| known == name.get_ref()) {
                 Some(place) => match dollars(value.get_ref()) {
                     Some(number) => found[place] = Some(number),
-                    None => self.expected(name, "dollars for a million tokens"),
+                    None => self.expected(name, "US dollars per million tokens"),
                 },
                 None => self.unknown(name.span().start, name.get_ref(), OF_PRICE),
             }

@@ -138,7 +138,7 @@ fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
         ("\n[[models]]\nimages = true\n", 2, "no `name`"),
         ("[[models]]\nname = \"a/b\"\nimages = \"yes\"\n", 3, "expected true or false"),
         ("[[models]]\nname = \"a/b\"\ncontext_window = -1\n", 3, "a number of tokens"),
-        ("[[models]]\nname = \"a/b\"\nprice = { input = 1 }\n", 3, "expected dollars for a million tokens"),
+        ("[[models]]\nname = \"a/b\"\nprice = { input = 1 }\n", 3, "expected US dollars per million tokens"),
         ("[[models]]\nname = \"a/b\"\nprice = { input = nan, output = 1 }\n", 3, "expected dollars"),
         ("[[models]]\nname = \"a/b\"\nprice = { inptu = 1, output = 1 }\n", 3, "did you mean `input`?"),
         ("models = 3\n", 1, "expected tables"),

@@ -25,7 +25,7 @@ pub(super) fn wants_responses(refusal: &str) -> bool {
 pub(super) fn through_responses(speaker: &Speaker) -> String {
     let Speaker { provider, model, .. } = speaker;
     if provider == "openai-chat" {
-        return format!("choose the model `openai/{model}`, which is asked through the Responses API");
+        return format!("choose the model `openai/{model}`, which uses the Responses API");
     }
     format!("set `providers.{provider}.api = \"openai-responses\"` in config.toml")
 }

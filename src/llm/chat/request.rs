@@ -138,7 +138,7 @@ impl<'a> Turns<'a> {
         self.say(opening);
         let mut told = fragments.iter().filter(|fragment| !fragment.json.is_empty()).peekable();
         if told.peek().is_some_and(|first| is_answer(first)) && opening.is_empty() {
-            self.say(br#"{"role":"user","content":"[the beginning of the conversation is gone]"}"#);
+            self.say(br#"{"role":"user","content":"[the beginning of the conversation was removed]"}"#);
         }
         let mut answered = false;
         for fragment in told {
@@ -294,7 +294,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             }
             if !pieces.is_empty() {
                 // A result is text alone; what it shows comes after all results of the answer.
-                let told = "[the images of the results above, in their order]";
+                let told = "[the images of the results above, in order]";
                 let text = if text.is_empty() && results { told } else { &text };
                 if !text.is_empty() {
                     pieces.insert(0, Piece::Text { text });

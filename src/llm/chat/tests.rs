@@ -72,14 +72,14 @@ fn images_come_after_all_results_of_an_answer() {
     request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
     let body: Value =
         serde_json::from_slice(&body("m", "http://127.0.0.1/v1", &request, &Quirks::default(), &mut Thread::default())).unwrap();
-    let gone = "Image, 2x3 png, 4 bytes\n[not shown any more: only the newest images are sent along; read it again to see it]";
+    let gone = "Image, 2x3 png, 4 bytes\n[no longer shown: only the newest images are sent; read it again to see it]";
     let expected = json!([
         {"role": "system", "content": "be brief"},
         {"role": "tool", "tool_call_id": "c/1", "content": "Image, 2x3 png, 4 bytes"},
         {"role": "tool", "tool_call_id": "c/2", "content": "found"},
         {"role": "tool", "tool_call_id": "c/3", "content": gone},
         {"role": "user", "content": [
-            {"type": "text", "text": "[the images of the results above, in their order]"},
+            {"type": "text", "text": "[the images of the results above, in order]"},
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
         ]},
     ]);

@@ -90,7 +90,7 @@ pub fn read_body(status_line: &str, body: &[u8]) -> Words {
             Some(title) => title,
             None => text.trim().chars().take(MAX_PLAIN_CHARS).collect(),
         };
-        let message = if text.is_empty() { format!("the server answered {status_line}") } else { text };
+        let message = if text.is_empty() { format!("the server responded with {status_line}") } else { text };
         let wait = asked_in_words(None, &message);
         return Words { message, wait, ..Words::default() };
     };

@@ -129,7 +129,7 @@ fn the_sentence_of_the_provider_is_kept_unchanged() {
         ("<html>\n<title> 400 Bad Request </title><body>nginx", "400 Bad Request"),
         ("<HTML><head><TITLE>401 Authorization\nRequired</TITLE>", "401 Authorization Required"),
         ("<!doctype html><body><h1 class=x>Sorry, you <b>&amp;</b> I</h1>", "Sorry, you & I"),
-        ("<html><body>nothing", "the server answered 400 Bad Request"),
+        ("<html><body>nothing", "the server responded with 400 Bad Request"),
         ("<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Denied</Message>", "Denied"),
         (
             r#"{"object":"error","message":{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required"}]}}"#,
@@ -138,7 +138,7 @@ fn the_sentence_of_the_provider_is_kept_unchanged() {
         (r#"{"errors":[{"description":"tokens","key":"x"}],"tpe":"fail"}"#, "tokens"),
         (r#"{"base_resp":{"status_code":1004,"status_msg":"not authorized"}}"#, "not authorized"),
         (r#"{"error":{"message":"Provider returned error","metadata":{"raw":"more"}}}"#, "Provider returned error"),
-        ("", "the server answered 400 Bad Request"),
+        ("", "the server responded with 400 Bad Request"),
     ];
     for (body, message) in cases {
         let error = speaker().refused(400, "400 Bad Request", body.as_bytes(), Asked::default());

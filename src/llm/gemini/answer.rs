@@ -84,7 +84,7 @@ impl Reader {
         };
         if SPOILED.contains(&&*reason) {
             let said = candidate.finish_message.filter(|said| !said.trim().is_empty()).unwrap_or(reason);
-            let hint = format!("continue to ask again, or try another model than `{}`", self.speaker.model);
+            let hint = format!("continue to retry, or try a model other than `{}`", self.speaker.model);
             let mut failure = Failure::new(FailureKind::InvalidRequest, said, hint);
             failure.retryable = true;
             return Err(self.failed(failure));
@@ -185,12 +185,8 @@ impl Reader {
     fn blocked(&self, feedback: &Feedback<'_>, reason: &str) -> ModelError {
         let said = feedback.block_reason_message.as_deref().filter(|said| !said.trim().is_empty());
         let said = said.map_or_else(String::new, |said| format!(": {said}"));
-        let message = format!("LLM_GUARDRAIL_BLOCKED: the provider refused what was said ({reason}){said}");
-        self.failed(Failure::new(
-            FailureKind::GuardrailBlocked,
-            message,
-            "say it in other words, or choose another model with -m",
-        ))
+        let message = format!("LLM_GUARDRAIL_BLOCKED: the provider blocked the prompt ({reason}){said}");
+        self.failed(Failure::new(FailureKind::GuardrailBlocked, message, "rephrase the prompt, or choose another model with -m"))
     }
 
     /// With what the request cost until now.

@@ -172,7 +172,7 @@ fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     let is_answer = |fragment: &Fragment| fragment.role == Role::Assistant;
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
     if told.first().is_some_and(|first| is_answer(first)) {
-        write_content(out, USER, [&br#"{"text":"[the beginning of the conversation is gone]"}"#[..]]);
+        write_content(out, USER, [&br#"{"text":"[the beginning of the conversation was removed]"}"#[..]]);
     }
     for contents in told.chunk_by(|a, b| is_answer(a) == is_answer(b)) {
         if is_answer(contents[0]) {

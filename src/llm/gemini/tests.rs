@@ -152,7 +152,7 @@ fn an_image_stands_in_its_result_or_behind_all_results() {
     let answer = json!({"id": "c", "name": "ReadFile", "response": {"output": "2x3"}});
     let mut answer_with_it = answer.clone();
     answer_with_it["parts"] = json!([data("AAAA")]);
-    let gone = "[not shown any more: only the newest images are sent along; read it again to see it]";
+    let gone = "[no longer shown: only the newest images are sent; read it again to see it]";
     let second = json!([{"text": "and this"}, data("BBBB"), {"text": gone}]);
     let of = |model: &str| parsed(model, &request)["contents"].clone();
     let old = of("gemini-2.5-flash");
@@ -207,7 +207,7 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
 fn a_request_begins_and_ends_with_the_person() {
     let contents = parsed("m", &request(&[message("1", Role::Assistant, vec![text("so")])]))["contents"].clone();
     let user = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
-    let gone = user("[the beginning of the conversation is gone]");
+    let gone = user("[the beginning of the conversation was removed]");
     assert_eq!(contents, json!([gone, {"role": "model", "parts": [{"text": "so"}]}, user("Go on.")]));
 }
 

@@ -70,7 +70,7 @@ async fn where_others_are_found_and_nobody_has_it_they_are_named() {
     let found = server(&["a", "b", "c", "d"], 4096).await;
     let failure = ask(&local("x", 1, &[found])).await.unwrap_err().failure;
     assert_eq!(failure.kind, FailureKind::NotFound);
-    assert_eq!(failure.message, "no server of this machine has a model `x`; there is vLLM (a, b, c, …)");
+    assert_eq!(failure.message, "no local model server has a model `x`; found vLLM (a, b, c, …)");
 }
 
 #[tokio::test]

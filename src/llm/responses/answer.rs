@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Said where a provider fails without saying why.
-const WORDLESS: &str = r#"{"message":"the provider ended its answer with an error, and did not say which"}"#;
+const WORDLESS: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
 pub(in crate::llm) struct Reader {
     speaker: Speaker,

@@ -58,7 +58,7 @@ fn note_replaced(pieces: &str, whole: &str) {
     tracing::warn!(
         pieces = pieces.len(),
         whole = whole.len(),
-        "the provider's final item differs from the text that it streamed: the final item replaces it"
+        "the provider's final item differs from the streamed text; the final item replaces it"
     );
 }
 

@@ -130,12 +130,12 @@ fn images_stand_in_the_result_and_in_the_message_that_show_them() {
     ]);
     request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
     let shown = json!({"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"});
-    let gone = "[not shown any more: only the newest images are sent along; read it again to see it]";
+    let gone = "[no longer shown: only the newest images are sent; read it again to see it]";
     let input = parsed(&request)["input"].clone();
     assert_eq!(input[0]["content"], json!([{"type": "input_text", "text": "this"}, shown, {"type": "input_text", "text": gone}]));
     assert_eq!(input[2]["output"], json!([{"type": "input_text", "text": "Image, 2x3 png, 4 bytes"}, shown]));
     request.images = None;
-    let note = "Image, 2x3 png, 4 bytes\n[not shown: this model takes no images]";
+    let note = "Image, 2x3 png, 4 bytes\n[not shown: this model does not support images]";
     assert_eq!(parsed(&request)["input"][2]["output"], note);
 }
 

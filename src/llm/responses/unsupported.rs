@@ -68,7 +68,7 @@ impl Lacks {
             if let Some(extra) = extra.filter(|extra| !self.has(*extra)) {
                 self.0.fetch_or(bit(extra), Ordering::Relaxed);
                 failure.retryable = true;
-                "asked again without what this server does not take".clone_into(&mut failure.hint);
+                "retried without the fields that this server does not support".clone_into(&mut failure.hint);
                 return true;
             }
         }
@@ -77,7 +77,7 @@ impl Lacks {
         if nowhere {
             failure.retryable = false;
             failure.hint = format!(
-                "`{}` may not speak the Responses API; set `providers.{}.api = \"openai-chat\"` in config.toml, or correct the address",
+                "`{}` may not support the Responses API; set `providers.{}.api = \"openai-chat\"` in config.toml, or correct the address",
                 speaker.base_url, speaker.provider
             );
         }

@@ -243,7 +243,7 @@ async fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_of_al
     let model = connect(spec(Api::OpenAiChat, address, LONG), "m").unwrap();
     let error = model.stream(request()).next().await.unwrap().unwrap_err();
     assert!(error.failure.retryable && error.retry_after.is_none_or(|wait| wait == Duration::ZERO), "{error:?}");
-    assert_eq!(error.failure.message, format!("{refusal} (asked again without `stream_options`)"));
+    assert_eq!(error.failure.message, format!("{refusal} (retried without `stream_options`)"));
     for _ in 0..2 {
         assert_eq!(model.stream(request()).next().await.unwrap(), Ok(Delta::Text("hi".to_owned())));
     }

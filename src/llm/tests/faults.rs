@@ -93,7 +93,7 @@ async fn signs_of_life_are_no_answer_and_not_listened_to_for_ever() {
         let (said, end) = ask(Api::Anthropic, address, Duration::from_millis(300)).await;
         let failure = end.unwrap_err().failure;
         assert_eq!((said.as_str(), failure.kind), ("hello", FailureKind::Timeout), "{sign}");
-        assert!(failure.message.contains("said nothing"), "{}", failure.message);
+        assert!(failure.message.contains("without a response"), "{}", failure.message);
     }
 }
 
@@ -229,7 +229,7 @@ async fn an_empty_answer_says_so() {
     for head in ["content-length: 0\r\n", "transfer-encoding: chunked\r\n"] {
         let end = if head.starts_with('t') { "0\r\n\r\n" } else { "" };
         let failure = answer(Api::Anthropic, format!("{HEAD}{head}\r\n{end}").into_bytes()).await.1.unwrap_err().failure;
-        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::CutStream, "`p` sent an empty answer"));
+        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::CutStream, "`p` sent an empty response"));
     }
 }
 
@@ -452,7 +452,7 @@ async fn an_answer_without_an_end_is_broken_off_and_not_asked_for_again() {
     let error = end.unwrap_err();
     assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::Protocol, false));
     assert!(
-        error.failure.message.contains("has no end") && error.failure.message.contains("16 MiB of text"),
+        error.failure.message.contains("was too long") && error.failure.message.contains("16 MiB of text"),
         "{}",
         error.failure.message
     );

@@ -358,7 +358,7 @@ fn what_a_server_behind_the_server_says_stands_in_the_hint() {
     let body = r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"x is rate-limited upstream"}}}"#;
     let failure = speaker().refused(429, "status", body.as_bytes(), Asked::default()).failure;
     assert_eq!(failure.message, "Provider returned error");
-    assert!(failure.hint.ends_with("the server behind it says: x is rate-limited upstream"), "{}", failure.hint);
+    assert!(failure.hint.ends_with("upstream error: x is rate-limited upstream"), "{}", failure.hint);
 }
 
 #[test]

@@ -252,7 +252,7 @@ async fn errors_inside_the_stream_have_kinds_and_what_they_cost() {
         (json!({"type": "error", "code": "server_error", "message": "flat", "param": null}), Overloaded, "flat"),
         (json!({"type": "error", "error": {"type": "invalid_request_error", "message": "nested"}}), InvalidRequest, "nested"),
         (json!({"error": {"code": 429, "message": "gateway"}}), RateLimited, "gateway"),
-        (failed(Value::Null), Overloaded, "the provider ended its answer with an error, and did not say which"),
+        (failed(Value::Null), Overloaded, "the provider ended its response with an unspecified error"),
     ];
     for (event, kind, message) in cases {
         let (deltas, end) = hear(&[delta("output_text", 0, "hello"), event.clone()]).await;
