@@ -39,7 +39,7 @@ pub(super) async fn connect(spec: &Arc<Spec>, wires: &Wires, greeting: Greeting)
     let connection = match &spec.reach {
         Reach::Program { argv, environment, directory, network } => {
             let launcher = wires.launcher.as_ref();
-            let launcher = launcher.ok_or_else(|| Failure::Final("no programs of servers are started here".to_owned()))?;
+            let launcher = launcher.ok_or_else(|| Failure::Final("server programs are not started here".to_owned()))?;
             let program = ServerProgram {
                 server: spec.name.clone(),
                 argv: argv.clone(),

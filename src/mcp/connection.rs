@@ -50,7 +50,7 @@ impl Connection {
         tokio::spawn(async move {
             let _done = done;
             if let Err(error) = running.waiting().await {
-                tracing::warn!(%error, "the task of a connection");
+                tracing::warn!(%error, "a connection task failed");
             }
         });
         Self { spec, peer, talk, gone, _stopped_when_dropped: stop.clone().drop_guard(), stop, program }
@@ -84,7 +84,7 @@ impl Connection {
     /// What the person should know of how it is spoken to.
     pub(super) fn notes(&self) -> Vec<String> {
         let is_oldest = self.peer.peer_info().is_some_and(|info| info.protocol_version == ProtocolVersion::V_2024_11_05);
-        let note = "it speaks revision 2024-11-05 of the protocol, which is given up: a newer version of it does not";
+        let note = "uses the deprecated protocol version 2024-11-05; a newer version of the server does not";
         is_oldest.then(|| note.to_owned()).into_iter().collect()
     }
 
@@ -121,9 +121,7 @@ impl Connection {
     }
 
     pub(super) fn unreadable(&self) -> RemoteError {
-        RemoteError::Refused {
-            message: format!("the answer of the server `{}` is of a kind that is not known here", self.spec.name),
-        }
+        RemoteError::Refused { message: format!("the server `{}` sent a response of an unknown kind", self.spec.name) }
     }
 
     /// What its program said at last, as the end of a sentence.
@@ -156,6 +154,6 @@ pub(super) fn in_words(last_words: &str) -> String {
     let lines: Vec<&str> = last_words.lines().collect();
     match said(&lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")) {
         said if said.is_empty() => String::new(),
-        said => format!("; its last words: {said}"),
+        said => format!("; last output: {said}"),
     }
 }

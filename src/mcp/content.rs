@@ -29,7 +29,7 @@ pub(super) fn of_prompt(result: GetPromptResult) -> Result<String, RemoteError> 
             text.push_str("\n\n");
         }
         if message.role == Role::Assistant {
-            text.push_str("(the assistant said:)\n");
+            text.push_str("(assistant:)\n");
         }
         match block(message.content) {
             RemoteContent::Text(said) => text.push_str(&said),
@@ -42,7 +42,7 @@ pub(super) fn of_prompt(result: GetPromptResult) -> Result<String, RemoteError> 
             RemoteContent::Bytes { media_type, .. } => {
                 text.push('[');
                 text.push_str(&media_type);
-                text.push_str(", which a prompt cannot carry]");
+                text.push_str(": not supported in a prompt]");
             }
         }
         if text.len() > MESSAGE_BYTES {
@@ -61,7 +61,7 @@ fn block(block: ContentBlock) -> RemoteContent {
         ContentBlock::ResourceLink(link) => {
             RemoteContent::Link { uri: link.uri, name: link.name, description: link.description, media_type: link.mime_type }
         }
-        _ => RemoteContent::Text("[content of a kind that is not known here]".to_owned()),
+        _ => RemoteContent::Text("[content of an unknown kind]".to_owned()),
     }
 }
 
@@ -73,14 +73,14 @@ fn resource(contents: ResourceContents) -> RemoteContent {
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             bytes(&blob, mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()), Some(uri))
         }
-        _ => RemoteContent::Text("[content of a kind that is not known here]".to_owned()),
+        _ => RemoteContent::Text("[content of an unknown kind]".to_owned()),
     }
 }
 
 fn bytes(data: &str, media_type: String, uri: Option<String>) -> RemoteContent {
     match BASE64_STANDARD.decode(data.trim()) {
         Ok(bytes) => RemoteContent::Bytes { media_type, bytes, uri },
-        Err(_) => RemoteContent::Text(format!("[{media_type} that is no base64]")),
+        Err(_) => RemoteContent::Text(format!("[{media_type}: invalid base64]")),
     }
 }
 

@@ -63,23 +63,27 @@ impl Failure {
         }
         match error {
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::of_start(fallback),
-            ClientInitializeError::JsonRpcError(error) => Self::Final(format!("it refuses: {}", error.message)),
+            ClientInitializeError::JsonRpcError(error) => {
+                Self::Final(format!("the server refused to start a session: {}", error.message))
+            }
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. }
                 if server_supported.iter().any(|version| version.has_initialize()) =>
             {
-                Self::Older(format!("it speaks {server_supported:?}"))
+                Self::Older(format!("the server supports only protocol versions {server_supported:?}"))
             }
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-                Self::Final(format!("it speaks no revision of the protocol that is known here, but {server_supported:?}"))
+                Self::Final(format!("no common protocol version; the server supports {server_supported:?}"))
             }
-            ClientInitializeError::ConnectionClosed(_) => Self::Older("it went away before it said anything".to_owned()),
+            ClientInitializeError::ConnectionClosed(_) => {
+                Self::Older("the connection closed before the server responded".to_owned())
+            }
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(error.error.as_ref()),
             // Some older ones answer whatever they do not know with nothing.
-            ClientInitializeError::ExpectedInitResult(_) => Self::Older("it answers something else than it was asked".to_owned()),
+            ClientInitializeError::ExpectedInitResult(_) => Self::Older("the server sent an unexpected response".to_owned()),
             ClientInitializeError::ExpectedInitResponse(_)
             | ClientInitializeError::ConflictInitResponseId(..)
             | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
-                Self::Final("it answers something else than it was asked".to_owned())
+                Self::Final("the server sent an unexpected response".to_owned())
             }
             error => Self::Passing(error.to_string()),
         }
@@ -99,9 +103,9 @@ impl Failure {
         match error {
             ServiceError::TransportSend(error) if chain(error).any(is_sign_in) => Self::NeedsLogin,
             ServiceError::TransportSend(error) => Self::of_transport(error.error.as_ref()),
-            ServiceError::McpError(error) => Self::Final(format!("it refuses to list its tools: {}", error.message)),
-            ServiceError::TransportClosed => Self::Passing("it went away before it listed its tools".to_owned()),
-            ServiceError::UnexpectedResponse => Self::Final("its list of tools cannot be read".to_owned()),
+            ServiceError::McpError(error) => Self::Final(format!("the server refused to list its tools: {}", error.message)),
+            ServiceError::TransportClosed => Self::Passing("the connection closed before the server listed its tools".to_owned()),
+            ServiceError::UnexpectedResponse => Self::Final("the tool list of the server is invalid".to_owned()),
             error => Self::Passing(error.to_string()),
         }
     }
@@ -120,15 +124,15 @@ impl Failure {
 /// Of a request that was sent, or was on its way.
 pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
     let unknown = |why: &str| RemoteError::OutcomeUnknown {
-        message: format!("nobody knows whether it ran: the server `{}` {}", spec.name, said(why)),
+        message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, said(why)),
     };
     match error {
         ServiceError::McpError(error) => RemoteError::Refused {
-            message: format!("the server `{}` refuses: {} ({})", spec.name, said(&error.message), error.code.0),
+            message: format!("the server `{}` returned an error: {} ({})", spec.name, said(&error.message), error.code.0),
         },
-        ServiceError::TransportClosed => unknown("went away"),
+        ServiceError::TransportClosed => unknown("closed the connection"),
         ServiceError::UnexpectedResponse => {
-            RemoteError::Refused { message: format!("the answer of the server `{}` cannot be read", spec.name) }
+            RemoteError::Refused { message: format!("the server `{}` sent an invalid response", spec.name) }
         }
         ServiceError::TransportSend(error) if chain(error).any(is_sign_in) => {
             RemoteError::NeedsLogin { server: spec.name.clone() }
@@ -137,21 +141,21 @@ pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
             Some(HttpError::Client(error)) if error.is_connect() => unreachable(spec, &root(error).to_string()),
             Some(HttpError::ResponseBodyTooLarge { max_size }) => RemoteError::TooLarge { limit: *max_size as u64 },
             Some(HttpError::SessionExpired | HttpError::ReinitializationFailed(_)) => {
-                unreachable(spec, "it has forgotten the session and starts no other")
+                unreachable(spec, "the session expired, and the server does not start a new one")
             }
             Some(HttpError::HttpStatus(status)) if matches!(status.status, 429 | 503) => {
                 RemoteError::Refused { message: format!("the server `{}` is busy: HTTP {}", spec.name, status.status) }
             }
             Some(HttpError::UnexpectedServerResponse(text)) => {
-                RemoteError::Refused { message: format!("the server `{}` refuses: {}", spec.name, said(text)) }
+                RemoteError::Refused { message: format!("the server `{}` returned an error: {}", spec.name, said(text)) }
             }
-            Some(error) => unknown(&format!("broke off: {}", root(error))),
+            Some(error) => unknown(&format!("dropped the connection: {}", root(error))),
             None => match error.error.downcast_ref::<SseError>() {
                 Some(SseError::Request(error)) if error.is_connect() => unreachable(spec, &root(error).to_string()),
                 Some(SseError::Status(status)) => {
-                    RemoteError::Refused { message: format!("the server `{}` refuses: HTTP {status}", spec.name) }
+                    RemoteError::Refused { message: format!("the server `{}` returned an error: HTTP {status}", spec.name) }
                 }
-                _ => unknown(&format!("went away: {}", root(error.error.as_ref()))),
+                _ => unknown(&format!("closed the connection: {}", root(error.error.as_ref()))),
             },
         },
         error => unknown(&error.to_string()),

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 /// The fields in the order of the server. A schema of anything but plain fields is nothing a form can ask.
 pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return Err("it asks for nothing".to_owned());
+        return Err("the form has no fields".to_owned());
     };
     if properties.len() > FORM_FIELDS {
-        return Err(format!("it asks for more than {FORM_FIELDS} things at once"));
+        return Err(format!("the form has more than {FORM_FIELDS} fields"));
     }
     let required = texts(schema.get("required"));
     let mut named: Vec<(&String, &Value)> = properties.iter().collect();
@@ -23,10 +23,10 @@ pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<For
 
 fn one(name: &str, field: &Value, required: bool) -> Result<FormField, String> {
     if name.is_empty() || name.len() > NAME_BYTES {
-        return Err("one of its fields has no usable name".to_owned());
+        return Err("a form field has no valid name".to_owned());
     }
     let text = |key: &str| field.get(key).and_then(Value::as_str).map(|text| cut(text, DESCRIPTION_BYTES).into_owned());
-    let takes = kind(field).ok_or_else(|| format!("the field `{}` is of a kind that no form can ask for", cut(name, 64)))?;
+    let takes = kind(field).ok_or_else(|| format!("the form field `{}` has an unsupported type", cut(name, 64)))?;
     let mut asked = FormField {
         name: name.to_owned(),
         title: text("title"),
@@ -111,7 +111,7 @@ pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> R
         }
     }
     match content.keys().next() {
-        Some(name) => Err(format!("`{}` was not asked for", cut(name, 64))),
+        Some(name) => Err(format!("`{}` is not a field of the form", cut(name, 64))),
         None => Ok(answer),
     }
 }
@@ -121,39 +121,39 @@ fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     let chosen = |choices: &[(String, String)], value: &Value| choices.iter().any(|(choice, _)| value.as_str() == Some(choice));
     match &field.takes {
         FieldKind::Text { min_length, max_length, format } => {
-            let Some(text) = value.as_str() else { return Some("has to be a text".to_owned()) };
+            let Some(text) = value.as_str() else { return Some("must be text".to_owned()) };
             let length = text.chars().count() as u64;
             if min_length.is_some_and(|least| length < least) {
-                return Some(format!("has to have at least {} letters", min_length.unwrap_or_default()));
+                return Some(format!("must have at least {} characters", min_length.unwrap_or_default()));
             }
             if max_length.is_some_and(|most| length > most) {
-                return Some(format!("has to have at most {} letters", max_length.unwrap_or_default()));
+                return Some(format!("must have at most {} characters", max_length.unwrap_or_default()));
             }
             let format = format.as_deref()?;
-            (!is_of(format, text)).then(|| format!("is no {format}"))
+            (!is_of(format, text)).then(|| format!("is not a valid {format}"))
         }
         FieldKind::Number { whole, minimum, maximum } => {
-            let Some(number) = value.as_f64() else { return Some("has to be a number".to_owned()) };
+            let Some(number) = value.as_f64() else { return Some("must be a number".to_owned()) };
             if *whole && number.fract() != 0.0 {
-                return Some("has to be a whole number".to_owned());
+                return Some("must be a whole number".to_owned());
             }
             match (minimum, maximum) {
-                (Some(least), _) if number < *least => Some(format!("has to be at least {least}")),
-                (_, Some(most)) if number > *most => Some(format!("has to be at most {most}")),
+                (Some(least), _) if number < *least => Some(format!("must be at least {least}")),
+                (_, Some(most)) if number > *most => Some(format!("must be at most {most}")),
                 _ => None,
             }
         }
-        FieldKind::Flag => (!value.is_boolean()).then(|| "has to be yes or no".to_owned()),
-        FieldKind::Choice { choices } => (!chosen(choices, value)).then(|| "is none of the choices".to_owned()),
+        FieldKind::Flag => (!value.is_boolean()).then(|| "must be true or false".to_owned()),
+        FieldKind::Choice { choices } => (!chosen(choices, value)).then(|| "is not one of the choices".to_owned()),
         FieldKind::Choices { choices, min, max } => {
-            let Some(values) = value.as_array() else { return Some("has to be a list".to_owned()) };
+            let Some(values) = value.as_array() else { return Some("must be a list".to_owned()) };
             let count = values.len() as u64;
             if !values.iter().all(|value| chosen(choices, value)) {
-                return Some("has something that is none of the choices".to_owned());
+                return Some("contains a value that is not one of the choices".to_owned());
             }
             match (min, max) {
-                (Some(least), _) if count < *least => Some(format!("needs at least {least}")),
-                (_, Some(most)) if count > *most => Some(format!("takes at most {most}")),
+                (Some(least), _) if count < *least => Some(format!("needs at least {least} choices")),
+                (_, Some(most)) if count > *most => Some(format!("allows at most {most} choices")),
                 _ => None,
             }
         }

@@ -45,14 +45,14 @@ impl Page {
 /// A tool, or its name and why it is left out.
 fn tool(said: Value) -> Result<Tool, (String, String)> {
     let Value::Object(members) = &said else {
-        return Err((String::new(), "it is not an object".to_owned()));
+        return Err((String::new(), "the definition is not an object".to_owned()));
     };
     let name = members.get("name").and_then(Value::as_str).map(|name| cut(name, NAME_BYTES).into_owned()).unwrap_or_default();
     let wrong = match (members.get("name"), members.get("inputSchema")) {
         (Some(Value::String(_)), Some(Value::Object(_))) => None,
-        (Some(Value::String(_)), Some(_)) => Some("its `inputSchema` is not an object"),
-        (Some(Value::String(_)), None) => Some("it has no `inputSchema`"),
-        _ => Some("it has no name"),
+        (Some(Value::String(_)), Some(_)) => Some("`inputSchema` is not an object"),
+        (Some(Value::String(_)), None) => Some("`inputSchema` is missing"),
+        _ => Some("the name is missing"),
     };
     if let Some(wrong) = wrong {
         return Err((name, wrong.to_owned()));
@@ -77,10 +77,10 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
         Some(_) => false,
     };
     if !is_object {
-        return Some(format!("its `{which}` is not that of an object"));
+        return Some(format!("`{which}` does not describe an object"));
     }
     let why = of_no_draft(schema).or_else(|| unreadable(schema))?;
-    Some(cut(&said(&format!("its `{which}` is no valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+    Some(cut(&said(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
 }
 
 /// Why a schema is valid by no draft; nothing where it is valid by one.
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_tool_is_read_by_itself_and_what_is_wrong_with_it_is_named() {
         for (said, name, why) in [
-            (json!({"name": "a"}), "a", "no `inputSchema`"),
+            (json!({"name": "a"}), "a", "`inputSchema` is missing"),
             (json!({"name": "a", "inputSchema": null}), "a", "not an object"),
             (json!({"name": "a", "inputSchema": "x"}), "a", "not an object"),
             (json!({"name": 7, "inputSchema": {}}), "", "no name"),

@@ -37,7 +37,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
         match character {
             '\\' => {
                 if characters.next().is_none() {
-                    return Some("it ends with a backslash");
+                    return Some("trailing backslash");
                 }
                 can_repeat = true;
             }
@@ -56,7 +56,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
                     }
                 }
                 if !is_closed {
-                    return Some("a character class is not closed");
+                    return Some("unclosed character class");
                 }
                 can_repeat = true;
             }
@@ -69,13 +69,13 @@ fn fault(pattern: &str) -> Option<&'static str> {
             ')' => {
                 open = match open.checked_sub(1) {
                     Some(open) => open,
-                    None => return Some("a group is closed that was not opened"),
+                    None => return Some("unmatched `)`"),
                 };
                 can_repeat = true;
             }
             '*' | '+' | '?' => {
                 if !can_repeat {
-                    return Some("nothing comes before a repetition");
+                    return Some("nothing to repeat");
                 }
                 // A second one makes it lazy or possessive.
                 let _ = characters.next_if(|next| matches!(next, '?' | '+'));
@@ -85,7 +85,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
             _ => can_repeat = true,
         }
     }
-    (open > 0).then_some("a group is not closed")
+    (open > 0).then_some("unclosed group")
 }
 
 #[cfg(test)]
@@ -126,15 +126,15 @@ mod tests {
     #[test]
     fn a_pattern_that_no_dialect_reads_is_named_wherever_it_stands() {
         for (pattern, why) in [
-            ("(", "not closed"),
-            ("a)", "not opened"),
+            ("(", "unclosed"),
+            ("a)", "unmatched"),
             ("[a-z", "class"),
             ("[a\\]", "class"),
             ("a\\", "backslash"),
-            ("*a", "repetition"),
-            ("a|+", "repetition"),
-            ("(*)", "repetition"),
-            ("a**", "repetition"),
+            ("*a", "repeat"),
+            ("a|+", "repeat"),
+            ("(*)", "repeat"),
+            ("a**", "repeat"),
         ] {
             assert!(fault(pattern).is_some_and(|told| told.contains(why)), "{pattern}: {:?}", fault(pattern));
             for schema in [

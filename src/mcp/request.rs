@@ -82,8 +82,8 @@ pub(super) async fn ask(
         }
         let over = tokio::select! {
             answer = &mut handle.rx => Ok(answer.unwrap_or(Err(ServiceError::TransportClosed))),
-            () = waiting.cancel.cancelled() => Err((RemoteError::Cancelled, "the person stopped it")),
-            () = clock.run_out() => Err((RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }, "it took too long")),
+            () = waiting.cancel.cancelled() => Err((RemoteError::Cancelled, "the user cancelled the request")),
+            () = clock.run_out() => Err((RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }, "the request timed out")),
         };
         let answer = match over {
             Ok(Err(ServiceError::McpError(error))) if error.code == URL_ELICITATION_REQUIRED && !visited => {
@@ -121,7 +121,7 @@ pub(super) async fn ask(
         }
         question.answered((!responses.is_empty()).then_some(responses), request_state);
     }
-    Err(RemoteError::Refused { message: format!("the server `{}` asked back more than {ROUNDS} times", spec.name) })
+    Err(RemoteError::Refused { message: format!("the server `{}` requested input more than {ROUNDS} times", spec.name) })
 }
 
 /// The person is to visit addresses before the request is of use; once they say they did, it is sent once more.
@@ -130,7 +130,7 @@ async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), Rem
     let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
     let asked: Vec<(String, String)> = asked.iter().map(|one| (text(one, "message"), text(one, "url"))).take(QUESTIONS).collect();
     if asked.is_empty() {
-        let message = format!("the server `{}` wants an address to be visited first, and names none", spec.name);
+        let message = format!("the server `{}` requires a visit to a URL first, but names none", spec.name);
         return Err(RemoteError::Refused { message });
     }
     for (message, url) in &asked {
@@ -140,7 +140,7 @@ async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), Rem
             let urls: Vec<String> = asked.iter().map(|(_, url)| said(url)).collect();
             let (name, urls) = (&spec.name, urls.join(" "));
             let message = format!(
-                "the server `{name}` goes on only once a person has visited {urls}: visit it, if you trust it, and call again"
+                "the server `{name}` continues only after a user has visited {urls}; visit it if you trust it, and call again"
             );
             return Err(RemoteError::Refused { message });
         }
@@ -155,7 +155,7 @@ async fn respond(talk: &Talk, request: InputRequest) -> Result<Value, String> {
         InputRequest::CreateMessage(request) => {
             serde_json::to_value(talk.sample(request.params).await.map_err(|error| error.message.into_owned())?)
         }
-        _ => return Err("it asks for something that is not known here".to_owned()),
+        _ => return Err("the server sent an unknown kind of request".to_owned()),
     };
     written.map_err(|error| error.to_string())
 }

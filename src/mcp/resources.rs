@@ -37,7 +37,7 @@ async fn in_time<T>(connection: &Connection, asked: impl Future<Output = Result<
         Ok(answer) => answer.map_err(|error| match of_request(&connection.spec, &error) {
             // A list that did not come did nothing.
             RemoteError::OutcomeUnknown { .. } => RemoteError::Unreachable {
-                message: format!("the server `{}` went away while it was asked", connection.spec.name),
+                message: format!("the server `{}` closed the connection during the request", connection.spec.name),
             },
             error => error,
         }),

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// What is said of a server whose connection ended by itself.
-const GONE: &str = "it went away";
+const GONE: &str = "connection closed";
 
 type Outcome = Result<Arc<Connection>, RemoteError>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
@@ -278,7 +278,7 @@ impl Server {
     }
 
     fn attempt(self: &Arc<Self>, held: &mut Held) -> Attempt {
-        let gone = RemoteError::Unreachable { message: format!("the connection to `{}` was ended", self.spec.name) };
+        let gone = RemoteError::Unreachable { message: format!("the connection to `{}` was closed", self.spec.name) };
         if held.ended {
             return std::future::ready(Err(gone)).boxed().shared();
         }
@@ -301,7 +301,7 @@ impl Server {
         let outcome = self.tries(greeting).await;
         let mut held = self.held();
         if run.is_cancelled() {
-            return Err(RemoteError::Unreachable { message: format!("the connection to `{}` was ended", self.spec.name) });
+            return Err(RemoteError::Unreachable { message: format!("the connection to `{}` was closed", self.spec.name) });
         }
         let outcome = match outcome {
             Ok((connection, listed)) => {
@@ -346,7 +346,7 @@ impl Server {
                 Ok(Ok(up)) => return Ok(up),
                 Ok(Err(failure)) => failure,
                 // Each further attempt would take as long.
-                Err(_) => return Err(Failure::Final(format!("it was not ready within {} s", limit.as_secs()))),
+                Err(_) => return Err(Failure::Final(format!("not ready within {} s", limit.as_secs()))),
             };
             match (failure, greeting) {
                 (Failure::Older(_), Greeting::Either) if !greeted_otherwise => {
@@ -358,7 +358,7 @@ impl Server {
                     greeted_otherwise = true;
                 }
                 (Failure::Passing(why) | Failure::Older(why), _) if attempts < self.spec.retry_attempts => {
-                    tracing::debug!(server = %self.spec.name, %why, "tried again");
+                    tracing::debug!(server = %self.spec.name, %why, "retrying the connection");
                     tokio::time::sleep(delay).await;
                     delay = delay.saturating_mul(2);
                     attempts += 1;
@@ -389,7 +389,7 @@ impl Server {
             return;
         }
         for note in &listed.notes {
-            tracing::warn!(server = %self.spec.name, note, "a list of tools");
+            tracing::warn!(server = %self.spec.name, note, "problem in a tool list");
         }
         held.listed = Some(Arc::new(listed));
         if let Some(directory) = self.wires.known.clone() {
@@ -431,8 +431,8 @@ impl Server {
                 tokio::time::sleep(LISTING_PAUSE).await;
                 match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
                     Ok(Ok(listed)) => self.learn(&mut self.held(), listed, connection.shakes_hands()),
-                    Ok(Err(error)) => tracing::warn!(server = %self.spec.name, %error, "its changed tools cannot be listed"),
-                    Err(_) => tracing::warn!(server = %self.spec.name, "it does not list its changed tools"),
+                    Ok(Err(error)) => tracing::warn!(server = %self.spec.name, %error, "cannot list the changed tools"),
+                    Err(_) => tracing::warn!(server = %self.spec.name, "timed out listing the changed tools"),
                 }
             }
         };

@@ -113,7 +113,7 @@ impl Talk {
                 match form::fields(&schema, order.as_deref()) {
                     Ok(fields) => (message, Wanted::Form { fields }),
                     Err(reason) => {
-                        tracing::warn!(server = %self.server, %reason, "what it asks cannot be shown");
+                        tracing::warn!(server = %self.server, %reason, "cannot show the form that the server asks for");
                         return declined();
                     }
                 }
@@ -136,7 +136,7 @@ impl Talk {
             (ElicitationAnswer::Accept { content }, Wanted::Form { fields }) => match form::answer(&fields, content) {
                 Ok(content) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)),
                 Err(reason) => {
-                    tracing::warn!(server = %self.server, %reason, "the answer is not what was asked for");
+                    tracing::warn!(server = %self.server, %reason, "the answer does not match the form");
                     ElicitResult::new(ElicitationAction::Cancel)
                 }
             },
@@ -156,7 +156,7 @@ impl Talk {
         let Some(asks) = &self.asks else { return Err(refused("sampling is not allowed here".to_owned())) };
         let busy = *self.busy.borrow();
         if busy.requests == 0 || busy.questions >= QUESTIONS {
-            return Err(refused("the model is asked only within a call, and not too often at once".to_owned()));
+            return Err(refused("sampling is only allowed during a call, with a limited number of requests at once".to_owned()));
         }
         // The clock of the call stands still meanwhile.
         let _asked = Asked::of(self);
@@ -223,7 +223,7 @@ impl ClientHandler for Talk {
     ) -> Result<CreateMessageResult, ErrorData> {
         tokio::select! {
             answer = self.sample(request) => answer,
-            () = context.ct.cancelled() => Err(ErrorData::new(ErrorCode(-1), "it was called off", None)),
+            () = context.ct.cancelled() => Err(ErrorData::new(ErrorCode(-1), "cancelled", None)),
         }
     }
 

@@ -75,7 +75,7 @@ impl Servers {
             .iter()
             .find(|server| server.spec.name == name)
             .cloned()
-            .ok_or_else(|| RemoteError::Unknown { message: format!("no server is called `{name}`") })
+            .ok_or_else(|| RemoteError::Unknown { message: format!("unknown MCP server `{name}`") })
     }
 
     /// What a server that is up says it is.
@@ -105,27 +105,25 @@ impl Servers {
             if attempt >= server.spec.retry_attempts || !matches!(error, RemoteError::Unreachable { .. }) {
                 return Err(error);
             }
-            tracing::info!(server = %call.server, tool = %call.tool, attempt, %error, "a call that was not sent is tried again");
+            tracing::info!(server = %call.server, tool = %call.tool, attempt, %error, "retrying a call that was not sent");
             tokio::select! {
                 () = tokio::time::sleep(delay) => delay = delay.saturating_mul(2),
                 () = context.cancel.cancelled() => return Err(RemoteError::Cancelled),
             }
         }
-        Err(RemoteError::Unknown { message: format!("the server `{}` was not asked", call.server) })
+        Err(RemoteError::Unknown { message: format!("the call was not sent to the server `{}`", call.server) })
     }
 
     /// Whether the tool is still the one that was judged.
     fn is_the_same(server: &Server, call: &RemoteCall) -> Result<(), RemoteError> {
         match server.tools().iter().find(|tool| tool.name == call.tool) {
             None => {
-                let message = format!("the server `{}` does not offer `{}` now", call.server, call.tool);
+                let message = format!("the server `{}` no longer offers `{}`", call.server, call.tool);
                 Err(RemoteError::Unknown { message })
             }
             Some(tool) if tool.fingerprint != call.fingerprint => {
-                let message = format!(
-                    "the server `{}` describes `{}` otherwise than before; look at it and call again",
-                    call.server, call.tool
-                );
+                let message =
+                    format!("the server `{}` changed the definition of `{}`; review it and call again", call.server, call.tool);
                 Err(RemoteError::Changed { message })
             }
             Some(_) => Ok(()),

@@ -96,6 +96,6 @@ pub(super) fn keep(directory: &Path, spec: &Spec, listed: &Listed, shakes_hands:
         })
     });
     if let Err(error) = written {
-        tracing::warn!(server = %spec.name, %error, "the list of tools is not kept");
+        tracing::warn!(server = %spec.name, %error, "cannot cache the tool list");
     }
 }

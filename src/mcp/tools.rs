@@ -33,7 +33,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed
         match listed.next {
             Some(next) if page + 1 < PAGES && cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                taken.notes.push("the list of its tools does not end; the rest is left out".to_owned());
+                taken.notes.push("the tool list does not end; the rest was left out".to_owned());
                 break;
             }
             None => break,
@@ -67,15 +67,15 @@ impl<'a> Taken<'a> {
                 }
             };
             if self.tools.len() == TOOLS {
-                self.notes.push(format!("it offers more than {TOOLS} tools; the rest is left out"));
+                self.notes.push(format!("more than {TOOLS} tools; the rest were left out"));
                 return false;
             }
             match judged(self.server, &tool) {
                 Err(reason) => self.leave_out(&tool.name, &reason),
-                Ok(_) if self.names.contains(&*tool.name) => self.leave_out(&tool.name, "it is listed twice; the first is taken"),
+                Ok(_) if self.names.contains(&*tool.name) => self.leave_out(&tool.name, "listed twice; the first one is used"),
                 Ok((_, bytes)) if self.bytes + bytes > DEFINITION_BYTES => {
                     let limit = DEFINITION_BYTES / (1024 * 1024);
-                    self.notes.push(format!("its tools take more than {limit} MB to describe; the rest is left out"));
+                    self.notes.push(format!("the tool definitions exceed {limit} MB; the rest were left out"));
                     return false;
                 }
                 Ok((tool, bytes)) => {
@@ -91,13 +91,13 @@ impl<'a> Taken<'a> {
     fn leave_out(&mut self, name: &str, reason: &str) {
         self.left_out += 1;
         if self.left_out <= NOTES {
-            self.notes.push(format!("the tool `{}` is left out: {reason}", cut(name, 64)));
+            self.notes.push(format!("tool `{}` left out: {reason}", cut(name, 64)));
         }
     }
 
     fn done(mut self) -> Listed {
         if self.left_out > NOTES {
-            self.notes.push(format!("{} more tools are left out for such reasons", self.left_out - NOTES));
+            self.notes.push(format!("{} more tools left out for similar reasons", self.left_out - NOTES));
         }
         Listed { tools: self.tools.into(), notes: self.notes }
     }
@@ -107,20 +107,20 @@ impl<'a> Taken<'a> {
 fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
     let name = &*tool.name;
     if name.is_empty() || name.len() > NAME_BYTES {
-        return Err(format!("its name has to have 1 to {NAME_BYTES} letters"));
+        return Err(format!("the name must have 1 to {NAME_BYTES} characters"));
     }
     if !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("its name has other than plain letters, digits and signs".to_owned());
+        return Err("the name may only contain printable ASCII characters without spaces".to_owned());
     }
     let input = Value::Object((*tool.input_schema).clone());
     let bytes = input.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
-        return Err(format!("its `inputSchema` has {bytes} bytes, at most {MAX_SCHEMA_BYTES} are accepted"));
+        return Err(format!("`inputSchema` has {bytes} bytes, more than the limit of {MAX_SCHEMA_BYTES}"));
     }
     let output = tool.output_schema.as_ref().map(|schema| Value::Object((**schema).clone()));
     for schema in [Some(&input), output.as_ref()].into_iter().flatten() {
         if is_deeper(schema, SCHEMA_DEPTH) {
-            return Err(format!("its schema is nested deeper than {SCHEMA_DEPTH} levels"));
+            return Err(format!("the schema is nested deeper than {SCHEMA_DEPTH} levels"));
         }
     }
     let named = [("inputSchema", Some(&input)), ("outputSchema", output.as_ref())];
@@ -135,7 +135,7 @@ fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
     });
     let said = sorted(said).to_string();
     if said.len() > TOOL_BYTES {
-        return Err(format!("it takes more than {} KB to describe", TOOL_BYTES / 1024));
+        return Err(format!("the definition exceeds {} KB", TOOL_BYTES / 1024));
     }
     let tool = RemoteTool {
         server: server.to_owned(),

@@ -47,7 +47,7 @@ pub trait Artifacts: Send + Sync {
     }
     /// The same, read whole; an error where it is longer than this.
     fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
-        let message = format!("`{uri}` of at most {most_bytes} bytes cannot be read here");
+        let message = format!("cannot read `{uri}` here (limit {most_bytes} bytes)");
         Err(ArtifactError { message })
     }
     /// Those of this session, the oldest first; none where nobody knows whose they are.

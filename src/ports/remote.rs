@@ -87,21 +87,21 @@ pub enum RemoteContent {
 pub enum RemoteError {
     #[error("{message}")]
     Unreachable { message: String },
-    #[error("the server `{server}` wants to know who asks: `aye mcp login {server}`")]
+    #[error("the server `{server}` requires sign-in; run `aye mcp login {server}`")]
     NeedsLogin { server: String },
-    #[error("it did not answer within {seconds} s; the server was told to stop")]
+    #[error("no response within {seconds} s; the server was told to stop")]
     TimedOut { seconds: u64 },
-    #[error("stopped; the server was told so")]
+    #[error("stopped; the server was notified")]
     Cancelled,
     /// The server went away with the call: nobody knows whether it ran.
     #[error("{message}")]
     OutcomeUnknown { message: String },
-    #[error("the answer has more than {limit} bytes")]
+    #[error("the response has more than {limit} bytes")]
     TooLarge { limit: u64 },
     /// It is not the tool that was judged.
     #[error("{message}")]
     Changed { message: String },
-    #[error("there is no such tool: {message}")]
+    #[error("no such tool: {message}")]
     Unknown { message: String },
     /// The server's own error, or one against the protocol.
     #[error("{message}")]

@@ -145,13 +145,13 @@ pub trait ToolRouter: Send + Sync {
     /// there when it is run.
     fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = amendment;
-        let message = format!("{} is done as it was proposed, or not at all", plan.tool_name);
+        let message = format!("a call of {} cannot be edited; approve it as proposed or deny it", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
     /// Runs a command in a view of its own. What comes back is the plan that keeps what it did there; dropping that plan drops it.
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = (permit, context);
-        let message = format!("what {} would do cannot be shown before it is done", plan.tool_name);
+        let message = format!("a call of {} cannot be previewed", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
@@ -174,7 +174,7 @@ pub trait ToolRouter: Send + Sync {
     }
     /// What one of them holds, as text for the person; of a long one the start and the end.
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
-        let message = format!("there is no {uri}");
+        let message = format!("no artifact {uri}");
         Box::pin(std::future::ready(Err(ArtifactError { message })))
     }
     /// What runs from now on belongs to this task.

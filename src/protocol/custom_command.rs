@@ -30,7 +30,7 @@ impl CustomCommand {
         let (mut description, mut argument_hint) = (None, None);
         match front {
             None => {}
-            Some(Err(())) => notices.push(format!("`{source}`: the front matter has no end; expected a line `---` behind it")),
+            Some(Err(())) => notices.push(format!("`{source}`: the front matter is not closed; end it with a line `---`")),
             Some(Ok(front)) => {
                 for line in front.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
                     // What is indented, or in a list, belongs to the key above.
@@ -41,7 +41,8 @@ impl CustomCommand {
                         Some(("description", value)) => description = Some(value),
                         Some(("argument-hint" | "argument_hint", value)) => argument_hint = Some(value),
                         Some((key, _)) => notices.push(format!("`{source}`: `{key}` in the front matter has no effect here")),
-                        None => notices.push(format!("`{source}`: `{}` in the front matter is no `key: value`", line.trim())),
+                        None => notices
+                            .push(format!("`{source}`: `{}` in the front matter is not in the form `key: value`", line.trim())),
                     }
                 }
             }
@@ -54,7 +55,7 @@ impl CustomCommand {
         let argument_hint = argument_hint.filter(|hint| !hint.is_empty());
         let text = text.trim().to_owned();
         if text.is_empty() {
-            notices.push(format!("`{source}` has no text; what it says becomes the prompt"));
+            notices.push(format!("`{source}` has no text; its text becomes the prompt"));
         }
         (Self { name, description, argument_hint, text, source }, notices)
     }

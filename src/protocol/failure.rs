@@ -67,11 +67,11 @@ impl Failure {
     pub fn told(&self, provider: &str) -> String {
         let Some(status) = self.status else { return self.message.clone() };
         let did = match self.kind {
-            FailureKind::Authentication => "refused the key",
-            FailureKind::RateLimited => "limits the rate",
+            FailureKind::Authentication => "rejected the API key",
+            FailureKind::RateLimited => "limited the request rate",
             FailureKind::Overloaded if matches!(status, 503 | 529) => "is overloaded",
-            FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout => "has trouble",
-            _ => "refused the request",
+            FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout => "failed",
+            _ => "rejected the request",
         };
         format!("{provider} {did} ({status}): {}", self.message)
     }
@@ -84,11 +84,11 @@ mod tests {
     #[test]
     fn a_refusal_says_whose_it_is_and_how_and_what_is_no_answer_says_only_itself() {
         for (kind, status, expected) in [
-            (FailureKind::Authentication, Some(401), "acme refused the key (401): no"),
-            (FailureKind::RateLimited, Some(429), "acme limits the rate (429): no"),
+            (FailureKind::Authentication, Some(401), "acme rejected the API key (401): no"),
+            (FailureKind::RateLimited, Some(429), "acme limited the request rate (429): no"),
             (FailureKind::Overloaded, Some(529), "acme is overloaded (529): no"),
-            (FailureKind::Overloaded, Some(500), "acme has trouble (500): no"),
-            (FailureKind::InvalidRequest, Some(400), "acme refused the request (400): no"),
+            (FailureKind::Overloaded, Some(500), "acme failed (500): no"),
+            (FailureKind::InvalidRequest, Some(400), "acme rejected the request (400): no"),
             (FailureKind::Network, None, "no"),
         ] {
             let failure = Failure { status, ..Failure::new(kind, "no", "") };

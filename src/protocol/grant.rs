@@ -56,7 +56,7 @@ impl GrantRule {
     /// Rules as they are shown on one line: `command = ["cargo", "test"], exact = true`, with `;` between several.
     pub fn of_line(line: &str) -> Result<Vec<Self>, String> {
         if line.len() > LINE_BYTES || line.chars().any(char::is_control) {
-            return Err("a rule is one short line".to_owned());
+            return Err("a rule must be one short line".to_owned());
         }
         pieces(line).into_iter().map(Self::of_piece).collect()
     }
@@ -65,9 +65,9 @@ impl GrantRule {
         let expected =
             "expected `command = [\"cargo\", \"test\"]`, with `, exact = true` for these words only, or `paths = [\"…\"]`";
         let table = toml::from_str::<toml::Table>(&format!("rule = {{ {piece} }}"));
-        let wrong = |error: &dyn fmt::Display| format!("`{}` is no rule: {error}; {expected}", piece.trim());
+        let wrong = |error: &dyn fmt::Display| format!("`{}` is not a rule: {error}; {expected}", piece.trim());
         let table = table.map_err(|error| wrong(&error.message().trim()))?;
-        let Some(toml::Value::Table(mut rule)) = table.get("rule").cloned() else { return Err(wrong(&"it has no keys")) };
+        let Some(toml::Value::Table(mut rule)) = table.get("rule").cloned() else { return Err(wrong(&"no keys")) };
         let texts = |value: &toml::Value| -> Option<Vec<String>> {
             value.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
         };
@@ -76,14 +76,14 @@ impl GrantRule {
             (Some(Some(words)), None) => match rule.remove("exact") {
                 None => Self::Command { words, exact: false },
                 Some(toml::Value::Boolean(exact)) => Self::Command { words, exact },
-                Some(_) => return Err(wrong(&"`exact` is true or false")),
+                Some(_) => return Err(wrong(&"`exact` must be true or false")),
             },
             (None, Some(Some(paths))) => Self::Write { paths },
-            _ => return Err(wrong(&"it needs a list of texts in quotes")),
+            _ => return Err(wrong(&"a list of quoted strings is missing")),
         };
         match rule.keys().next() {
             None => Ok(found),
-            Some(key) => Err(wrong(&format!("`{key}` cannot be said here"))),
+            Some(key) => Err(wrong(&format!("`{key}` is not allowed here"))),
         }
     }
 }
@@ -167,7 +167,8 @@ impl Offer {
     /// Why it is not offered for a scope, whatever the files say.
     pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
         let is_readable = self.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }));
-        (is_readable && scope != GrantScope::Project).then_some("a directory is readable for one run or for one project")
+        (is_readable && scope != GrantScope::Project)
+            .then_some("a directory can be made readable for one run or for one project only")
     }
 
     pub fn rules_for(&self, scope: GrantScope) -> &[GrantRule] {

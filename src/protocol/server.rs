@@ -47,17 +47,17 @@ impl ServerStatus {
     pub fn trouble(&self) -> Option<String> {
         let Self { name, tools, .. } = self;
         let out = match tools {
-            0 => "its tools are out".to_owned(),
-            1 => "its tool is out".to_owned(),
-            _ => format!("its {tools} tools are out"),
+            0 => "its tools are unavailable".to_owned(),
+            1 => "its tool is unavailable".to_owned(),
+            _ => format!("its {tools} tools are unavailable"),
         };
         match &self.state {
             ServerState::Unreachable { why } => {
                 let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
-                Some(format!("{name} (MCP): not reachable; {out} until it answers{why}"))
+                Some(format!("{name} (MCP): not reachable; {out} until it responds{why}"))
             }
             ServerState::NeedsLogin => {
-                Some(format!("{name} (MCP): wants to know who asks; {out} until you sign in: aye mcp login {name}"))
+                Some(format!("{name} (MCP): sign-in required; {out} until then. Run `aye mcp login {name}`"))
             }
             ServerState::Asleep | ServerState::Starting | ServerState::Ready | ServerState::Off { .. } => None,
         }
@@ -76,9 +76,7 @@ impl ServerStatus {
             match (&status.state, before) {
                 _ if same => None,
                 (ServerState::Off { why }, Some(_)) => Some(format!("{} (MCP): off ({why})", status.name)),
-                (ServerState::Ready, Some(before)) if before.is_troubled() => {
-                    Some(format!("{} (MCP): it answers again", status.name))
-                }
+                (ServerState::Ready, Some(before)) if before.is_troubled() => Some(format!("{} (MCP): reconnected", status.name)),
                 _ => status.trouble(),
             }
         };
@@ -231,17 +229,17 @@ mod tests {
     fn what_goes_wrong_with_a_server_is_said_once_and_so_is_its_end() {
         let gone = || status(ServerState::Unreachable { why: "connection refused".to_owned() });
         let (ready, login) = (status(ServerState::Ready), status(ServerState::NeedsLogin));
-        let words = "github (MCP): not reachable; its 12 tools are out until it answers (connection refused)";
+        let words = "github (MCP): not reachable; its 12 tools are unavailable until it responds (connection refused)";
         assert_eq!(ServerStatus::changes(&[], &[gone()]), [words]);
         assert_eq!(ServerStatus::changes(std::slice::from_ref(&ready), &[gone()]), [words]);
         let other = status(ServerState::Unreachable { why: "timed out".to_owned() });
         assert!(ServerStatus::changes(&[gone()], &[other]).is_empty(), "another reason is no news");
-        assert_eq!(ServerStatus::changes(&[gone()], std::slice::from_ref(&ready)), ["github (MCP): it answers again"]);
+        assert_eq!(ServerStatus::changes(&[gone()], std::slice::from_ref(&ready)), ["github (MCP): reconnected"]);
         assert!(ServerStatus::changes(&[], std::slice::from_ref(&ready)).is_empty());
         let off = || status(ServerState::Off { why: "`run.sh` changed".to_owned() });
         assert_eq!(ServerStatus::changes(std::slice::from_ref(&ready), &[off()]), ["github (MCP): off (`run.sh` changed)"]);
         assert!(ServerStatus::changes(&[], &[off()]).is_empty(), "what is off from the start is meant to be");
-        assert!(ServerStatus::changes(&[ready], &[login])[0].ends_with("until you sign in: aye mcp login github"));
+        assert!(ServerStatus::changes(&[ready], &[login])[0].ends_with("Run `aye mcp login github`"));
     }
 
     #[test]

@@ -242,10 +242,10 @@ impl ToolResult {
     /// The note after an output that was cut in its middle: where the rest is.
     fn rest_note(&self) -> String {
         let rest = match &self.artifact_uris[..] {
-            [] => "ask for less at a time".to_owned(),
+            [] => "ask for less at once".to_owned(),
             uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),
         };
-        format!("\n[the whole would not fit the conversation; {rest}]")
+        format!("\n[truncated to fit the conversation; {rest}]")
     }
 
     /// What the model reads: the error's code and sentence before whatever was printed.
@@ -291,11 +291,11 @@ mod tests {
         let missing = |result: &ToolResult| result.left_out.as_ref().map(|left_out| left_out.gaps.clone());
         assert!(missing(&once).is_some_and(|gaps| gaps[0] > 8_000), "{:?}", missing(&once));
         assert_eq!(missing(&once).map(|gaps| gaps.len()), missing(&twice).map(|gaps| gaps.len()));
-        assert_eq!(twice.output_text.matches("would not fit").count(), 1, "{}", twice.output_text);
+        assert_eq!(twice.output_text.matches("to fit the conversation").count(), 1, "{}", twice.output_text);
         let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
         assert!(
             result.output_text.starts_with(&"ä".repeat(400))
-                && result.output_text.contains(&format!("{}\n[the whole", "ä".repeat(100)))
+                && result.output_text.contains(&format!("{}\n[truncated to", "ä".repeat(100)))
         );
         assert!(result.output_text.contains("truncated 19000 bytes") && result.output_text.len() < 1_200);
         let kept = ToolResult {

@@ -63,7 +63,7 @@ impl Unattended {
         let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::failed)?;
         let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
             let code = status(&answer);
-            return Err(Failure::failed(format!("the authorization server answered {code} and sent nobody back")));
+            return Err(Failure::failed(format!("the authorization server responded with {code} instead of a redirect")));
         };
         asked.answered(location).await
     }
@@ -71,7 +71,7 @@ impl Unattended {
     /// The client itself is who asks.
     async fn by_credentials(&self, found: &Discovered, more: &[String]) -> Result<Kept, Failure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
-            return Err(Failure::failed("the authorization server wants a client with a secret, and there is none"));
+            return Err(Failure::failed("the authorization server requires a client secret, and none is set"));
         };
         let scopes = found.scopes(&Client::default(), more).await.join(" ");
         let mut headers = vec![("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
@@ -93,7 +93,7 @@ impl Unattended {
             .map_err(Failure::failed)?;
         let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::failed(error.to_string()))?;
         let response = serde_json::from_value(told).map_err(|error| {
-            Failure::failed(format!("the authorization server answered {} and gave no token: {error}", status(&answer)))
+            Failure::failed(format!("the authorization server responded with {} and no token: {error}", status(&answer)))
         })?;
         let credentials = rmcp::transport::auth::StoredCredentials::new(id.clone(), Some(response), Vec::new(), None);
         let credentials = credentials.with_issuer(found.issuer().map(str::to_owned));

@@ -9,7 +9,7 @@ const TOLD_BYTES: usize = 400;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// There is nothing to go on with: the person has to sign in.
-    #[error("its tokens are no longer good")]
+    #[error("the stored tokens are no longer valid")]
     Over,
     #[error("{0}")]
     Failed(String),
@@ -26,13 +26,13 @@ impl From<AuthError> for Failure {
         match &error {
             AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) | AuthError::TokenExpired => Self::Over,
             AuthError::PkceUnsupported => {
-                Self::failed("its authorization server knows no PKCE with S256, and without it nobody signs in safely")
+                Self::failed("the authorization server does not support PKCE with S256, which a safe sign-in requires")
             }
             AuthError::ProtectedResourceMetadataInvalid { .. } => {
-                Self::failed(format!("what it says of itself is about another server, so nothing is signed in to: {error}"))
+                Self::failed(format!("sign-in refused: the metadata of the server describes another server: {error}"))
             }
             AuthError::AuthorizationServerMismatch { .. } | AuthError::AuthorizationServerMissingIssuer { .. } => {
-                Self::failed(format!("its authorization server is not who it should be, so nothing is signed in to: {error}"))
+                Self::failed(format!("sign-in refused: the authorization server is not the expected one: {error}"))
             }
             _ => Self::failed(chain(&error)),
         }

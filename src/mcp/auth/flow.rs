@@ -71,7 +71,7 @@ impl Discovered {
         manager.set_credential_store(store.clone());
         let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
         if resolution.source == AuthorizationMetadataSource::LegacyEndpointFallback && challenge.is_none() {
-            return Err(Failure::failed("it lets in whoever asks, or does not say how one signs in"));
+            return Err(Failure::failed("the server needs no sign-in, or does not say where to sign in"));
         }
         let metadata = resolution.metadata;
         for address in
@@ -117,9 +117,9 @@ impl Discovered {
             }
             (None, Some(document)) => OAuthClientConfig::new(document, redirect),
             (None, None) if self.metadata.registration_endpoint.is_none() => {
-                let who = self.issuer().unwrap_or("its authorization server").to_owned();
+                let who = self.issuer().unwrap_or("the authorization server").to_owned();
                 return Err(Failure::failed(format!(
-                    "{who} takes no client that registers itself; register one there with the redirect address http://127.0.0.1, and set its id as `oauth.client_id`"
+                    "{who} does not support dynamic client registration; register a client there with the redirect URI http://127.0.0.1, and set its ID as `oauth.client_id`"
                 )));
             }
             (None, None) => self.manager.register_client(CLIENT_NAME, redirect, &scopes).await?,
@@ -164,9 +164,9 @@ fn refusal(came_back_to: &str) -> Option<String> {
     let error = of("error")?;
     let more = of("error_description").map(|more| format!(": {more}")).unwrap_or_default();
     Some(if error == "access_denied" {
-        format!("it was declined in the browser{more}")
+        format!("sign-in was declined in the browser{more}")
     } else {
-        format!("it was refused ({error}){more}")
+        format!("sign-in was refused ({error}){more}")
     })
 }
 

@@ -29,12 +29,12 @@ impl Http {
 
     /// Whether an address may be asked, or what is wrong with it.
     pub(super) fn check(&self, url: &str) -> Result<(), String> {
-        let url = Url::parse(url).map_err(|error| format!("it names an address that is none: {error}"))?;
+        let url = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
         let host = url.host_str().unwrap_or_default();
         match url.scheme() {
             "https" => Ok(()),
             "http" if is_loopback(host) && self.is_local => Ok(()),
-            _ => Err(format!("it sends to `{}://{host}`, which is neither https nor this machine", url.scheme())),
+            _ => Err(format!("`{}://{host}` is neither https nor on this machine", url.scheme())),
         }
     }
 
@@ -84,8 +84,8 @@ impl Guard for Places {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String> {
         let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
         match place(address) {
-            Place::Here if !self.is_local => Err(format!("`{host}` leads to this machine, where the server is not")),
-            Place::Nowhere => Err(format!("`{host}` leads to {address}, where no authorization server is")),
+            Place::Here if !self.is_local => Err(format!("`{host}` resolves to this machine, but the MCP server is remote")),
+            Place::Nowhere => Err(format!("`{host}` resolves to {address}, which cannot be an authorization server")),
             Place::Here | Place::There => Ok(()),
         }
     }

@@ -26,10 +26,10 @@ pub struct LoggedIn {
 /// Signs in to a server and keeps the tokens.
 pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, String> {
     let Reach::Http { url, headers, sign_in, .. } = &spec.reach else {
-        return Err("it is a program of this machine: nobody signs in to it".to_owned());
+        return Err("the server is a local program, which needs no sign-in".to_owned());
     };
     let SignIn::OAuth { client_id, scopes, redirect_port } = sign_in else {
-        return Err("its header `Authorization` or its `bearer_token_env` says who asks; leave that out to sign in".to_owned());
+        return Err("the server already has an `Authorization` header or a `bearer_token_env`; remove it to sign in".to_owned());
     };
     let before = vault.load(&spec.name, url)?.and_then(|text| Kept::read(&text, url)).unwrap_or_default();
     let headers: Vec<_> = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
@@ -37,7 +37,7 @@ pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> 
     let discovered = Discovered::find(url, challenge.as_deref()).await.map_err(|failure| failure.to_string())?;
     let landing = Landing::open(*redirect_port).await.map_err(|error| {
         let port = redirect_port.map_or_else(|| "a port".to_owned(), |port| format!("port {port}"));
-        format!("{port} of 127.0.0.1, which the browser is to come back to, cannot be had: {error}")
+        format!("cannot listen on {port} of 127.0.0.1 for the redirect of the browser: {error}")
     })?;
     let mut more = before.wanted.clone();
     if !more.is_empty() {
@@ -45,7 +45,7 @@ pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> 
     }
     let asked = discovered.ask(&client(client_id.as_deref(), scopes), &landing.uri(), &more).await;
     let asked = asked.map_err(|failure| failure.to_string())?;
-    let state = asked.state().ok_or("its authorization server has an address that cannot be read")?;
+    let state = asked.state().ok_or("the authorization server has an invalid URL")?;
     shown.visit(&asked.address).await;
     let came_back_to = landing.arrival(&state).await?;
     let mut kept = asked.answered(&came_back_to).await.map_err(|failure: Failure| failure.to_string())?;

@@ -79,7 +79,7 @@ impl Keeper {
             Ok(new) => {
                 if let Err(why) = self.write(whose, &new).await {
                     // They are good for as long as this process lives.
-                    tracing::warn!(server = whose.name, why, "renewed tokens are not kept");
+                    tracing::warn!(server = whose.name, why, "cannot save the renewed tokens");
                 }
                 let token = new.token();
                 slot.kept = Some(new);
@@ -169,5 +169,5 @@ fn whose(spec: &Spec) -> Option<Whose<'_>> {
 
 /// A keyring may ask the person: nothing else waits for it.
 async fn apart<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
-    tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the place of the tokens did not answer".to_owned()))
+    tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the token store did not respond".to_owned()))
 }

@@ -45,7 +45,7 @@ impl Kept {
     }
 
     pub fn written(&self) -> Result<String, String> {
-        serde_json::to_string(self).map_err(|error| format!("the tokens cannot be written: {error}"))
+        serde_json::to_string(self).map_err(|error| format!("cannot serialize the tokens: {error}"))
     }
 
     /// As the server is sent it.

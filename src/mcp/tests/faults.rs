@@ -74,7 +74,7 @@ async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown_and_its_last_wo
     while status(&servers).state == ServerState::Ready {
         changed.changed().await.unwrap();
     }
-    assert!(is_unreachable(&status(&servers).state, "it went away"));
+    assert!(is_unreachable(&status(&servers).state, "connection closed"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +150,7 @@ async fn tools_that_nobody_can_mean_are_left_out_and_that_is_said() {
         notes[0].contains("nested deeper") && notes[1].contains("nested deeper") && notes[2].contains("at most 65536"),
         "{notes:?}"
     );
-    assert!(notes[3].contains("plain letters") && notes[4].contains("twice"), "{notes:?}");
+    assert!(notes[3].contains("printable ASCII") && notes[4].contains("twice"), "{notes:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,12 +216,12 @@ async fn the_end_waits_for_no_server() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_none_is_left_out_by_name_and_the_others_stay() {
     let broken = [
-        (json!({"name": "lacks_schema"}), "it has no `inputSchema`"),
+        (json!({"name": "lacks_schema"}), "`inputSchema` is missing"),
         (json!({"name": "no_object", "inputSchema": "x"}), "`inputSchema` is not an object"),
-        (json!({"name": "of_text", "inputSchema": {"type": "string"}}), "not that of an object"),
+        (json!({"name": "of_text", "inputSchema": {"type": "string"}}), "does not describe an object"),
         (
             json!({"name": "no_type", "inputSchema": {"type": "object", "properties": {"a": {"type": "strng"}}}}),
-            "no valid JSON Schema",
+            "is not a valid JSON Schema",
         ),
         (json!({"name": "answers", "inputSchema": {}, "outputSchema": {"type": "object", "required": 7}}), "`outputSchema`"),
     ];

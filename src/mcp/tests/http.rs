@@ -288,7 +288,7 @@ async fn a_server_of_the_oldest_revision_is_noted_and_one_of_a_newer_is_not() {
         assert_eq!(looked(&servers).await, ServerState::Ready);
         assert_eq!(servers.identity("one").unwrap().revision, revision);
         assert_eq!((status(&servers).notes.len(), servers.notes("one").len()), (notes, notes), "{revision}");
-        assert!(status(&servers).notes.iter().all(|note| note.contains("revision 2024-11-05")));
+        assert!(status(&servers).notes.iter().all(|note| note.contains("version 2024-11-05")));
     }
 }
 
@@ -345,7 +345,7 @@ async fn a_list_with_a_tool_that_is_none_is_read_tool_by_tool_over_http() {
         let names: Vec<String> = servers.tools().iter().map(|tool| tool.name.clone()).collect();
         assert_eq!(names, ["first", "last"], "{newer} {as_events}");
         let notes = status(&servers).notes;
-        assert!(notes.iter().any(|note| note.contains("`broken`") && note.contains("no `inputSchema`")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("`broken`") && note.contains("`inputSchema` is missing")), "{notes:?}");
     }
 }
 

@@ -116,7 +116,7 @@ impl Http {
 }
 
 fn no_token(reason: String) -> HttpError {
-    HttpError::UnexpectedServerResponse(format!("there is no token to sign the request with: {reason}").into())
+    HttpError::UnexpectedServerResponse(format!("no access token for the request: {reason}").into())
 }
 
 fn status_of(error: &HttpError) -> Option<u16> {
@@ -132,10 +132,10 @@ fn status_of(error: &HttpError) -> Option<u16> {
 
 pub(super) fn header_map(headers: &[Header]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let one = |header: &Header| {
-        let name =
-            HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| format!("`{}` is no name of a header", header.name))?;
+        let name = HeaderName::from_bytes(header.name.as_bytes())
+            .map_err(|_| format!("`{}` is not a valid header name", header.name))?;
         let mut value = HeaderValue::from_str(&header.value)
-            .map_err(|_| format!("the value of `{}` cannot stand in a header", header.name))?;
+            .map_err(|_| format!("the value of `{}` is not a valid header value", header.name))?;
         value.set_sensitive(true);
         Ok((name, value))
     };

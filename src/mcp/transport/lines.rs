@@ -41,7 +41,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let taken = found.len() - rest.len();
             Pin::new(&mut self.from).consume(taken);
             if self.splitter.is_too_long() || line == Some(Line::TooLong) {
-                let reason = format!("it sent a line of more than {} MB and was cut off", MESSAGE_BYTES / (1024 * 1024));
+                let reason =
+                    format!("the server sent a line of more than {} MB and was disconnected", MESSAGE_BYTES / (1024 * 1024));
                 (self.cut_off)(&reason);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, reason)));
             }

@@ -72,7 +72,7 @@ impl Program {
 async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<Vec<u8>>>, server: String) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {
-        tracing::trace!(%server, bytes = count, "written beside");
+        tracing::trace!(%server, bytes = count, "output on stderr");
         keep(&kept, &chunk[..count]);
     }
 }

@@ -21,21 +21,21 @@ const QUEUE: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum SseError {
-    #[error("the server wants to know who asks")]
+    #[error("sign-in required")]
     NeedsLogin,
     #[error("HTTP {0}")]
     Status(StatusCode),
     #[error("{0}")]
     Request(#[from] reqwest::Error),
-    #[error("it does not answer with an event stream")]
+    #[error("the response is not an event stream")]
     NoStream,
-    #[error("its event stream ended before it named an address to send to")]
+    #[error("the event stream ended before it named an endpoint")]
     NoEndpoint,
-    #[error("it names an address of another origin to send to")]
+    #[error("the endpoint has another origin than the server")]
     OtherOrigin,
     #[error("{0}")]
     Setup(String),
-    #[error("the message cannot be written: {0}")]
+    #[error("cannot serialize the message: {0}")]
     Message(#[from] serde_json::Error),
 }
 
@@ -91,7 +91,7 @@ impl Sse {
                             break;
                         }
                     }
-                    Err(error) => tracing::debug!(%error, "an event that is no message"),
+                    Err(error) => tracing::debug!(%error, "ignored an event that is not a message"),
                 }
             }
         });
@@ -163,7 +163,7 @@ async fn signed(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Res
 enum StreamError {
     #[error("{0}")]
     Source(#[from] reqwest::Error),
-    #[error("an event of more than {0} bytes")]
+    #[error("an event exceeds {0} bytes")]
     TooLarge(usize),
 }
 

@@ -534,7 +534,7 @@ fn the_servers_are_read_out() {
     session.tell(EventKind::ServersChanged { servers: servers() });
     session.types("/mcp");
     let written = session.read();
-    assert!(written.contains("search (MCP): not reachable; its tool is out until it answers"), "{written}");
+    assert!(written.contains("search (MCP): not reachable; its tool is unavailable until it responds"), "{written}");
     assert!(
         written.contains("docs (MCP server) · ready") && written.contains("reached by npx -y @example/docs-server"),
         "{written}"

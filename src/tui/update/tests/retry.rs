@@ -76,7 +76,7 @@ fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
         (FailureKind::BudgetExceeded, budget, "/budget 10 and /continue go on", "paused: Budget of $5.00 reached"),
         (
             FailureKind::Authentication,
-            "refused the key (401)",
+            "rejected the API key (401)",
             "check `ANTHROPIC_API_KEY`",
             "`aye auth login` stores another key",
         ),
@@ -132,7 +132,7 @@ fn what_the_row_says_already_is_not_said_twice() {
 #[test]
 fn a_task_that_its_provider_ended_says_how_it_goes_on() {
     let failed = |kind| {
-        let failure = Failure::new(kind, "`acme` refused the key: invalid x-api-key", "check `ACME_KEY`");
+        let failure = Failure::new(kind, "`acme` rejected the API key: invalid x-api-key", "check `ACME_KEY`");
         let mut model = retrying(EventKind::TaskFailed { failure, step_count: 1 });
         draw(&mut model, 11_000)
     };
@@ -223,7 +223,7 @@ fn refused() -> Model {
 fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
     let mut model = refused();
     let screen = draw(&mut model, 3000);
-    assert!(screen.contains("acme refused the key (401): invalid x-api-key"), "{screen}");
+    assert!(screen.contains("acme rejected the API key (401): invalid x-api-key"), "{screen}");
     assert_eq!(play(&mut model, 4000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     assert!(draw(&mut model, 4100).contains("key of acme:"), "{}", draw(&mut model, 4100));
     assert_eq!(play(&mut model, 5000, "sk-new<enter>"), ["addkey { name: \"acme/small\", key: keytext }"]);

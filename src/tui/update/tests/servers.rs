@@ -35,8 +35,8 @@ fn type_in(model: &mut Model, from: u64, script: &str) -> Vec<Effect> {
 fn what_goes_wrong_is_said_once_and_stands_in_the_status_row() {
     let mut model = with_servers();
     let screen = draw(&mut model, 200);
-    assert!(screen.contains("github (MCP): wants to know who asks; its 12 tools are out until you sign in"), "{screen}");
-    assert!(screen.contains("search (MCP): not reachable; its tool is out until it answers"), "{screen}");
+    assert!(screen.contains("github (MCP): sign-in required; its 12 tools are unavailable until then"), "{screen}");
+    assert!(screen.contains("search (MCP): not reachable; its tool is unavailable until it responds"), "{screen}");
     assert!(screen.contains("MCP: 2 servers out"), "{screen}");
     let notes = |model: &mut Model| draw(model, 300).matches("not reachable;").count();
     tell(&mut model, EventKind::ServersChanged { servers: servers() }, 300);
@@ -44,7 +44,7 @@ fn what_goes_wrong_is_said_once_and_stands_in_the_status_row() {
     let ready = servers().into_iter().map(|status| ServerStatus { state: ServerState::Ready, ..status }).collect();
     tell(&mut model, EventKind::ServersChanged { servers: ready }, 400);
     let screen = draw(&mut model, 500);
-    assert!(screen.contains("search (MCP): it answers again") && !screen.contains("MCP: 2 servers"), "{screen}");
+    assert!(screen.contains("search (MCP): reconnected") && !screen.contains("MCP: 2 servers"), "{screen}");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_command_of_a_file_has_its_name_before_a_prompt_of_a_server() {
 #[test]
 fn what_else_is_known_of_a_server_stands_in_its_details() {
     let mut model = model(100, 30);
-    let note = "the tool `x\u{1b}[2J` is left out: its schema is nested deeper than 32 levels".to_owned();
+    let note = "tool `x\u{1b}[2J` left out: the schema is nested deeper than 32 levels".to_owned();
     let noted = servers().into_iter().map(|status| ServerStatus { notes: vec![note.clone()], ..status }).collect();
     tell(&mut model, EventKind::ServersChanged { servers: noted }, 100);
     play(&mut model, 1000, "/mcp docs<enter>");
