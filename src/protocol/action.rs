@@ -1,9 +1,9 @@
-//! Actions of a call, in terms that a policy can judge without reading a disk.
+//! Actions of a tool call, described so that a policy can judge them without reading the disk.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One thing a call would do to the world.
+/// One effect that a tool call would have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Action {
@@ -18,67 +18,67 @@ pub enum Action {
     Delete {
         target: Target,
     },
-    /// Run a line in `bash`.
+    /// Run a command line in `bash`.
     Exec {
         command: String,
         cwd: Target,
     },
-    /// Send a request and read the answer.
+    /// Send a request and read the response.
     Fetch {
-        /// As the model wrote it; the policy and the tool read it with one parser.
+        /// URL as the model wrote it. The policy and the tool parse it with the same parser.
         url: String,
-        /// In upper case.
+        /// HTTP method in upper case.
         method: String,
     },
-    /// Run a program that the policy fixes, with arguments of the kinds it names.
+    /// Run a program that the policy names, with arguments of the kinds that it allows.
     Named {
         name: String,
         argv: Vec<String>,
         cwd: Target,
-        /// The places that its arguments name, only to be read.
+        /// Paths in its arguments that it may only read.
         inputs: Vec<Target>,
-        /// The same, to be read and written.
+        /// Paths in its arguments that it may read and write.
         paths: Vec<Target>,
     },
-    /// Open what stands at a path with the program that the desktop has for it, outside the sandbox.
+    /// Open a file or directory with its default desktop application, outside the sandbox.
     Open {
         target: Target,
     },
-    /// Hand a file to the person, as it is now.
+    /// Hand the current content of a file to the user.
     Upload {
         target: Target,
     },
-    /// Run the program of a custom tool's manifest.
+    /// Run the program of a custom tool.
     Custom {
         name: String,
         argv: Vec<String>,
         cwd: Target,
-        /// What it is given on its input.
+        /// Text on its standard input.
         input: Option<String>,
-        /// Of its manifest and of the programs it runs: another one is another tool.
+        /// Fingerprint of the manifest and of the programs it runs. A different fingerprint means a different tool.
         fingerprint: String,
-        /// Whether a person knows it: their own, or one of the project with exactly these bytes.
+        /// Whether the user knows the tool: it is their own, or a project tool with exactly this content.
         known: bool,
-        /// It says that it changes nothing, and runs where nothing can be changed.
+        /// Whether the tool declares that it changes nothing and runs where it cannot change anything.
         reads_only: bool,
     },
-    /// Use a tool of an MCP server.
+    /// Call a tool of an MCP server.
     Invoke {
         server: String,
         tool: String,
-        /// Of its description and schema: another one is another tool.
+        /// Fingerprint of the description and schema. A different fingerprint means a different tool.
         fingerprint: String,
-        /// It is another than the one that was let through last.
+        /// Whether the definition differs from the one last approved.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         changed: bool,
     },
 }
 
-/// Granted by the very entries of `[[named_commands]]`.
+/// Capability that the entries of `[[named_commands]]` grant themselves.
 pub const NAMED: &str = "Command.Named";
 
 impl Action {
-    /// The capability of the bundle that grants it.
+    /// Returns the policy capability that grants this action.
     pub fn capability(&self) -> &'static str {
         match self {
             Self::Read { .. } => "File.Read",
@@ -94,17 +94,17 @@ impl Action {
     }
 }
 
-/// A path as asked for and as it really is. Made by `sys`, which resolves links; judged by `policy`, which does not look.
+/// Path as requested and as resolved. `sys` creates it by resolving symlinks; `policy` judges it without reading the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// As the model wrote it.
+    /// Path as the model wrote it.
     pub given: String,
-    /// Absolute, links resolved as far as the path exists, no `.` or `..`.
+    /// Absolute path without `.` or `..`, with symlinks resolved as far as the path exists.
     pub real: PathBuf,
     pub place: Place,
 }
 
-/// What stands at a path.
+/// Type of the file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -112,8 +112,8 @@ pub enum Place {
         bytes: u64,
     },
     Directory,
-    /// Nothing yet; the deepest existing ancestor was resolved.
+    /// No file; the deepest existing ancestor was resolved.
     Missing,
-    /// Device, FIFO, socket: never opened.
+    /// Device, FIFO or socket; never opened.
     Special,
 }

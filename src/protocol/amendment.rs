@@ -1,30 +1,30 @@
-//! Amendments of a proposal by the user: a part of it, or their own text.
+//! Amendments of a proposal by the user: selected hunks or edited text.
 
 use serde::{Deserialize, Serialize};
 
-/// How a person may change what is asked about before they say yes.
+/// Ways in which the user may change a proposal before approving it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Amendable {
-    /// Of a change of files: its hunks, in the order of the diff.
+    /// Hunks of a file change, in the order of the diff.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<Hunk>,
-    /// The files whose whole text can be changed.
+    /// Files whose whole text can be edited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// The line of a command that can be changed, as the model wrote it.
+    /// Command line that can be edited, as the model wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Its first commands alone, where they are less risky than all of it.
+    /// First commands of the line on their own, if they are less risky than the whole line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstParts>,
-    /// A yes gives it the network, and it can run without.
+    /// Whether approval grants network access that the command can do without.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub offline: bool,
-    /// It is not what the model proposed: the person changed it.
+    /// Whether the user has changed the model's proposal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
-    /// What it was made for changed on disk meanwhile; this is made anew.
+    /// Whether the change was planned again because its files changed on disk.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub renewed: bool,
 }
@@ -39,21 +39,21 @@ impl Amendable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk {
-    /// Its place among `Amendable::files`, where its file is one of them.
+    /// Index of its file in `Amendable::files`, if that file can be edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<usize>,
-    /// The lines of that file as proposed that are in the place of others, from 0; the last is not among them.
+    /// Replaced lines in the proposed file, counted from 0: the first one, and the one after the last.
     pub first: usize,
     pub end: usize,
-    /// What it stands in: `greet()`.
+    /// Enclosing item of the source code: `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Why it goes with all the others, where it does.
+    /// Why this hunk cannot be chosen on its own, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
 }
 
-/// The first commands of a line.
+/// First commands of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FirstParts {
@@ -61,14 +61,14 @@ pub struct FirstParts {
     pub line: String,
 }
 
-/// What becomes of one hunk.
+/// Choice for one hunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "choice", rename_all = "snake_case")]
 pub enum HunkChoice {
     Taken,
-    /// Those lines stay as they are.
+    /// Keep the existing lines.
     Left,
-    /// These lines come in the place of what was proposed, each with the LF that ends it.
+    /// Write these lines instead of the proposed ones, each ended by an LF.
     Edited {
         text: String,
     },
@@ -77,20 +77,20 @@ pub enum HunkChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Amendment {
-    /// A yes to these hunks of a change; one for each, in their order.
+    /// Approve a change with these choices, one for each hunk in order.
     Hunks { hunks: Vec<HunkChoice> },
-    /// Another text for one of the files: it is asked about.
+    /// Edit the text of one file. The edit is shown for approval.
     File { file: usize, text: String },
-    /// Another line for a command: it is judged and asked about.
+    /// Edit the command line. The new line is judged and shown for approval.
     Command { line: String },
-    /// The first commands of a line: they are judged.
+    /// Run only the first commands of a line. They are judged again.
     First { line: String },
-    /// A yes to a command without the network.
+    /// Approve a command without network access.
     Offline,
 }
 
 impl Amendment {
-    /// Whether it is a yes to what comes of it: the person has seen all of that.
+    /// Whether the amendment approves its result, all of which the user has seen.
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Offline => true,
@@ -98,12 +98,12 @@ impl Amendment {
         }
     }
 
-    /// Whether another line runs than the one that was proposed.
+    /// Whether it changes the command line that runs.
     pub fn is_another_line(&self) -> bool {
         matches!(self, Self::Command { .. } | Self::First { .. })
     }
 
-    /// Whether it is asked about, also where a rule would let it pass.
+    /// Whether it requires approval even if a rule would allow the result.
     pub fn asks(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Command { .. })
     }

@@ -1,4 +1,4 @@
-//! A question to the person, with everything they need to answer it.
+//! Approval requests, with everything the user needs to decide.
 
 use super::{Always, Amendable, Amendment, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, Remember};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ impl Risk {
     }
 }
 
-/// Ordered from the mildest to the strictest, so that the verdict of a whole is the `max` of its parts.
+/// Ordered from the mildest to the strictest, so that the verdict of a whole line is the `max` of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
@@ -41,14 +41,14 @@ impl VerdictKind {
     }
 }
 
-/// When a command that asks is approved.
+/// Time at which a command is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproveWhen {
     /// Before it runs.
     #[default]
     Before,
-    /// By its effects, after it ran in a layer.
+    /// After it ran in a copy-on-write layer, based on its effects.
     Effects,
 }
 
@@ -61,90 +61,90 @@ impl ApproveWhen {
     }
 }
 
-/// One simple command of a shell line, as judged.
+/// One simple command of a shell line, as judged by the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// The command as written, wrappers included.
+    /// Command as written, including wrappers.
     pub text: String,
     pub verdict: VerdictKind,
-    /// `built-in`, `user:31`, `session`: which rule decided.
+    /// Rule that decided: `built-in`, `user:31`, `session`.
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
-    /// Unknown or downloaded code, or destruction outside the workspace.
+    /// Whether it runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
-    /// What it does to which object, where that is worth naming: a verb with its object, "publishes commits to `origin`".
+    /// Effect worth naming, as a verb with its object: `publishes commits to origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
-    /// The part whose output it reads, counted from 0.
+    /// Index of the part whose output it reads, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_from: Option<usize>,
 }
 
 impl Part {
-    /// `critical`, or the risk.
+    /// Returns `critical`, or the name of the risk level.
     pub fn risk_name(&self) -> &'static str {
         if self.critical { "critical" } else { self.risk.as_str() }
     }
 }
 
-/// The question.
+/// Request for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
     pub approval_id: ApprovalId,
     pub tool_call_id: CallId,
     pub tool_name: String,
-    /// `File change`, from the bundle's approval rule.
+    /// Title from the approval rule of the policy: `File change`.
     pub title: String,
-    /// What the bundle's approval rule tells the person who decides.
+    /// Text from the approval rule of the policy for the person who decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `Edit src/main.rs`, `Run: cargo test`.
+    /// Summary of the action: `Edit src/main.rs`, `Run: cargo test`.
     pub action_summary: String,
     pub risk_level: Risk,
-    /// Unknown or downloaded code, or destruction outside the workspace.
+    /// Whether it runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
-    /// Which rule asks: `built-in`, `user:31`.
+    /// Rule that asks: `built-in`, `user:31`.
     pub rule: String,
-    /// Why it asks, in words.
+    /// Why approval is required.
     pub reason: String,
-    /// No rule is about it: its capability asks about everything.
+    /// Whether no rule covers the action, so its capability asks by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_uncovered: bool,
-    /// What exactly would be done.
+    /// Exact actions of the call.
     #[serde(default)]
     pub details: Details,
-    /// What would change; for an edit the diff.
+    /// Expected change; for an edit, the diff.
     pub proposal: Proposal,
-    /// The line of a command and where it would run.
+    /// Command line, and where it would run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
-    /// The simple commands of a shell line; empty for other tools.
+    /// Simple commands of a shell line; empty for other tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// What the rules that have a say look like, for those that stand in a file.
+    /// Source text of the rules that apply, if they are in a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<RuleOrigin>,
-    /// What "always allow" offers. Not sent by `aye serve`, where no method saves a rule.
+    /// Rules that "always allow" offers. Not sent by `aye serve`, which has no method to save a rule.
     #[serde(default, skip_serializing_if = "is_default")]
     pub always: Always,
-    /// Whether a preview can show what the command would do. Not sent by `aye serve`, where no method asks for one.
+    /// Whether a preview can show the effects of the command. Not sent by `aye serve`, which has no method to request one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preview: PreviewOffer,
-    /// What the command did in its view; a yes keeps it, and runs nothing.
+    /// Effects of the command in its preview. Approval applies them; nothing runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Box<Effects>>,
-    /// What a yes opens for this one run: the command ran before and was kept from it.
+    /// Access that approval grants for one more run, because the sandbox blocked it in the first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<Outside>,
-    /// After this time without an answer the call is not approved; absent where it waits without end.
+    /// Time in milliseconds after which the call is denied if nobody decides. Absent if it waits without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How it can be changed before it is done. Not sent by `aye serve`, where no method changes a proposal.
+    /// Ways to change the proposal. Not sent by `aye serve`, which has no method to change one.
     #[serde(default, skip_serializing_if = "Amendable::is_empty")]
     pub amendable: Amendable,
 }
@@ -154,47 +154,47 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Approval {
-    /// What a client can use that decides yes or no.
+    /// Removes what a client cannot use if it can only approve or deny.
     pub fn into_question(mut self) -> Self {
         (self.always, self.preview, self.amendable) = Default::default();
         self
     }
 }
 
-/// What exactly a call would do, in the terms of the policy.
+/// Exact actions of a call, in the terms of the policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {
-    /// The capability: `Shell.Exec`, `File.Write`.
+    /// Capability: `Shell.Exec`, `File.Write`.
     pub tool_name: String,
-    /// The line of a command.
+    /// Command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The directory a command would run in.
+    /// Working directory of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The files and directories that would be read, written or deleted.
+    /// Files and directories that would be read, written or deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// The address of a request.
+    /// URL of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The method of a request.
+    /// HTTP method of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
 }
 
-/// Where a rule stands, and what is written there.
+/// Location and source text of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleOrigin {
-    /// As verdicts name it: `user:31`.
+    /// Rule name, as in verdicts: `user:31`.
     pub rule: String,
-    /// `/home/me/.config/aye/policy.toml:31`
+    /// Location: `/home/me/.config/aye/policy.toml:31`
     pub place: String,
-    /// The number of the first of these lines.
+    /// Line number of the first of these lines.
     pub first: usize,
-    /// The line, or the first lines of the table that it heads.
+    /// Source line of the rule, or the first lines of its table.
     pub source: Vec<String>,
 }
 
@@ -204,26 +204,26 @@ pub struct CommandLine {
     pub line: String,
     pub cwd: String,
     pub timeout_seconds: u64,
-    /// `NONE on this kernel: the command can do what you can do`, or what holds it.
+    /// Sandbox of the command, or `NONE on this kernel: the command can do what you can do`.
     pub sandbox: String,
-    /// Whether that is not what holds the other commands of the session.
+    /// Whether the sandbox differs from that of other commands in the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_sandbox: bool,
 }
 
 impl CommandLine {
-    /// Whether nothing holds the command, or its network is open.
+    /// Whether the command is unsandboxed or has network access.
     pub fn is_unheld(&self) -> bool {
         ["NONE", "OFF", "OPEN"].iter().any(|word| self.sandbox.contains(word))
     }
 }
 
-/// The answer.
+/// Decision on an approval request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     Approved,
-    /// Approved, and a rule is kept, so that the same is not asked again.
+    /// Approved, and a rule is saved so that the same action is not asked about again.
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {
         #[serde(flatten)]
@@ -233,11 +233,11 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Neither yes nor no: what it would do is shown first, and asked about in another question.
+    /// Not decided: the command runs in a preview, and its effects are shown for approval.
     Previewed,
-    /// Neither yes nor no: it is made anew for what stands on disk by now, and asked about in another question.
+    /// Not decided: the change is planned again for the current files, and shown for approval.
     Renewed,
-    /// Not as it was proposed. A yes where the person has seen all that comes of it; else that is asked about in another question.
+    /// Approved with changes. If the user has not seen the result yet, it is shown for approval first.
     Amended {
         amendment: Amendment,
     },

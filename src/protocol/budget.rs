@@ -12,7 +12,7 @@ pub enum BudgetScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetUnit {
-    /// Input and output, cached ones included.
+    /// Input and output tokens, including cached ones.
     Tokens,
     Steps,
     CostUsd,
@@ -26,14 +26,14 @@ pub struct Budget {
     pub unit: BudgetUnit,
     pub limit: f64,
     pub used: f64,
-    /// Who set it: `policy.toml:12`, `--set budget.session_cost_usd`, `you`.
+    /// Where the limit was set: `policy.toml:12`, `--set budget.session_cost_usd`, `you`.
     pub set_by: String,
-    /// The most that the policy lets a person set, where it says so.
+    /// Highest limit that the policy allows, if it sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
 
-/// What a person sets while the session runs: from now on so much in all, and not a step more.
+/// Limit that the user sets while the session runs. It replaces the total from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BudgetLimit {
     pub scope: BudgetScope,

@@ -1,30 +1,30 @@
-//! Changes of a session: the files that differ from its start.
+//! File changes of a session, compared with its start.
 
 use super::TaskId;
 use serde::{Deserialize, Serialize};
 
-/// All that changed since the session, or one task of it, began; also the answer to `GetPatchPreview`.
+/// Files changed since the start of a session or of one of its tasks. Also the result of `GetPatchPreview`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedFiles {
-    /// In the order of their paths.
+    /// Changed files, ordered by path.
     pub files: Vec<ChangedFile>,
-    /// Lines of all of them.
+    /// Added lines in all files.
     pub added: u64,
     pub removed: u64,
-    /// Changed files beyond those in `files`.
+    /// Number of changed files beyond those in `files`.
     #[serde(default)]
     pub more_files: u64,
-    /// What else is to be known: what was not looked at, and why.
+    /// Notes, such as files that were not compared, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The task since whose start these changed; none for the whole session.
+    /// Task since whose start the files changed; absent for the whole session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_task: Option<TaskId>,
 }
 
 impl ChangedFiles {
-    /// `3 files (+12 −4)`; nothing where nothing changed.
+    /// Returns `3 files (+12 −4)`, or `None` if nothing changed.
     pub fn counts(&self) -> Option<String> {
         let count = self.files.len() as u64 + self.more_files;
         let files = match count {
@@ -36,18 +36,18 @@ impl ChangedFiles {
     }
 }
 
-/// One path that is not what it was.
+/// One changed path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedFile {
-    /// Relative to the workspace where it lies in it.
+    /// Path, relative to the workspace if inside it.
     pub path: String,
     pub status: ChangeStatus,
-    /// Unified, without secrets; empty where there is none to show, and then `note` says why.
+    /// Unified diff without secrets. If it is empty, `note` says why.
     pub diff: String,
     pub added: u64,
     pub removed: u64,
-    /// Who changed it, as far as that was seen.
+    /// Sources of the change, as far as known.
     pub by: Vec<ChangedBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -59,14 +59,14 @@ pub enum ChangeStatus {
     Added,
     Modified,
     Deleted,
-    /// Only the permission bits.
+    /// Only the permission bits changed.
     ModeChanged,
-    /// A file became a link, or a link a file.
+    /// A file became a symlink, or a symlink a file.
     TypeChanged,
 }
 
 impl ChangeStatus {
-    /// As git has it: `A`, `M`, `D`, `T`.
+    /// Returns git's status letter: `A`, `M`, `D`, `T`.
     pub fn letter(self) -> char {
         match self {
             Self::Added => 'A',
@@ -84,7 +84,7 @@ pub enum ChangedBy {
     Tool,
     /// A command that aye ran.
     Command,
-    /// Somebody else: an editor, git, another program.
+    /// Another program, such as an editor or git.
     Outside,
 }
 

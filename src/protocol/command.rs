@@ -1,4 +1,4 @@
-//! Commands: all that a front end may tell a session to do. The session takes them in their order.
+//! Commands that a front end sends to a session. The session processes them in order.
 
 use super::{ApprovalId, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget, RuleAsked};
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,20 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Start a task, or queue it behind the one that runs.
+    /// Start a task, or queue the prompt behind the running one.
     Prompt {
         text: String,
     },
-    /// Say it to the model with the results of the running step; a prompt where no task runs.
+    /// Send a message to the model with the results of the running step; start a task if none runs.
     Steer {
         text: String,
     },
-    /// Change a message that waits; without words it is taken back. One that was taken by now stays as it was sent.
+    /// Change a queued message, or remove it if the text is empty. A message that was already delivered stays as sent.
     EditWaiting {
         id: u64,
         text: String,
     },
-    /// Run a command of the person's own, as one of the model would be. `shared`: the model is told of it with what is said next.
+    /// Run a command of the user, sandboxed like one of the model. `shared`: the model sees it with the next message.
     Shell {
         line: String,
         shared: bool,
@@ -30,120 +30,120 @@ pub enum Command {
         approval_id: ApprovalId,
         decision: Decision,
     },
-    /// Run the command that is asked about in a view of its own, and ask about its effects.
+    /// Run the command under approval in a preview, and ask about its effects.
     Preview {
         approval_id: ApprovalId,
     },
-    /// Say what the text of a file would be: its place among those that the question offers.
+    /// Show the proposed text of a file, given by its index in the approval.
     ShowProposed {
         approval_id: ApprovalId,
         file: usize,
     },
-    /// Let the agent go on while this command runs; without an id, the one that runs longest.
+    /// Move a running command to the background; without an ID, the one that has run longest.
     Background {
         tool_call_id: Option<CallId>,
     },
-    /// End a session or a command in the background, by the id the tools give it.
+    /// End a background command or shell session, by the ID that the tools use.
     Stop {
         id: String,
     },
-    /// What to do about a call whose outcome a crash left unknown.
+    /// Decide about a call whose outcome is unknown after a crash.
     Resolve {
         tool_call_id: CallId,
         resolution: Resolution,
     },
-    /// Say something about a rule that may be kept for this question.
+    /// Ask about a rule that could be saved for this approval.
     AskRule {
         approval_id: ApprovalId,
         #[serde(flatten)]
         asked: RuleAsked,
     },
-    /// Take back the rule that was kept last in this session.
+    /// Remove the rule saved last in this session.
     UndoGrant,
-    /// Say which prompts can be gone back to.
+    /// List the prompts that can be rewound to.
     ListRewindPoints,
-    /// Say what a rewind would do.
+    /// Show the effects of a rewind.
     PlanRewind {
         target: RewindTarget,
         scope: RewindScope,
     },
-    /// Go back, or forth again. `overwrite`: of the paths that were changed by hand since, those that go back all the same.
+    /// Rewind or redo. `overwrite`: files changed outside aye since then that are restored anyway.
     Rewind {
         target: RewindTarget,
         scope: RewindScope,
         #[serde(default)]
         overwrite: Vec<PathBuf>,
     },
-    /// Say which rules are kept.
+    /// List the saved rules.
     ListGrants,
-    /// What the person makes of what a server asked.
+    /// Answer the request of an MCP server.
     AnswerElicitation {
         elicitation_id: String,
         answer: ElicitationAnswer,
     },
-    /// End the connection to an MCP server and make a new one.
+    /// Close the connection to an MCP server and open a new one.
     ReconnectServer {
         name: String,
     },
-    /// Stop the model, start nothing new; running tools finish.
+    /// Stop the model and start nothing new; running tools finish.
     Cancel,
-    /// Kill the running commands too.
+    /// Stop, and kill the running commands too.
     Kill,
-    /// Go on with a paused or interrupted task.
+    /// Continue a paused or interrupted task.
     Continue,
-    /// Where nothing can be saved: go on all the same, with what is to be saved in memory until it can be. A crash loses it.
+    /// Continue although nothing can be saved. Unsaved records stay in memory until they can be; a crash loses them.
     GoOnUnsaved,
-    /// Send the request that waits for its repetition now.
+    /// Retry the pending request now.
     RetryNow,
-    /// Put a summary in the place of older messages. `focus`: what it must not lose.
+    /// Replace older messages with a summary. `focus`: what the summary must preserve.
     Compact {
         focus: Option<String>,
     },
-    /// Take back the last one.
+    /// Undo the last compaction.
     UndoCompaction,
-    /// Say what fills the window.
+    /// Show the usage of the context window.
     ShowContext,
-    /// Say what may be used up, and what is.
+    /// Show the budgets and their usage.
     ShowBudget,
-    /// Allow more, or less.
+    /// Set a budget.
     SetBudget {
         limit: BudgetLimit,
     },
-    /// Ask another model from now on: `provider/name`.
+    /// Use another model from now on: `provider/name`.
     SetModel {
         name: String,
     },
-    /// Keep a key for the provider of this model, and ask that model from now on. No front end can be asked for it in writing.
+    /// Save an API key for the provider of this model, and use that model from now on. No front end accepts it in writing.
     #[serde(skip)]
     AddKey {
         name: String,
         key: KeyText,
     },
-    /// Have it think more, or less; without one as it does by itself.
+    /// Set the reasoning effort; without a value, the model's default.
     SetEffort {
         effort: Option<Effort>,
     },
-    /// Say which models there are. `ask`: ask the providers too.
+    /// List the models. `ask`: query the providers too.
     ListModels {
         ask: bool,
     },
-    /// Ask more, or less, before something happens; from now on, for this run.
+    /// Set the approval mode for the rest of this run.
     SetMode {
         mode: Mode,
     },
-    /// Read the policy's files again.
+    /// Reload the policy files.
     ReloadPolicy,
-    /// Read the policy's files again, then continue the paused task under what they say.
+    /// Reload the policy files, then continue the paused task under them.
     Resume,
-    /// Keep what the person has typed but not sent.
+    /// Save the text that the user has typed but not sent.
     SaveDraft {
         text: String,
     },
-    /// Save and end.
+    /// Save the session and exit.
     Quit,
 }
 
-/// What a session is written as.
+/// File format of an exported session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportForm {
@@ -162,7 +162,7 @@ impl ExportForm {
         }
     }
 
-    /// By the ending of a name; Markdown where it says nothing.
+    /// Returns the format for a file extension; Markdown if the extension is unknown.
     pub fn of_file(name: &str) -> Self {
         name.rsplit_once('.').and_then(|(_, ending)| Self::of_word(ending)).unwrap_or(Self::Markdown)
     }
@@ -176,7 +176,7 @@ impl ExportForm {
     }
 }
 
-/// A key as it was typed. Nothing prints or writes it.
+/// API key as typed. It is never printed or written.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct KeyText(pub String);
 
@@ -189,10 +189,10 @@ impl fmt::Debug for KeyText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {
-    /// Ask again, then run again.
+    /// Ask for approval, then run the call again.
     Rerun,
-    /// Leave it; the model is told that it was skipped.
+    /// Skip the call and tell the model.
     Skip,
-    /// Tell the model that the outcome is unknown and let it look.
+    /// Tell the model that the outcome is unknown and let it check.
     TellModel,
 }

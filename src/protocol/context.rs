@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the next request holds, in tokens as far as they are known.
+/// Content of the next request in tokens, estimated where the provider has not counted them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUse {
     pub model: String,
-    /// All the model takes, its answer included; the policy may say less than the model.
+    /// Total tokens, response included. The policy may set a lower limit than the model.
     pub window: u64,
-    /// Kept free for the answer.
+    /// Tokens reserved for the response.
     pub reserved: u64,
     pub shares: Vec<ContextShare>,
-    /// How much of it the provider counted itself; the rest is estimated.
+    /// Tokens that the provider counted itself; the rest is estimated.
     pub counted: u64,
-    /// Tokens that `/compact` would free, as far as that can be foretold.
+    /// Estimated tokens that `/compact` would free.
     pub compactable: u64,
-    /// The share of the window at which it is compacted without being asked, in percent; none where it never is.
+    /// Percentage of the context window at which it is compacted automatically; absent if it never is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacts_at_percent: Option<u64>,
 }
@@ -27,39 +27,39 @@ impl ContextUse {
     }
 }
 
-/// One part of what fills it.
+/// One share of the context window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextShare {
-    /// For people: `system prompt`, `instructions`, `tools`, `summary`, `your messages`, `answers`, `tool results`, `images`.
+    /// Display name: `system prompt`, `instructions`, `tools`, `summary`, `your messages`, `responses`, `tool results`, `images`.
     pub name: String,
     pub tokens: u64,
-    /// How many of them there are.
+    /// Number of items.
     pub count: u64,
 }
 
-/// Why room was made.
+/// Cause of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionTrigger {
-    /// The person asked for it.
+    /// The user requested it.
     Asked,
-    /// The window was nearly full.
+    /// The context window was nearly full.
     Threshold,
-    /// The provider said that it did not fit.
+    /// The provider reported that the conversation is too long.
     TooLong,
 }
 
-/// A summary in the place of messages. The messages stay in the store.
+/// Summary that replaces messages. The messages stay in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
     pub trigger: CompactionTrigger,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
-    /// What stands in their place.
+    /// Text that replaces the messages.
     pub summary: String,
-    /// How many messages it stands for, and how many are kept as they are.
+    /// Number of messages that the summary replaces, and number that are kept unchanged.
     pub summarised: u64,
     pub kept: u64,
     pub tokens_before: u64,

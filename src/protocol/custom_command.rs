@@ -1,28 +1,28 @@
-//! A slash command of one's own: a Markdown file whose text becomes a prompt.
+//! Custom slash commands: Markdown files whose text becomes a prompt.
 
 use serde::{Deserialize, Serialize};
 
-/// `$1` to `$9`.
+/// Highest numbered placeholder: `$1` to `$9`.
 const MAX_NUMBERED: usize = 9;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomCommand {
-    /// Without its slash: `fix`, or `git:commit` for a file in a folder.
+    /// Name without the slash: `fix`, or `git:commit` for a file in a folder.
     pub name: String,
-    /// In a line.
+    /// One-line description.
     pub description: String,
-    /// What may stand behind it: `[file]`.
+    /// Hint for the arguments: `[file]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
-    /// The text, without what stands before it.
+    /// Text without the front matter.
     pub text: String,
-    /// Where it comes from, as people write it.
+    /// Source file, as shown to users.
     pub source: String,
 }
 
 impl CustomCommand {
-    /// Reads a file; what is wrong with the part before its text is said and does no harm.
+    /// Parses a file. Errors in the front matter become notices and are otherwise ignored.
     pub fn parse(name: String, source: String, content: &str) -> (Self, Vec<String>) {
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
         let (front, text) = front_matter(content);
@@ -33,7 +33,7 @@ impl CustomCommand {
             Some(Err(())) => notices.push(format!("`{source}`: the front matter is not closed; end it with a line `---`")),
             Some(Ok(front)) => {
                 for line in front.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
-                    // What is indented, or in a list, belongs to the key above.
+                    // Indented lines and list items belong to the key above.
                     if line.starts_with([' ', '\t', '-']) {
                         continue;
                     }
@@ -60,17 +60,17 @@ impl CustomCommand {
         (Self { name, description, argument_hint, text, source }, notices)
     }
 
-    /// Whether there is nothing to do before something stands behind it.
+    /// Whether the command does nothing without arguments.
     pub fn wants_arguments(&self) -> bool {
         self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
     }
 
-    /// What stands behind a command, as a shell would part it.
+    /// Splits arguments like a shell.
     pub fn words(arguments: &str) -> Vec<String> {
         words(arguments)
     }
 
-    /// The prompt it becomes. Words that no place of the text takes stand behind it; nothing in them is a place again.
+    /// Returns the prompt. Arguments without a placeholder are appended; placeholders inside arguments are not expanded.
     pub fn expand(&self, arguments: &str) -> String {
         let arguments = arguments.trim();
         let words = words(arguments);
@@ -99,12 +99,12 @@ impl CustomCommand {
     }
 }
 
-/// Whether a word goes on.
+/// Whether the text continues an identifier.
 fn continues(behind: &str) -> bool {
     behind.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
 }
 
-/// What stands between two lines of `---` at the start, and what stands behind; an error where the second is missing.
+/// Splits off the front matter between two `---` lines at the start; an error if the second line is missing.
 fn front_matter(content: &str) -> (Option<Result<&str, ()>>, &str) {
     let Some(rest) = content.strip_prefix("---").and_then(|rest| rest.trim_start_matches(['\r', ' ']).strip_prefix('\n')) else {
         return (None, content);
@@ -125,7 +125,7 @@ fn unquoted(value: &str) -> String {
     inner.unwrap_or(value).trim().to_owned()
 }
 
-/// As a shell would part them: quotes hold words together.
+/// Splits arguments like a shell: quotes group words.
 fn words(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quote, mut open) = (String::new(), None, false);
@@ -133,7 +133,7 @@ fn words(arguments: &str) -> Vec<String> {
         match (quote, letter) {
             (Some(ends), letter) if letter == ends => quote = None,
             (Some(_), letter) => word.push(letter),
-            // An apostrophe within a word is one.
+            // An apostrophe within a word is a literal character.
             (None, '"') => (quote, open) = (Some('"'), true),
             (None, '\'') if word.is_empty() => (quote, open) = (Some('\''), true),
             (None, letter) if letter.is_whitespace() => {

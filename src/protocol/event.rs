@@ -1,4 +1,4 @@
-//! Events: the one stream that a front end receives.
+//! Events: the single stream that a front end receives.
 
 use super::{
     Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
@@ -8,10 +8,10 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// In the place of a rule, where the person said yes to this very call.
+/// Shown in place of a rule if the user approved the call itself.
 pub const APPROVED_BY_YOU: &str = "approved by you";
 
-/// One event with the chain of ids it belongs to.
+/// Event with the IDs it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -26,7 +26,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What happened. Serialised as `eventType` and `payload`.
+/// Kind of event. Serialized as `eventType` and `payload`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "eventType", content = "payload", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum EventKind {
@@ -35,17 +35,17 @@ pub enum EventKind {
         mode: Mode,
         workspace: String,
         resumed: bool,
-        /// What is known of the model.
+        /// Known facts about the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<ModelFacts>,
     },
-    /// Every change of what the session and its task do.
+    /// The state of the session or its task changed.
     StateChanged {
         session_status: SessionStatus,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskState>,
     },
-    /// What the person typed and had not sent when the process ended.
+    /// Text that was typed but not sent when the process ended.
     DraftRestored {
         text: String,
     },
@@ -53,11 +53,11 @@ pub enum EventKind {
         prompt: String,
         max_steps: u32,
     },
-    /// All messages that wait, whenever the list changes.
+    /// All queued messages. Sent whenever the queue changes.
     QueueChanged {
         waiting: Vec<Waiting>,
     },
-    /// What the person said while the task ran, now that the model is told.
+    /// Messages sent while the task was running, now delivered to the model.
     Steered {
         text: String,
     },
@@ -74,7 +74,7 @@ pub enum EventKind {
     ReasoningChunk {
         text: String,
     },
-    /// Arguments of a call arrive; no call runs before the whole answer is there.
+    /// Arguments of a call are arriving. No call runs before the response is complete.
     ToolCallProgress {
         tool_name: String,
         bytes: u64,
@@ -85,39 +85,39 @@ pub enum EventKind {
         usage: Usage,
         latency_ms: u64,
         stop_reason: StopReason,
-        /// What it cost, where the price is known.
+        /// Cost in US dollars, if the price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// What the session cost until now, where all prices were known.
+        /// Cost of the session so far, if all prices are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_cost_usd: Option<f64>,
-        /// The provider did not count it all: tokens and cost are estimated.
+        /// Whether tokens and cost are partly estimated, because the provider did not report all of them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// The request is sent again after a wait; the partial answer, if any, is discarded.
+    /// The request is retried after a delay. A partial response, if any, is discarded.
     LlmRetry {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
-        /// What the provider asked for, where it did.
+        /// Delay that the provider asked for, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_ms: Option<u64>,
         kind: FailureKind,
         message: String,
-        /// What the provider says that the request that failed used.
+        /// Usage that the provider reported for the failed request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// The provider did not say: usage and cost are estimated from what came.
+        /// Whether usage and cost are estimated from the received text, because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
-        /// What the provider calls the request that failed.
+        /// Request ID of the failed request at the provider.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     },
-    /// The answer that streamed until now does not count; it stays visible, marked so.
+    /// The response streamed so far is discarded. It stays visible, marked as discarded.
     AnswerDiscarded {
         reason: String,
     },
@@ -126,24 +126,24 @@ pub enum EventKind {
         tool_name: String,
         capability: Option<String>,
         arguments: Arguments,
-        /// One line for people: `Read src/main.rs`, `$ cargo test`.
+        /// One-line summary: `Read src/main.rs`, `$ cargo test`.
         summary: String,
     },
-    /// The person runs a command of their own; the events of its call follow. `shared`: the model is told of it with what is said next.
+    /// The user runs a command; the events of its call follow. `shared`: the model sees it with the next message.
     OwnCommandStarted {
         tool_call_id: CallId,
         line: String,
         shared: bool,
     },
-    /// It is over. `shared`: the model will be told, because it ran.
+    /// The command of the user ended. `shared`: the model will see it, because it ran.
     OwnCommandEnded {
         tool_call_id: CallId,
         shared: bool,
     },
     ApprovalRequested(Approval),
-    /// A command runs in its view; a question about its effects follows, where they need one.
+    /// A command runs in a preview. If its effects need approval, a request follows.
     PreviewStarted {
-        /// The question it was asked for in; none where the policy wants it before any question.
+        /// Approval in which the preview was requested; absent if the policy runs it before asking.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval_id: Option<ApprovalId>,
         tool_call_id: CallId,
@@ -155,27 +155,27 @@ pub enum EventKind {
         decision: Decision,
         latency_ms: u64,
     },
-    /// While the question waits: what it would change is not on disk any more as it was shown (`outdated`), or is so again. Before
-    /// anything is written it is looked at once more, whatever was told.
+    /// While an approval waits: the files no longer match the proposal (`outdated`), or match again. They are checked once more before
+    /// anything is written.
     ApprovalOutdated {
         approval_id: ApprovalId,
         tool_call_id: CallId,
         outdated: bool,
     },
-    /// Nobody answered in time: it counts as a no.
+    /// Nobody decided in time; the call is denied.
     ApprovalTimeout {
         approval_id: ApprovalId,
         tool_call_id: CallId,
     },
-    /// The call runs now.
+    /// The call is running.
     ToolStarted {
         tool_call_id: CallId,
         rule: String,
-        /// What runs, where the person wrote another line than was asked for.
+        /// Summary of what runs, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
-    /// Output of a running command, as it comes, escape sequences neutralised by the front end.
+    /// Output of a running command, as it arrives. The front end must neutralize escape sequences.
     ToolOutputChunk {
         tool_call_id: CallId,
         text: String,
@@ -187,26 +187,26 @@ pub enum EventKind {
         latency_ms: u64,
         output_text: String,
         error: Option<ToolError>,
-        /// What was applied, for the transcript's card.
+        /// Applied change, for display in the transcript.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal: Option<Proposal>,
-        /// What the model was not shown of the output.
+        /// Parts of the output that were hidden from the model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         redactions: Vec<Redaction>,
-        /// What is kept whole of it.
+        /// Artifacts with the complete output.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifact_uris: Vec<String>,
     },
-    /// A crash left this call without an outcome; it waits for `Command::Resolve`.
+    /// A crash left this call without an outcome. It waits for `Command::Resolve`.
     ToolInterrupted {
         tool_call_id: CallId,
         tool_name: String,
         summary: String,
         known: String,
-        /// The end of what a command had printed, as far as it was kept.
+        /// Last saved output of the command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_output: Option<String>,
-        /// How long it had run when that was kept, at least.
+        /// Minimum run time in milliseconds when that output was saved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ran_ms: Option<u64>,
     },
@@ -217,82 +217,82 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
-    /// The bundles that decide from now on, and the tools: at the start and when they change.
+    /// Policy bundles and tools in force. Sent at the start and whenever they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
-        /// What the status row calls them.
+        /// Name in the status row.
         name: String,
-        /// The names of the tools that the model is offered under them.
+        /// Names of the tools offered to the model.
         #[serde(default)]
         tools: Vec<String>,
-        /// What changed; nothing at the start.
+        /// Description of the change; absent at the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A policy file was changed and cannot be taken: the last good one stays in force.
+    /// A changed policy file is invalid. The last valid one stays in force.
     PolicyRejected {
         message: String,
     },
-    /// What holds commands from now on.
+    /// Sandbox for commands from now on.
     SandboxInForce {
         tier: SandboxTier,
-        /// For the status row: `sandbox on · net off`.
+        /// Status row text: `sandbox on · net off`.
         words: String,
-        /// What is missing on this system and how to get it, where something is.
+        /// Features missing on this system, and how to install them, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missing: Option<String>,
     },
-    /// All sessions and commands in the background, whenever the list changes.
+    /// All shell sessions and background commands. Sent whenever the list changes.
     CommandsRunning {
         commands: Vec<RunningCommand>,
     },
-    /// Where all configured MCP servers stand, whenever that changes.
+    /// State of all configured MCP servers. Sent whenever it changes.
     ServersChanged {
         servers: Vec<ServerStatus>,
     },
-    /// A server asks the person something; answered by `Command::AnswerElicitation`.
+    /// An MCP server requests input from the user. Answered with `Command::AnswerElicitation`.
     ElicitationRequested(Elicitation),
-    /// It was answered, or nobody waits for the answer any more.
+    /// The input request was answered or withdrawn.
     ElicitationEnded {
         elicitation_id: String,
-        /// Without what was filled in.
+        /// Outcome, without the entered values.
         outcome: ElicitationOutcome,
     },
-    /// What this session kept whole, the oldest first.
+    /// Artifacts of this session, oldest first.
     ArtifactsListed {
         artifacts: Vec<Artifact>,
     },
-    /// What one of them holds; of a long one the start and the end.
+    /// Content of an artifact; start and end only if it is long.
     ArtifactRead {
         artifact: Artifact,
         text: String,
     },
-    /// What the text of a file would be, without what is secret in it.
+    /// Proposed text of a file, with secrets removed.
     ProposedShown {
         approval_id: ApprovalId,
         file: usize,
         text: String,
     },
-    /// What changed, when it was asked for; without a front end that asks, at the end of the session.
+    /// Changed files, sent on request, and at the end of a session whose front end does not request them.
     ChangedFiles(ChangedFiles),
-    /// The prompts that can be gone back to, the newest last.
+    /// Prompts that can be rewound to, newest last.
     RewindPointsListed {
         points: Vec<RewindPoint>,
-        /// There is a rewind to take back.
+        /// Whether a rewind can be undone.
         can_redo: bool,
     },
     RewindPlanned(RewindPlan),
     Rewound(Rewound),
-    /// An older part of the session, as it was told then; it stands before all that is shown.
+    /// Older events of the session. They precede everything shown so far.
     HistoryLoaded {
         events: Vec<Event>,
-        /// Where the part before it ends, where there is one.
+        /// Position at which the preceding events end; absent at the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<i64>,
     },
-    /// What stands around the session, as it was asked for.
+    /// Result of a look-up.
     LookedUp(LookedUp),
-    /// What all of a resumed session came to, also where only its end is shown.
+    /// Totals of a resumed session, including the part that is not shown.
     HistorySummed(HistorySum),
     PolicyExpired {
         message: String,
@@ -300,41 +300,41 @@ pub enum EventKind {
     ModeChanged {
         mode: Mode,
     },
-    /// Another model answers from now on, or more is known of the one that does.
+    /// The model changed, or more is known about the current one.
     ModelChanged {
         facts: ModelFacts,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effort: Option<Effort>,
-        /// For the person, in a sentence.
+        /// Sentence for the user.
         message: String,
     },
     ModelsListed {
         models: Vec<ListedModel>,
-        /// What could not be asked, and why.
+        /// Providers that could not be queried, and why.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     },
-    /// The model is asked for a summary of what was said; the task goes on after it.
+    /// The model is asked for a summary of the conversation; the task continues afterwards.
     CompactionStarted {
         trigger: CompactionTrigger,
         messages: u64,
         tokens: u64,
     },
     ContextCompacted(Compaction),
-    /// What stood in the place of messages is gone, and they are back.
+    /// A summary was removed, and the messages it replaced are back.
     CompactionUndone {
         tokens: u64,
     },
-    /// The oldest messages are no longer sent, nothing stands in their place.
+    /// The oldest messages are no longer sent, and no summary replaces them.
     ContextTruncated {
         removed: u64,
     },
     ContextShown(ContextUse),
-    /// What may be used up and what is, when it was asked for or set.
+    /// Budgets and their usage, on request and whenever one is set.
     BudgetShown {
         budgets: Vec<Budget>,
     },
-    /// 80 % of it are used.
+    /// 80 % of a budget is used.
     BudgetApproaching {
         budget: Budget,
     },
@@ -352,49 +352,49 @@ pub enum EventKind {
     TaskCancelled {
         step_count: u32,
     },
-    /// Everything is saved, and nothing happens until the session is resumed. Also the last event of a session that ends while its
-    /// task is open: it can be resumed later.
+    /// Everything is saved, and nothing happens until the session is resumed. Also the last event of a session that ends with an open task,
+    /// which can be resumed later.
     SessionPaused {
         failure: Failure,
     },
-    /// The session goes on although nothing of it can be saved, and a crash would lose it; or all of it is saved again.
+    /// The session continues although nothing can be saved and a crash would lose it, or everything is saved again.
     SavingChanged {
         saved: bool,
         message: String,
     },
-    /// The answer to `Command::AskRule`.
+    /// Result of `Command::AskRule`.
     RuleTold {
         approval_id: ApprovalId,
         #[serde(flatten)]
         told: RuleTold,
     },
-    /// A sentence for the user that belongs to no task. After `CreateSession` and `ResumeSession`: what the opening found, such as a
-    /// damaged store and how much of it was saved.
+    /// Message for the user that belongs to no task. After `CreateSession` and `ResumeSession`: findings from opening the store, such as
+    /// damage and what was recovered.
     Notice {
         message: String,
     },
-    /// The session has ended, and no task of it is open.
+    /// The session has ended without an open task.
     SessionCompleted {
         task_count: u32,
         total_tokens: u64,
-        /// What the whole session cost, where all prices were known.
+        /// Cost of the whole session, if all prices are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
         duration_ms: u64,
-        /// How the tools did in the whole session, also before it was resumed.
+        /// Tool statistics of the whole session, including before it was resumed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<ToolUse>,
     },
 }
 
-/// Sums over a whole journal.
+/// Totals over a whole journal.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistorySum {
     pub usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Some of it is estimated.
+    /// Whether the totals are partly estimated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     pub task_usage: Usage,
@@ -407,7 +407,7 @@ pub struct HistorySum {
 }
 
 impl EventKind {
-    /// Whether nothing more comes of the task without the person.
+    /// Whether nothing more happens in the task without the user.
     pub fn is_over(&self) -> bool {
         matches!(
             self,

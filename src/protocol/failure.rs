@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The kinds of `task_failed`; front ends and exit codes are chosen by it.
+/// Kinds of failure in `task_failed`. Front ends and exit codes depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -22,9 +22,9 @@ pub enum FailureKind {
     BudgetExceeded,
     MaxStepsExceeded,
     PolicyExpired,
-    /// The journal cannot be written: nothing goes on before it can, or the person says so (`Command::GoOnUnsaved`).
+    /// The journal cannot be written. The session waits until it can be, or until the user continues unsaved.
     NotSaved,
-    /// Another process has the session, or it is gone: nothing goes on here, whatever the person says.
+    /// Another process owns the session, or it no longer exists. It cannot continue here.
     NotHeld,
     Internal,
 }
@@ -35,16 +35,16 @@ pub enum FailureKind {
 #[error("{message}")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// What happened; a provider's own sentence stands in it unchanged.
+    /// Cause; contains the provider's own message unchanged.
     pub message: String,
-    /// What to do next.
+    /// Suggested action.
     pub hint: String,
-    /// Whether the same request may succeed later.
+    /// Whether a retry of the same request may succeed.
     pub retryable: bool,
-    /// What the provider calls the request, for whoever asks it about that.
+    /// Request ID at the provider, for support requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The status of the answer that refused, where there was one.
+    /// HTTP status of the response, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
@@ -63,7 +63,7 @@ impl Failure {
         Self { kind, message: message.into(), hint: hint.into(), retryable, request_id: None, status: None }
     }
 
-    /// What happened, with who said it and how: a provider's sentence alone may be about anything.
+    /// Returns the message with the provider and the status, because a provider's message alone often lacks context.
     pub fn told(&self, provider: &str) -> String {
         let Some(status) = self.status else { return self.message.clone() };
         let did = match self.kind {

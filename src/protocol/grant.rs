@@ -1,30 +1,30 @@
-//! "Always allow": what could be kept of a question, where it would stand, and what the person chose.
+//! "Always allow": rules that could be saved for an approval, their location, and the user's choice.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A rule a person writes is never longer.
+/// Maximum length of a rule written by the user.
 const LINE_BYTES: usize = 4096;
 
-/// A rule that allows something, as it would stand in a policy file.
+/// Rule that allows something, in the form used in policy files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum GrantRule {
-    /// A simple command: exactly these words, or all that begins with them.
+    /// Simple command: exactly these words, or any command that begins with them.
     Command { words: Vec<String>, exact: bool },
     /// A custom tool with exactly this content.
     Tool { name: String, fingerprint: String },
     /// A tool of an MCP server, `SERVER/TOOL`, with exactly this description and schema.
     ServerTool { name: String, fingerprint: String },
-    /// Writing what these patterns reach.
+    /// Writing to paths that match these patterns.
     Write { paths: Vec<String> },
-    /// A directory outside the workspace that sandboxed commands of a project may read.
+    /// Directory outside the workspace that sandboxed commands of a project may read.
     Readable { path: String },
 }
 
 impl GrantRule {
-    /// The capability whose rules it joins.
+    /// Returns the capability that the rule belongs to.
     pub fn capability(&self) -> &'static str {
         match self {
             Self::Command { .. } | Self::Readable { .. } => "Shell.Exec",
@@ -34,7 +34,7 @@ impl GrantRule {
         }
     }
 
-    /// The keys that say what it reaches, each as it stands in a file.
+    /// Returns the keys that define its scope, as written in a policy file.
     pub fn keys(&self) -> Vec<String> {
         let list = |words: &[String]| toml::Value::from(words.to_vec()).to_string();
         match self {
@@ -53,7 +53,7 @@ impl GrantRule {
 }
 
 impl GrantRule {
-    /// Rules as they are shown on one line: `command = ["cargo", "test"], exact = true`, with `;` between several.
+    /// Parses rules from one line: `command = ["cargo", "test"], exact = true`, separated by `;`.
     pub fn of_line(line: &str) -> Result<Vec<Self>, String> {
         if line.len() > LINE_BYTES || line.chars().any(char::is_control) {
             return Err("a rule must be one short line".to_owned());
@@ -88,7 +88,7 @@ impl GrantRule {
     }
 }
 
-/// What stands between the `;` that are not within quotes.
+/// Splits at each `;` outside quotes.
 fn pieces(line: &str) -> Vec<&str> {
     let (mut pieces, mut from, mut quote, mut escaped) = (Vec::new(), 0, None, false);
     for (at, letter) in line.char_indices() {
@@ -114,57 +114,57 @@ impl fmt::Display for GrantRule {
     }
 }
 
-/// How far a grant reaches.
+/// Scope of a saved rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
-    /// Until aye quits; in memory only.
+    /// Until aye exits; kept in memory only.
     #[default]
     Session,
-    /// In this project, for this person.
+    /// For this user, in this project.
     Project,
-    /// In every project of this person.
+    /// For this user, in all projects.
     Everywhere,
 }
 
-/// What "always allow" offers for a question.
+/// Rules that "always allow" offers for an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Always {
-    /// From the narrowest to the widest; none where nothing may be kept.
+    /// Offers from the narrowest to the widest; empty if no rule may be saved.
     pub offers: Vec<Offer>,
-    /// Why it may not be kept, part by part: `rm -rf x deletes`.
+    /// Reasons why no rule may be saved, one for each part: `rm -rf x deletes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never: Vec<String>,
-    /// The days and ends that may be set instead of for good.
+    /// Expiry choices: a number of days, and the time at which it ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<(u32, Timestamp)>,
 }
 
-/// One way to keep it: a rule for each part that asks.
+/// One offer: a rule for each part that requires approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Offer {
-    /// What is kept, for this run and in this project.
+    /// Rules for this run and for this project.
     pub rules: Vec<GrantRule>,
-    /// The same where it has to be said otherwise for all projects.
+    /// The same rules, in the form required for all projects.
     pub everywhere: Vec<GrantRule>,
-    /// In the person's own words.
+    /// Whether the user wrote the rule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub written: bool,
-    /// Why it cannot stand in a file.
+    /// Why the rule cannot be saved to a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_only: Option<String>,
-    /// Where it would be asked about all the same as long as nothing can hold a command.
+    /// Scopes in which aye still asks, because this system has no sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks_still: Vec<GrantScope>,
-    /// Where it would stand, filled in by whoever knows the files.
+    /// Locations in policy files; filled in by the part that knows the files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<RulePlace>,
 }
 
 impl Offer {
-    /// Why it is not offered for a scope, whatever the files say.
+    /// Returns why a scope is not offered, independent of the files.
     pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
         let is_readable = self.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }));
         (is_readable && scope != GrantScope::Project)
@@ -179,56 +179,56 @@ impl Offer {
     }
 }
 
-/// Where a rule would stand in a file.
+/// Location of a rule in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RulePlace {
     pub scope: GrantScope,
-    /// As people write it: `~/.config/aye/policy.toml`.
+    /// Path as shown to users: `~/.config/aye/policy.toml`.
     pub file: String,
     pub line: usize,
-    /// What would change in the file.
+    /// Diff of the policy file.
     pub diff: String,
-    /// What the person should know: that the file is new, for one.
+    /// Note for the user, such as that the file is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why nothing can be kept there.
+    /// Why no rule can be saved in this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// What the person chose of it.
+/// Choice of the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remember {
     #[serde(default)]
     pub scope: GrantScope,
-    /// Which of the offers.
+    /// Index of the chosen offer.
     #[serde(default)]
     pub offer: usize,
-    /// Until when; for good where absent.
+    /// Expiry time; never expires if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// What is asked about a rule before it is kept.
+/// Question about a rule before it is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum RuleAsked {
-    /// Whether it may be kept as the person wrote it, on one line.
+    /// Whether a rule written by the user, on one line, may be saved.
     Written { rule: String },
-    /// Which of the last commands this offer would have let through.
+    /// Recent commands that this offer would have allowed.
     Reach { offer: usize },
 }
 
-/// What is said of it.
+/// Reply to a question about a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum RuleTold {
-    /// It may: it is one more offer, in this place.
+    /// The rule may be saved. It is added to the offers at this index.
     Offered { offer: Offer, at: usize },
-    /// It may not, and why.
+    /// The rule may not be saved, and why.
     Refused { message: String },
-    /// These, of so many.
+    /// Recent commands that the offer would have allowed, out of this number.
     Reaches { offer: usize, of: usize, lines: Vec<String> },
 }

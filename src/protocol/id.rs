@@ -1,4 +1,4 @@
-//! Ids: what is named by each, as its own type.
+//! IDs, each with its own type.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,7 +43,7 @@ id!(/// A message of the thread.
     MessageId);
 
 impl StepId {
-    /// Steps are counted over the session.
+    /// Returns the number of the step, counted over the session.
     pub fn number(&self) -> u64 {
         self.0.rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }

@@ -1,19 +1,19 @@
-//! The layers of a policy, as people and journals are told of them.
+//! Policy layers, as shown to users and recorded in journals.
 
 use serde::{Deserialize, Serialize};
 
-/// One bundle that is in force.
+/// One policy bundle in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyLayer {
     /// `built-in`, `user`, `policy`, `managed`, `project`.
     pub scope: String,
-    /// What its writer calls this state of it.
+    /// Version of the bundle, as set by its author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<jiff::Timestamp>,
-    /// The most that a request may have, where that is set.
+    /// Maximum input tokens of a request, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

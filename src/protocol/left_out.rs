@@ -1,40 +1,40 @@
-//! Omissions of an output: counts that stay true when it is cut again.
+//! Omissions in an output: counts that stay correct when the output is shortened again.
 
 use super::truncate::{cut_before, gap, middle, truncated_with_gap};
 use serde::{Deserialize, Serialize};
 
-/// How markers of what is hidden begin. No text is cut within one.
+/// Prefix of redaction markers. No text is cut inside one.
 const MARKER: &str = "[redacted:";
 
-/// What is known of the parts that an output leaves out.
+/// Omitted parts of an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
-    /// Bytes that the marks `[... truncated N bytes ...]` in the output stand for, in their order.
+    /// Omitted bytes for each marker `[... truncated N bytes ...]` in the output, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<u64>,
-    /// How the output is continued, where it is a run of items.
+    /// How another call continues the output, if it is a run of items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
 }
 
-/// An output that is a run of items, lines of a file or matches, which another call can continue.
+/// Output that is a run of items (lines of a file, or matches) and that another call can continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Bytes of the output up to the end of the last item.
+    /// Length of the output in bytes up to the end of the last item.
     pub body_bytes: usize,
-    /// Bytes of the note after them; a cut replaces it.
+    /// Length in bytes of the note after the items. A cut replaces it.
     pub note_bytes: usize,
-    /// The number of the first item, as the argument that continues counts.
+    /// Number of the first item, as counted by the argument that continues the output.
     pub first: u64,
     pub items: Items,
-    /// The note after a cut, with `{last}`, `{next}` and `{missing}`: the last item that is shown, the next, and the bytes left out.
+    /// Note after a cut. `{last}` is the last item shown, `{next}` the next one, and `{missing}` the number of omitted bytes.
     pub note: String,
-    /// How a cut within the first line is continued; nothing where no call can.
+    /// How a cut inside the first line is continued; absent if no call can do that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
-    /// Bytes of the items that earlier cuts left out.
+    /// Bytes of items that earlier cuts omitted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u64,
 }
@@ -44,33 +44,33 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How a line that is cut is continued.
+/// How a cut line is continued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Within {
-    /// The column of the first character that is shown.
+    /// Column of the first character shown.
     pub column: u64,
-    /// The note, with `{last}`, `{next}` and `{missing}`: the last column that is shown, the next, and the bytes left out.
+    /// Note after a cut. `{last}` is the last column shown, `{next}` the next one, and `{missing}` the number of omitted bytes.
     pub note: String,
 }
 
-/// Where the items of an output are.
+/// Positions of items in an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Items {
-    /// Each line is one. `folded`: a line of the output that stands for more lines, and how many more.
+    /// Each line is an item. `folded`: output lines that stand for several lines, and how many more.
     Lines { folded: Vec<(u64, u64)> },
-    /// Each begins at one of these lines of the output, counted from 0.
+    /// Each item starts at one of these output lines, counted from 0.
     Starts { lines: Vec<u64> },
 }
 
 impl LeftOut {
-    /// Nothing where nothing is left out.
+    /// Returns `None` if nothing is omitted.
     pub fn of(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
         (!gaps.is_empty() || run.is_some()).then(|| Box::new(Self { gaps, run }))
     }
 
-    /// The same after ranges of the output became other texts, which have no line breaks: `hidden` as they were in `before`.
+    /// Adjusts the positions after the ranges `hidden` of `before` were replaced by text without line breaks.
     pub fn after_hiding(mut self, before: &str, after: &str, hidden: &[std::ops::Range<usize>]) -> Option<Box<Self>> {
         self.run = self.run.and_then(|run| run.after_hiding(before, after, hidden));
         Self::of(self.gaps, self.run)
@@ -99,7 +99,7 @@ impl Run {
                     }
                     folded.push((line - gone, more));
                 }
-                // Which item a line is of is not known any more.
+                // The item of each line is no longer known.
                 Items::Starts { .. } => return None,
             }
             line += more;
@@ -108,8 +108,8 @@ impl Run {
         Some(self)
     }
 
-    /// Returns the output with no more than about `most_bytes` of its items and of what follows them, and what is known of
-    /// the parts that it leaves out; nothing if it is not longer.
+    /// Shortens the output to about `most_bytes` of items and the text after them, and returns it with its omissions; `None` if it is not
+    /// longer.
     pub fn cut(&self, output: &str, most_bytes: usize) -> Option<(String, LeftOut)> {
         let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
         let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
@@ -128,7 +128,7 @@ impl Run {
         Some((format!("{kept}{gap}{note}{tail}"), left_out))
     }
 
-    /// The same run of which only the start is left.
+    /// Returns the run after all but the start was cut off.
     fn shortened(&self, kept: &str, note_bytes: usize, missing: usize) -> Self {
         let lines = breaks(kept);
         let items = match &self.items {
@@ -142,7 +142,7 @@ impl Run {
         Self { body_bytes: kept.len(), note_bytes, items, missing: self.missing + missing as u64, ..self.clone() }
     }
 
-    /// The first items, the note after them, and how many bytes a mark within the first item stands for, if it is cut.
+    /// Returns the first items, the note after them, and the bytes omitted inside the first item, if it is cut.
     fn head(&self, body: &str, most_bytes: usize) -> (String, String, Option<u64>) {
         let filled = |note: &str, last: u64, next: u64, kept: usize| {
             let missing = (self.missing + (body.len() - kept) as u64).to_string();
@@ -156,7 +156,7 @@ impl Run {
         if let (Some(within), Items::Lines { .. }) = (&self.within, &self.items) {
             let end = cut_before(body, most_bytes);
             let end = body[..end].rfind(MARKER).filter(|at| !body[*at..end].contains(']')).unwrap_or(end);
-            // Where something is hidden, columns of the output are not those of the file.
+            // Columns of the output do not match columns of the file after redacted text.
             let end = body[..end].find(MARKER).unwrap_or(end);
             if end > 0 {
                 let next = within.column + body[..end].chars().count() as u64;
@@ -167,13 +167,13 @@ impl Run {
         let (kept, gap) = truncated_with_gap(first, most_bytes);
         let kept = kept.into_owned();
         if first.len() == body.len() && self.note_bytes == 0 {
-            // Nothing follows it, so that no call goes on.
+            // Nothing follows the items, so no call can continue.
             return (kept, String::new(), gap);
         }
         (kept, filled(&self.note, next - 1, next, first.len()), gap)
     }
 
-    /// The last end of an item that is not after `most_bytes`, and how many end there.
+    /// Returns the last end of an item up to `most_bytes`, and the number of items that end there.
     fn whole_items(&self, body: &str, most_bytes: usize) -> (usize, u64) {
         let within = &body.as_bytes()[..most_bytes.min(body.len())];
         match &self.items {
@@ -201,7 +201,7 @@ impl Run {
         }
     }
 
-    /// The first item, and the number of the one after it.
+    /// Returns the first item and the number of the following one.
     fn first_item<'a>(&self, body: &'a str) -> (&'a str, u64) {
         let (lines, more): (u64, u64) = match &self.items {
             Items::Lines { folded } => (1, folded.iter().filter(|(line, _)| *line == 0).map(|(_, more)| more).sum()),
@@ -217,8 +217,8 @@ fn breaks(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// Returns at most about `most_bytes` of an output in which `gaps` are left out already, and the gaps that it has then: what
-/// is cut now counts what is cut twice.
+/// Shortens an output that already omits `gaps` to about `most_bytes`, and returns it with the new gaps. Omitted gaps are included in the
+/// new counts.
 pub fn truncated_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
     if text.len() <= most_bytes {
         return None;
@@ -283,7 +283,7 @@ mod tests {
                 (shown, run) = (cut, left_out.run.expect("lines are cut between characters"));
                 let (kept, note) = shown.rsplit_once("\n[").unwrap();
                 let words: Vec<&str> = note.trim_end_matches(']').split(' ').collect();
-                // A line is whole with its end.
+                // A whole line includes its line ending.
                 let kept = if words[0] == "l" { format!("{kept}\n") } else { kept.to_owned() };
                 let next = if words[0] == "l" { breaks(&kept) } else { kept.len() as u64 } + 1;
                 prop_assert!(text.starts_with(&kept), "{shown}");

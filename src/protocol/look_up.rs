@@ -1,43 +1,43 @@
-//! Look-ups beside a session: files to mention, custom commands, other sessions.
+//! Look-ups outside a session: files to mention, custom commands, other sessions.
 
 use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// What to look up, or to do to a session that is not the one that runs. Nothing of it is told to a model.
+/// Look-up, or an action on a session other than the current one. The model sees none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum LookUp {
-    /// The files and folders these letters mean; without letters those that changed last.
+    /// Files and folders that match the text; without text, the ones changed last.
     Files {
         words: String,
     },
-    /// What is declared in the files of the workspace: `#name`, or `src/main.rs#name` in this one.
+    /// Symbols declared in the workspace: `#name`, or `src/main.rs#name` in one file.
     Symbols {
         words: String,
     },
-    /// Which files a pasted text names, by the first of its readings whose files are all there.
+    /// Files named by a pasted text: the first reading of it whose files all exist.
     Dropped {
         pasted: String,
         readings: Vec<Vec<String>>,
     },
-    /// What the clipboard of this desktop holds; an image is kept.
+    /// Content of the desktop clipboard. An image is stored as an artifact.
     Clipboard,
-    /// The person's own commands, and the project's once it is trusted.
+    /// Commands of the user, and of the project if it is trusted.
     Commands,
-    /// Sessions with these words in their title, or in what was said: a text, or `/REGEX/`.
+    /// Sessions whose title or messages match a text or a `/REGEX/`.
     Sessions {
         words: String,
-        /// Those of all projects.
+        /// Whether to search all projects.
         all: bool,
-        /// Those that were put away, in the place of the others.
+        /// Whether to search archived sessions instead.
         #[serde(default)]
         archived: bool,
     },
-    /// What was said last in one of them.
+    /// Last messages of a session.
     Session {
         session_id: SessionId,
     },
-    /// All that was said in one of them, as Markdown.
+    /// Whole conversation of a session, as Markdown.
     Transcript {
         session_id: SessionId,
     },
@@ -45,62 +45,62 @@ pub enum LookUp {
         session_id: SessionId,
         title: String,
     },
-    /// Forget one of them.
+    /// Delete a session.
     Delete {
         session_id: SessionId,
     },
-    /// Put one of them away, or take it out again.
+    /// Archive or unarchive a session.
     Archive {
         session_id: SessionId,
         archived: bool,
     },
-    /// Make a new one with all that was said in this one, or with its beginning.
+    /// Fork this session with its whole conversation, or with the beginning of it.
     Fork {
         session_id: SessionId,
         #[serde(default)]
         until: ForkUntil,
     },
-    /// This session and those that branch off from it or with it.
+    /// This session and its forks, and the sessions it was forked from.
     Branches {
         session_id: SessionId,
     },
-    /// Where things lie, for the person.
+    /// File locations.
     Places,
-    /// Keep this theme in the person's settings.
+    /// Save this theme in the user's settings.
     KeepTheme {
         name: String,
     },
-    /// What the status row says of the workspace: after something changed there.
+    /// State of the workspace for the status row, after something changed.
     Worktree,
 }
 
-/// How much of a session its copy begins with.
+/// Part of a session that a fork starts with.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "until", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ForkUntil {
     #[default]
     End,
-    /// So many of its records.
+    /// This number of records.
     Records { count: u64 },
-    /// What was said before this prompt, which becomes the draft of the copy.
+    /// All messages before this prompt, which becomes the draft of the fork.
     Prompt { task_id: TaskId },
 }
 
-/// The answer.
+/// Result of a look-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum LookedUp {
-    /// The best first.
+    /// Best matches first.
     Files {
         words: String,
         files: Vec<FoundFile>,
     },
-    /// The best first.
+    /// Best matches first.
     Symbols {
         words: String,
         symbols: Vec<FoundSymbol>,
     },
-    /// None where it names no files.
+    /// Dropped files; empty if the text names none.
     Dropped {
         pasted: String,
         files: Vec<DroppedFile>,
@@ -108,7 +108,7 @@ pub enum LookedUp {
     Clipboard(Clipped),
     Commands {
         commands: Vec<CustomCommand>,
-        /// What is wrong with some of them, each said once.
+        /// Problems with some of them, each listed once.
         notices: Vec<String>,
     },
     Resources {
@@ -118,7 +118,7 @@ pub enum LookedUp {
     Prompts {
         prompts: Vec<ServerPrompt>,
     },
-    /// What the server would have said, or why nothing came.
+    /// Text of the server prompt, or why there is none.
     Prompt {
         server: String,
         name: String,
@@ -130,10 +130,10 @@ pub enum LookedUp {
         #[serde(default)]
         archived: bool,
         sessions: Vec<ListedSession>,
-        /// How many there are in this project and in all.
+        /// Number of sessions in this project, and in all projects.
         here: u64,
         everywhere: u64,
-        /// There is more to come.
+        /// Whether more results follow.
         looks_on: bool,
     },
     Session(SessionLook),
@@ -153,90 +153,90 @@ pub enum LookedUp {
         session_id: SessionId,
         archived: bool,
     },
-    /// Each behind the one it branches off from.
+    /// Sessions, each after the one it was forked from.
     Branches {
         branches: Vec<Branch>,
     },
-    /// The new one.
+    /// The new session.
     Forked {
         session_id: SessionId,
     },
     Places {
         rows: Vec<(String, String)>,
     },
-    /// The file of the person's keys: what it says, or why it cannot be read; nothing where there is none.
+    /// User's keymap file: its content, or why it cannot be read; absent if there is none.
     Keys {
         path: String,
         text: Option<Result<String, String>>,
     },
-    /// The theme was kept in this file, or why it was not.
+    /// File in which the theme was saved, or why it was not.
     ThemeKept {
         name: String,
         kept: Result<String, String>,
     },
     Worktree {
-        /// The branch that is checked out.
+        /// Checked-out branch.
         branch: Option<String>,
-        /// Files that are not as git took them in last, where that can be said.
+        /// Number of files that differ from the git index, if known.
         changed: Option<u64>,
-        /// Not all was looked at: there may be more.
+        /// Whether the count is incomplete.
         more: bool,
-        /// What the person's own command said.
+        /// Output of the user's status command.
         line: Option<String>,
     },
     Setup(SetupTold),
-    /// It could not be done; why, in a sentence.
+    /// The look-up failed; the reason as a sentence.
     Failed {
         message: String,
     },
 }
 
-/// A file or a folder of the workspace.
+/// File or folder of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundFile {
-    /// Relative to the workspace; of a folder with a `/` at its end.
+    /// Path relative to the workspace; ends with `/` for a folder.
     pub path: String,
-    /// What it would take of a window, estimated by its size.
+    /// Estimated tokens of its content, based on its size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
 
-/// Something that a file declares.
+/// Symbol declared in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundSymbol {
-    /// `greet`
+    /// Name: `greet`
     pub name: String,
-    /// `fn`, `class`: the word of its language.
+    /// Keyword of the language: `fn`, `class`.
     pub kind: String,
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub path: String,
-    /// Its lines, counted from 1.
+    /// First and last line, counted from 1.
     pub first: u32,
     pub last: u32,
-    /// What they would take of a window, estimated by their size.
+    /// Estimated tokens of these lines, based on their size.
     pub tokens: u64,
 }
 
-/// A file that was dropped on the terminal.
+/// File dropped on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DroppedFile {
-    /// Relative to the workspace where it is in it; of a folder with a `/` at its end.
+    /// Path, relative to the workspace if inside it; ends with `/` for a folder.
     pub path: String,
-    /// Whether it lies outside of the workspace.
+    /// Whether the file is outside the workspace.
     pub outside: bool,
     pub image: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
 
-/// What was in the clipboard.
+/// Content of the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holds", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Clipped {
-    /// It is kept as an artifact now.
+    /// Image, stored as an artifact.
     Image {
         image: Image,
         by: String,
@@ -244,90 +244,90 @@ pub enum Clipped {
     Text {
         text: String,
     },
-    /// Why there is nothing to paste, in a sentence.
+    /// Why there is nothing to paste, as a sentence.
     Nothing {
         why: String,
     },
 }
 
-/// Where a session stands, for a list.
+/// State of a session in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListedState {
-    /// A question is open.
+    /// An approval or question is open.
     Waits,
-    /// Its process ended in the middle of a task.
+    /// The process ended during a task.
     Interrupted,
     Paused,
-    /// Another process has it.
+    /// Another process owns the session.
     Elsewhere,
     Done,
 }
 
-/// A session in a list.
+/// Session in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     pub state: ListedState,
-    /// Its directory, as people write it, where that is another one.
+    /// Directory as shown to users, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
-    /// When something was said in it last.
+    /// Time of the last message.
     pub updated: jiff::Timestamp,
     pub created: jiff::Timestamp,
-    /// `2 h`, `3 d`.
+    /// Age: `2 h`, `3 d`.
     pub age: String,
     pub model: String,
-    /// The branch that was checked out then, where git tells.
+    /// Branch checked out at that time, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Why it cannot be opened.
+    /// Why the session cannot be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// The line in which the words were found.
+    /// Line that contains the searched text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit: Option<String>,
 }
 
-/// A session of a family, or a part of one that was gone back from.
+/// Session in a tree of forks, or an undone part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Branch {
     pub session_id: SessionId,
-    /// Of a part that was gone back from: with so many records of the session it can be gone on with.
+    /// For an undone part: the number of records of the session to fork with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
-    /// How many stand above it.
+    /// Depth in the tree.
     pub depth: u32,
     pub title: Option<String>,
-    /// How many prompts there are in it.
+    /// Number of prompts.
     pub prompts: u64,
-    /// How many prompts there were before where it branches off.
+    /// Number of prompts before the fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// `2 h`, `3 d`.
+    /// Age: `2 h`, `3 d`.
     pub age: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
 }
 
-/// The end of a session, to be looked at before it is opened.
+/// End of a session, for a preview before it is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionLook {
     pub session_id: SessionId,
     pub lines: Vec<LookLine>,
-    /// `14 steps · 76k tokens`, and what is different now.
+    /// Facts such as `14 steps · 76k tokens`, and what has changed since.
     pub facts: Vec<String>,
 }
 
-/// One line of it.
+/// One line of a session preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LookLine {

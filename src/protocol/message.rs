@@ -1,4 +1,4 @@
-//! The thread: what the person, the model and the tools said.
+//! Thread: the messages of the user, the model and the tools.
 
 use super::{CallId, Image, MessageId, StepId, TaskId, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Message {
     pub message_id: MessageId,
     pub role: Role,
     pub content: Vec<Part>,
-    /// An estimate; the provider's own count corrects the total.
+    /// Estimated tokens; the provider's own count corrects the total.
     pub token_count: u64,
     pub task_id: TaskId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The text parts, joined.
+    /// Returns the text parts, joined.
     pub fn text(&self) -> String {
         self.content
             .iter()
@@ -39,7 +39,7 @@ impl Message {
             .collect()
     }
 
-    /// What the person typed: the words without what goes with them.
+    /// Returns the text that the user typed, without attachments.
     pub fn typed(&self) -> &str {
         match self.content.first() {
             Some(Part::Text { text }) => text,
@@ -47,7 +47,7 @@ impl Message {
         }
     }
 
-    /// What it shows, its results' images among it.
+    /// Returns the images of the message, including those in tool results.
     pub fn images(&self) -> impl DoubleEndedIterator<Item = &Image> {
         self.content.iter().flat_map(|part| match part {
             Part::Image(image) => std::slice::from_ref(image),
@@ -64,14 +64,14 @@ impl Message {
     }
 }
 
-/// A piece of a message.
+/// Part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     Text {
         text: String,
     },
-    /// Thinking. `opaque` is the provider's own block (signature and all), sent back unchanged to that provider.
+    /// Reasoning. `opaque` is the provider's own block, including its signature; it is sent back to that provider unchanged.
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,51 +79,51 @@ pub enum Part {
     },
     ToolCall(ToolCall),
     ToolResult(ToolResult),
-    /// What the person shows; its content is an artifact.
+    /// Image from the user; its content is an artifact.
     Image(Image),
 }
 
-/// A call the model made.
+/// Tool call of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     pub tool_call_id: CallId,
-    /// As the model wrote it.
+    /// Tool name as the model wrote it.
     pub tool_name: String,
     pub arguments: Arguments,
 }
 
-/// Arguments as the model wrote them: an object, or text that is not one.
+/// Arguments as the model wrote them: an object, or text that is not an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Arguments {
     Object(Map<String, Value>),
-    /// Not a JSON object: the text itself, for the message that says so. Never run.
+    /// Text that is not a JSON object, kept for the error message. The call never runs.
     Malformed(String),
 }
 
-/// Bytes that the arguments of one call may have.
+/// Maximum length in bytes of the arguments of one call.
 pub const ARGUMENT_BYTES: usize = 1 << 20;
-/// Stands between the start of arguments that are over a limit and the limit.
+/// Separator between the start of overlong arguments and the limit they exceed.
 const OVER_LIMIT: &str = "… [over a limit: ";
 
-/// Why a call with such arguments is not run.
+/// Reason why a call does not run because of its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentFault {
     NotAnObject,
-    /// The server never said that the call is whole.
+    /// The server never marked the call as complete.
     Unfinished,
-    /// Which limit, in words.
+    /// The exceeded limit, described in text.
     OverLimit(String),
 }
 
 impl Arguments {
-    /// Arguments of which only the start is kept.
+    /// Returns arguments of which only the start is kept.
     pub fn over_limit(head: &str, limit: &str) -> Self {
         Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
     }
 
-    /// Why they cannot be run.
+    /// Returns why the call cannot run, if so.
     pub fn fault(&self) -> Option<ArgumentFault> {
         let Self::Malformed(text) = self else { return None };
         let limit = text.strip_suffix(']').and_then(|text| text.rsplit_once(OVER_LIMIT));
@@ -134,19 +134,19 @@ impl Arguments {
         })
     }
 
-    /// An empty text is an empty object: several servers send nothing for a call without arguments.
+    /// Parses arguments. Empty text counts as an empty object, because several servers send nothing for a call without arguments.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Object(Map::new());
         }
-        // Some servers encode the arguments twice: a JSON text that holds the object as text.
+        // Some servers encode the arguments twice, as a JSON string that contains the object.
         let object = serde_json::from_str(text)
             .or_else(|_| serde_json::from_str::<String>(text).and_then(|inner| serde_json::from_str(&inner)));
         object.map_or_else(|_| Self::Malformed(text.to_owned()), Self::Object)
     }
 }
 
-/// Why an answer ended.
+/// Reason why a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {

@@ -1,6 +1,6 @@
-//! The vocabulary every part shares: ids, messages, tool calls, actions, proposals, approvals, commands, queries, events.
+//! Shared vocabulary: IDs, messages, tool calls, actions, proposals, approvals, commands, queries, events.
 //!
-//! Nothing here does anything. What is serialised uses camelCase fields and `snake_case` event names.
+//! This module has no side effects. Serialized types use camelCase fields and `snake_case` event names.
 
 pub mod action;
 mod amendment;

@@ -1,19 +1,19 @@
-//! Modes: how much runs without approval.
+//! Approval modes.
 
 use serde::{Deserialize, Serialize};
 
-/// From the strictest to the laxest.
+/// Modes, ordered from the strictest to the laxest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// No writes by any tool, the shell only reads.
+    /// No tool may write; the shell is read-only.
     Plan,
-    /// As the bundle says.
+    /// As the policy decides.
     #[default]
     Ask,
-    /// Writes in the workspace that would ask are allowed.
+    /// Writes in the workspace that would require approval are allowed.
     AutoEdit,
-    /// What would ask at low or medium risk is allowed.
+    /// Actions of low or medium risk that would require approval are allowed.
     Auto,
 }
 

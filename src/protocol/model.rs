@@ -5,34 +5,34 @@ use serde::{Deserialize, Serialize};
 
 const MILLION: f64 = 1_000_000.0;
 
-/// A model at its provider.
+/// Model of a provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelFacts {
-    /// `anthropic/claude-sonnet-5`.
+    /// Name: `anthropic/claude-sonnet-5`.
     pub name: String,
-    /// In tokens, all of a request and its answer.
+    /// Context window in tokens, for a request and its response.
     pub context_window: u64,
-    /// In tokens; absent when unknown.
+    /// Maximum output in tokens; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Whether it can be shown images.
+    /// Whether the model accepts images.
     #[serde(default)]
     pub images: bool,
-    /// Whether it can be told how hard to think.
+    /// Whether the model has a configurable reasoning effort.
     #[serde(default)]
     pub reasoning: bool,
 }
 
-/// Dollars for a million tokens.
+/// Price in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// With the names that the catalogue has for them.
+    /// Also accepted as `cache_read`, the name in the catalogue.
     #[serde(alias = "cache_read")]
     pub cache_read: f64,
     #[serde(alias = "cache_write")]
@@ -40,7 +40,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// Dollars for this usage.
+    /// Returns the cost of this usage in US dollars.
     pub fn cost_usd(&self, usage: &Usage) -> f64 {
         let fresh = usage.input_tokens.saturating_sub(usage.cache_read_tokens + usage.cache_write_tokens);
         let sum = fresh as f64 * self.input
@@ -52,23 +52,23 @@ impl Price {
 }
 
 impl ModelFacts {
-    /// A model of the tests.
+    /// Returns a model for tests.
     #[cfg(test)]
     pub fn of_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
         Self { name: name.to_owned(), context_window, max_output_tokens: None, price, images: false, reasoning: false }
     }
 
-    /// Dollars for this usage; `None` when the price is unknown.
+    /// Returns the cost of this usage in US dollars; `None` if the price is unknown.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
         self.price.map(|price| price.cost_usd(usage))
     }
 }
 
-/// How hard a model is to think before it answers.
+/// Reasoning effort of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// Not at all, where it can be told so.
+    /// No reasoning, if the model supports that.
     Off,
     Low,
     Medium,
@@ -92,7 +92,7 @@ impl Effort {
     }
 }
 
-/// A model that can be chosen.
+/// Model in the list of choices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedModel {
@@ -101,9 +101,9 @@ pub struct ListedModel {
     /// Why it cannot be used now: `set ANTHROPIC_API_KEY or aye auth login anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// Where all it lacks is a key: whose.
+    /// Provider whose API key is the only thing missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_of: Option<String>,
-    /// Who says that it is there: `catalogue`, `config.toml`, `asked at http://localhost:11434/v1`.
+    /// Source of the entry: `catalogue`, `config.toml`, `asked at http://localhost:11434/v1`.
     pub source: String,
 }

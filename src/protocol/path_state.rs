@@ -1,38 +1,38 @@
-//! Expected path states after a call, known before it runs: after a crash the disk shows whether it ran.
+//! Expected path states after a call, known before it runs. After a crash, the disk shows whether the call ran.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One place before a call and after it.
+/// State of one path before and after a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaceChange {
     pub path: PathBuf,
     pub before: Standing,
-    /// None where only the call itself finds out.
+    /// `None` if only the call itself determines the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Standing>,
 }
 
-/// What stands at a place. No tool that changes files changes the mode of what was there, so that no mode tells one from the other.
+/// State of a path. The file mode is not compared: no file tool changes the mode of an existing file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Standing {
     Nothing,
-    /// A file with this content.
+    /// File with this content.
     Content {
         hash: String,
     },
-    /// A directory, whatever is in it.
+    /// Directory with any content.
     Directory,
-    /// A file, a link or a tree, known by how much of each is in it.
+    /// File, symlink or tree, identified by its number of entries and bytes.
     Entry {
         files: u64,
         directories: u64,
         links: u64,
         bytes: u64,
     },
-    /// Written by another version.
+    /// Written by another version of aye.
     #[serde(other)]
     Unreadable,
 }

@@ -1,17 +1,17 @@
 //! Piped input: its delimiters in a prompt.
 
-/// The line before the input.
+/// Line before the input.
 const BEGIN: &str = "<stdin>";
-/// The line after it.
+/// Line after the input.
 const END: &str = "</stdin>";
 
-/// The prompt with the input after it, between two lines that mark it.
+/// Returns the prompt followed by the input between two marker lines.
 pub fn with_input(prompt: &str, input: &str) -> String {
     let (prompt, input) = (prompt.trim_end(), input.strip_suffix('\n').unwrap_or(input));
     format!("{prompt}\n\n{BEGIN}\n{input}\n{END}")
 }
 
-/// The part of a prompt that the user wrote: what comes before attached input.
+/// Returns the part of a prompt that the user wrote, without attached input.
 pub fn without_input(prompt: &str) -> &str {
     let is_attached = prompt.ends_with(&format!("\n{END}"));
     let begin = prompt.find(&format!("\n{BEGIN}\n")).filter(|_| is_attached);

@@ -1,4 +1,4 @@
-//! Queries: what a front end may ask beside the session. The turn machine sees none of them, and none waits for it.
+//! Queries: requests of a front end outside the session. The turn machine neither sees them nor waits for them.
 
 use super::{ExportForm, LookUp, SetupAsked, TaskId};
 use std::collections::BTreeMap;
@@ -6,37 +6,37 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Query {
-    /// What surrounds the session: files, custom commands, other sessions.
+    /// Data outside the session: files, custom commands, other sessions.
     LookUp(LookUp),
-    /// What the first questions want.
+    /// Data for first-time setup.
     Setup(SetupAsked),
-    /// The events before this position of the journal.
+    /// Events before this position of the journal.
     LoadHistory { before: i64 },
-    /// Write the session to a file. Without a path: to a new file in the workspace.
+    /// Export the session to a file; without a path, to a new file in the workspace.
     Export { form: ExportForm, path: Option<PathBuf> },
-    /// What only a session that runs can answer.
+    /// Query that only a running session can answer.
     Session(SessionQuery),
 }
 
-/// A query about the tools and servers of a session that runs.
+/// Query about the tools and servers of a running session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionQuery {
-    /// What changed since the session began, or since this task first changed it.
+    /// Files changed since the session started, or since this task first changed them.
     ListChanges {
         task_id: Option<TaskId>,
     },
-    /// The artifacts of the session.
+    /// Artifacts of the session.
     ListArtifacts,
     ReadArtifact {
         uri: String,
     },
-    /// The resources that connected MCP servers offer: `@server:uri`.
+    /// Resources of connected MCP servers: `@server:uri`.
     ServerResources {
         words: String,
     },
-    /// The prompts that they offer: `/server:prompt`.
+    /// Prompts of connected MCP servers: `/server:prompt`.
     ServerPrompts,
-    /// The text of one of these prompts.
+    /// Text of one server prompt.
     ServerPrompt {
         server: String,
         name: String,

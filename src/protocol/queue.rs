@@ -1,19 +1,19 @@
-//! Queued messages: typed while the agent works, until they are delivered.
+//! Queued messages: typed while the agent works, kept until they are delivered.
 
 use serde::{Deserialize, Serialize};
 
-/// One message that waits. It can be changed and taken back as long as it does.
+/// Queued message. It can be edited and removed until it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "Stored")]
 pub struct Waiting {
-    /// Counted from 1 in a session, never used twice.
+    /// ID, counted from 1 within a session and never reused.
     pub id: u64,
     pub text: String,
-    /// For the next step of the running task; otherwise for after the task.
+    /// Whether the message goes to the next step of the running task instead of starting a new task.
     pub steer: bool,
 }
 
-/// As stores have it: texts alone are those of an older version.
+/// Stored form. Older versions stored only the text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {

@@ -1,14 +1,14 @@
-//! Rewind to before a prompt or a step: the conversation, the files, or both; and redo.
+//! Rewind of the conversation, the files, or both to before a prompt or step; and redo.
 
 use super::{StepId, TaskId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Where to go back to.
+/// Target of a rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "to", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RewindTarget {
-    /// Before this prompt; with a step, before that step of it.
+    /// Before this prompt, or before a step of it.
     Before {
         task_id: TaskId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -16,19 +16,19 @@ pub enum RewindTarget {
     },
     /// Before the last prompt that was not undone: `/undo`.
     Last,
-    /// To before the last rewind: `/redo`.
+    /// State before the last rewind: `/redo`.
     Redo,
 }
 
-/// What goes back.
+/// Scope of a rewind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RewindScope {
     #[default]
     Both,
-    /// What was said; files stay.
+    /// Conversation only; files stay.
     Conversation,
-    /// Files; what was said stays, and the model is told.
+    /// Files only; the conversation stays, and the model is told.
     Files,
 }
 
@@ -42,34 +42,34 @@ impl RewindScope {
     }
 }
 
-/// A prompt that can be gone back to, and what followed from it.
+/// Prompt that can be rewound to, with its effects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindPoint {
     pub task_id: TaskId,
-    /// As people count: the first prompt of the session is 1.
+    /// Number of the prompt in the session, counted from 1.
     pub number: u32,
     pub prompt: String,
     pub timestamp: jiff::Timestamp,
     pub steps: u32,
-    /// Files that this task changed, and their lines.
+    /// Number of files that this task changed, and their changed lines.
     pub files: u64,
     pub added: u64,
     pub removed: u64,
-    /// The commands that ran, each in a line.
+    /// Commands that ran, one per line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
 }
 
-/// What a rewind does to a path.
+/// Effect of a rewind on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RewindChange {
-    /// It has what it had then.
+    /// The earlier content is restored.
     Restored,
-    /// It was not there then.
+    /// The file did not exist then, and is deleted.
     Deleted,
-    /// It is there again.
+    /// A deleted file is recreated.
     BroughtBack,
 }
 
@@ -83,60 +83,60 @@ impl RewindChange {
     }
 }
 
-/// One path that a rewind changes, or would.
+/// Path that a rewind changes or would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindFile {
-    /// Relative to the workspace where it lies in it; `Command::Rewind` takes it back as it is.
+    /// Path, relative to the workspace if inside it. `Command::Rewind` accepts it in this form.
     pub path: PathBuf,
     pub change: RewindChange,
-    /// Lines that come and go.
+    /// Added and removed lines.
     pub added: u64,
     pub removed: u64,
-    /// Why it is not simply put back: it was changed by hand since.
+    /// Why the path is not restored by default: it was changed outside aye since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
-    /// It stays as it is.
+    /// Whether the path stays unchanged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }
 
-/// What a rewind would do; nothing of it is done yet.
+/// Planned effects of a rewind. Nothing has been changed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindPlan {
     pub target: RewindTarget,
     pub scope: RewindScope,
-    /// The prompt it goes back to; none for a redo.
+    /// Prompt to rewind to; absent for a redo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<RewindPoint>,
-    /// In the order of their paths.
+    /// Changed files, ordered by path.
     pub files: Vec<RewindFile>,
-    /// What would change, unified, without secrets.
+    /// Unified diff of the changes, without secrets.
     pub diff: String,
-    /// What cannot be put back, each in a sentence.
+    /// Effects that cannot be undone, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cannot: Vec<String>,
-    /// Messages that go from the conversation; of a redo, those that come back.
+    /// Number of messages removed from the conversation, or restored by a redo.
     pub messages: u64,
 }
 
-/// What a rewind did.
+/// Result of a rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rewound {
     pub target: RewindTarget,
     pub scope: RewindScope,
-    /// Paths that were changed.
+    /// Number of changed paths.
     pub restored: u64,
-    /// Paths that stay as they are: changed by hand since, or not to be written.
+    /// Paths left unchanged: changed outside aye since then, or not writable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<RewindFile>,
-    /// Messages that went from the conversation, or came back.
+    /// Number of messages removed from the conversation, or restored by a redo.
     pub messages: u64,
-    /// For the person, in a sentence.
+    /// Sentence for the user.
     pub message: String,
-    /// What was said then, for the composer.
+    /// Text of the prompt, for the composer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }

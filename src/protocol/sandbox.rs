@@ -1,21 +1,21 @@
-//! Sandbox reports: the confinement of a command, what was blocked, and the effects of a preview.
+//! Sandbox reports: confinement of a command, blocked access, and effects of a preview.
 
 use super::CallId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How well this system can hold a command, from nothing to a view in which it may do as it likes.
+/// Sandbox strength on this system, from none to previews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxTier {
-    /// Nothing: the command can do what the person can do.
+    /// No sandbox: the command can do what the user can do.
     #[default]
     Bare,
-    /// Landlock and seccomp, no namespaces.
+    /// Landlock and seccomp, without namespaces.
     LandlockOnly,
-    /// Namespaces: what it may not touch is out of its reach; what it writes is real.
+    /// Namespaces: protected paths are out of reach; writes are real.
     Guarded,
-    /// The same, and what it writes can go to a copy first.
+    /// Namespaces, and writes can go to a copy first.
     Preview,
 }
 
@@ -29,23 +29,23 @@ impl SandboxTier {
         }
     }
 
-    /// Whether an allow of the policy may rely on it.
+    /// Whether a policy rule that allows commands may rely on the sandbox.
     pub fn holds(self) -> bool {
         self >= Self::Guarded
     }
 }
 
-/// Something outside the sandbox: what a command was kept from, or what a yes opens for one run.
+/// Access outside the sandbox: blocked for a command, or granted by an approval for one run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outside {
-    /// A host, reached through aye's own proxy.
+    /// Host, reached through aye's proxy.
     Host { host: String, port: u16 },
-    /// The network, where no host is known.
+    /// Network, if the host is unknown.
     Network,
-    /// Writing at this place and below it.
+    /// Write access to this path and everything below it.
     Write { path: String },
-    /// Reading this place and what is below it.
+    /// Read access to this path and everything below it.
     Read { path: String },
 }
 
@@ -60,56 +60,56 @@ impl fmt::Display for Outside {
     }
 }
 
-/// Whether the effects of a command can be shown before they happen.
+/// Whether a command can be previewed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "preview", rename_all = "snake_case")]
 pub enum PreviewOffer {
-    /// It is not a command.
+    /// Not a command.
     #[default]
     None,
     Possible,
-    /// And why not, in words for the person.
+    /// No preview is possible; the reason, for the user.
     Impossible {
         reason: String,
     },
 }
 
-/// What a command did in its copy-on-write view. Nothing of it has happened yet.
+/// Effects of a command in its copy-on-write layer. They are not applied yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effects {
-    /// `exit 0`, `killed after 300 s`.
+    /// Exit status: `exit 0`, `killed after 300 s`.
     pub ended: String,
-    /// What it printed, as the model will see it after the yes.
+    /// Output, as the model will see it after approval.
     pub output: String,
-    /// What is changed, linked or deleted comes before what is created.
+    /// Affected files: changed, linked and deleted ones before created ones.
     pub files: Vec<FileEffect>,
-    /// Folders with many new files, each of which is listed in it.
+    /// Folders with many new files; each lists its files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CreatedFiles>,
-    /// Paths that are listed nowhere because there are too many. Nothing can be approved as long as there is one.
+    /// Number of paths beyond the listing limit. If there are any, the effects cannot be approved.
     pub more_files: u64,
-    /// Directories with build output, which is kept without an approval.
+    /// Directories with build output, which is applied without approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
-    /// What is not kept, whatever is answered.
+    /// Effects that are never applied, whatever the decision.
     pub refused: Vec<RefusedEffect>,
-    /// What it tried outside and was kept from.
+    /// Access that the sandbox blocked.
     pub denied: Vec<Outside>,
 }
 
 impl Effects {
-    /// Whether a yes changes no file.
+    /// Whether approval would change no file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.counted.is_empty() && self.more_files == 0
     }
 
-    /// Whether no file would change but build output.
+    /// Whether only build output would change.
     pub fn is_build_output(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }
 
-    /// Why it cannot be approved: not all of it is listed.
+    /// Returns why the effects cannot be approved, if not all are listed.
     pub fn unlisted(&self) -> Option<String> {
         let more = self.more_files;
         (more > 0).then(|| {
@@ -119,7 +119,7 @@ impl Effects {
         })
     }
 
-    /// All paths that would be another, listed or not.
+    /// Returns the number of changed paths, including unlisted ones.
     pub fn paths(&self) -> u64 {
         let grouped: u64 = self.groups.iter().map(|group| group.files.len() as u64).sum();
         let counted: u64 = self.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
@@ -127,14 +127,14 @@ impl Effects {
     }
 }
 
-/// One path that would be another.
+/// Effect on one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEffect {
-    /// Relative to the workspace where it lies in it.
+    /// Path, relative to the workspace if inside it.
     pub path: String,
     pub kind: EffectKind,
-    /// What the diff does not show: `set-uid bit dropped`, `hard link to a`.
+    /// Details that the diff does not show: `set-uid bit dropped`, `hard link to a`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -155,29 +155,29 @@ pub enum EffectKind {
         bytes: u64,
         binary: bool,
     },
-    /// Moved, and perhaps changed on the way.
+    /// Moved, and possibly changed.
     Renamed {
         from: String,
         changed: bool,
     },
-    /// Only the permission bits: `0644` as a number.
+    /// Permission bits only: `0644` as a number.
     ModeChanged {
         from: u32,
         to: u32,
     },
     DirectoryCreated,
-    /// With all that was in it.
+    /// Deleted with all its content.
     DirectoryDeleted {
         files: u64,
     },
-    /// A symbolic link, new or pointing elsewhere.
+    /// Symbolic link, new or with a new target.
     Linked {
         to: String,
     },
 }
 
 impl EffectKind {
-    /// `created`, `deleted`.
+    /// Returns the verb: `created`, `deleted`.
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Created { .. } | Self::DirectoryCreated => "created",
@@ -191,13 +191,13 @@ impl EffectKind {
     }
 }
 
-/// New regular files of one folder: none that runs code when the folder is opened, no link, nothing with a note of its own.
+/// New regular files of one folder. None of them runs code when the folder is opened, is a link, or has a note of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedFiles {
-    /// `node_modules/`
+    /// Folder: `node_modules/`
     pub folder: String,
-    /// Each by its path below the folder.
+    /// Paths of the files below the folder.
     pub files: Vec<String>,
     pub bytes: u64,
     /// Whether git ignores the folder.
@@ -205,7 +205,7 @@ pub struct CreatedFiles {
     pub ignored: bool,
 }
 
-/// What happens below a directory with build output. In the journals of earlier versions: one that git ignores.
+/// Changes below a directory with build output. In journals of earlier versions: a directory that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountedEffects {
@@ -213,11 +213,11 @@ pub struct CountedEffects {
     pub created: u64,
     pub changed: u64,
     pub deleted: u64,
-    /// Of what is new or changed.
+    /// Total size in bytes of new and changed files.
     pub bytes: u64,
 }
 
-/// An effect that is not kept, and why.
+/// Effect that is not applied, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedEffect {
@@ -225,19 +225,19 @@ pub struct RefusedEffect {
     pub reason: String,
 }
 
-/// A command that goes on while the agent works: an interactive session, or one that was put in the background.
+/// Command that runs while the agent works: a shell session, or a background command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningCommand {
-    /// `s1`, as the tools name it.
+    /// ID used by the tools: `s1`.
     pub id: String,
     pub line: String,
-    /// The call that started it.
+    /// Call that started it.
     pub tool_call_id: Option<CallId>,
     pub state: RunningState,
-    /// When it started.
+    /// Start time.
     pub since: jiff::Timestamp,
-    /// The last line it printed.
+    /// Last line of its output.
     pub last_line: String,
 }
 
@@ -245,7 +245,7 @@ pub struct RunningCommand {
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunningState {
     Running,
-    /// `exit 0`, `killed by SIGKILL`.
+    /// Exit status: `exit 0`, `killed by SIGKILL`.
     Ended {
         how: String,
     },

@@ -1,24 +1,24 @@
-//! MCP servers as a front end sees them: how each stands, and what one asks the person.
+//! MCP servers as a front end sees them: their state, and their requests to the user.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Where one of the configured servers stands.
+/// State of a configured server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
     pub name: String,
-    /// How it is reached: `npx -y server`, `https://example.org/mcp`.
+    /// Command or URL of the server: `npx -y server`, `https://example.org/mcp`.
     pub reached_by: String,
     #[serde(flatten)]
     pub state: ServerState,
-    /// Of those it offers, how many the policy lists.
+    /// Number of offered tools that the policy lists.
     pub tools: u64,
     pub offered: u64,
-    /// It came with the project.
+    /// Whether the server is configured by the project.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_project: bool,
-    /// What else is to be known of it: tools that were left out and why, a revision of the protocol that is given up.
+    /// Notes: tools that were left out and why, or a deprecated protocol version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -26,24 +26,24 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ServerState {
-    /// Nothing needed it yet; its tools are known from before.
+    /// Not needed yet; its tools are known from an earlier run.
     Asleep,
     Starting,
     Ready,
-    /// It wants to know who asks: `aye mcp login NAME`.
+    /// Sign-in required: `aye mcp login NAME`.
     NeedsLogin,
-    /// It does not answer; it is tried again with the next call.
+    /// Not responding; the next call tries again.
     Unreachable {
         why: String,
     },
-    /// The settings, the policy or a missing yes keep it off.
+    /// Disabled by the settings, the policy or a missing approval.
     Off {
         why: String,
     },
 }
 
 impl ServerStatus {
-    /// What the person is to know of it, where something is wrong that only they can mend, or that takes its tools away.
+    /// Returns a message if the user has to fix something, or if the tools of the server are unavailable.
     pub fn trouble(&self) -> Option<String> {
         let Self { name, tools, .. } = self;
         let out = match tools {
@@ -67,7 +67,7 @@ impl ServerStatus {
         matches!(self.state, ServerState::Unreachable { .. } | ServerState::NeedsLogin)
     }
 
-    /// What is to be said of a change: of each server once, when it gets worse and when it is well again.
+    /// Returns messages about changed servers: one when a server gets worse, and one when it recovers.
     pub fn changes(before: &[Self], now: &[Self]) -> Vec<String> {
         let said = |status: &Self| {
             let before = before.iter().find(|before| before.name == status.name);
@@ -84,7 +84,7 @@ impl ServerStatus {
     }
 }
 
-/// Something a server asks the person in the middle of a call.
+/// Request of a server for input from the user during a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
@@ -100,13 +100,13 @@ pub enum Wanted {
     Form {
         fields: Vec<FormField>,
     },
-    /// The person is to open this address themselves; it is never opened for them.
+    /// Visit of a URL. The user opens it; aye never does.
     Visit {
         url: String,
     },
 }
 
-/// One field of a form: what MCP lets a server ask for, and nothing nested.
+/// Field of a form, as MCP defines it; fields are never nested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormField {
@@ -129,7 +129,7 @@ pub enum FieldKind {
         min_length: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_length: Option<u64>,
-        /// `email`, `uri`, `date`, `date-time`.
+        /// Format: `email`, `uri`, `date`, `date-time`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<String>,
     },
@@ -141,11 +141,11 @@ pub enum FieldKind {
         maximum: Option<f64>,
     },
     Flag,
-    /// One of these, each a value and what it is called.
+    /// One of these choices, each a value and its label.
     Choice {
         choices: Vec<(String, String)>,
     },
-    /// Some of these.
+    /// Several of these choices.
     Choices {
         choices: Vec<(String, String)>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,7 +155,7 @@ pub enum FieldKind {
     },
 }
 
-/// What the person makes of it.
+/// Answer of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum ElicitationAnswer {
@@ -163,7 +163,7 @@ pub enum ElicitationAnswer {
         content: Map<String, Value>,
     },
     Decline,
-    /// Neither yes nor no: the person left.
+    /// Neither accepted nor declined: the user left.
     Cancel,
 }
 
@@ -177,18 +177,18 @@ impl ElicitationAnswer {
     }
 }
 
-/// How it ended.
+/// Outcome of an input request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElicitationOutcome {
     Accepted,
     Declined,
     Cancelled,
-    /// The server waits for it no more: its call is over.
+    /// The server no longer waits, because its call has ended.
     Withdrawn,
 }
 
-/// What a server offers to be read: `@server:uri`.
+/// Resource of a server: `@server:uri`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerResource {
@@ -199,12 +199,12 @@ pub struct ServerResource {
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The URI is a template, with `{names}` to be filled in.
+    /// Whether the URI is a template with `{names}` to fill in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_template: bool,
 }
 
-/// What a server offers to be said: `/server:prompt`.
+/// Prompt of a server: `/server:prompt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerPrompt {
@@ -212,7 +212,7 @@ pub struct ServerPrompt {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Each with whether it must be there.
+    /// Arguments, and whether each is required.
     pub arguments: Vec<(String, bool)>,
 }
 

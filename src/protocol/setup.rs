@@ -1,34 +1,34 @@
-//! The first questions: which model answers, which policy holds, how it looks. What is asked for them, and what comes back.
+//! First-time setup: model, policy and theme. Its requests and their results.
 
 use super::KeyText;
 use serde::{Deserialize, Serialize};
 
-/// What the first questions want of the person's files and of this machine. No front end can be asked for it in writing: it holds a
-/// key, and a policy is chosen by it.
+/// Setup requests that concern the user's files and this machine. No front end accepts them in writing: they contain an API key and choose
+/// a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupAsked {
-    /// What there is to choose from.
+    /// List the available choices.
     Look,
-    /// Send one tiny request. The number comes back with the answer.
+    /// Send one minimal request. The number is returned with the result.
     Test { reach: Reach, number: u64 },
-    /// Keep its key, where it has one, and make it the model of new sessions.
+    /// Save the API key, if there is one, and make this the model of new sessions.
     Take { reach: Reach },
-    /// The questions are over: this policy and this theme are kept, where they were chosen.
+    /// Finish setup: save the chosen policy and theme.
     End { preset: Option<String>, theme: Option<String> },
 }
 
-/// A model, and how it is reached.
+/// Model and how to reach it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// `provider/name`. Behind an address only the name; empty for the first one that its server lists.
+    /// `provider/name`. With an address, only the name; empty for the first model that the server lists.
     pub model: String,
-    /// One that was typed; else what is kept or set already.
+    /// Typed API key; otherwise the saved or configured one is used.
     pub key: Option<KeyText>,
-    /// Any server that speaks the Chat Completions of OpenAI.
+    /// Address of a server that supports OpenAI's Chat Completions API.
     pub address: Option<String>,
 }
 
-/// What came of it.
+/// Result of a setup request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SetupTold {
@@ -37,17 +37,17 @@ pub enum SetupTold {
         number: u64,
         outcome: TestOutcome,
     },
-    /// This model is the one of new sessions from now on; what was written, in lines.
+    /// This model is used for new sessions from now on. The lines list the written files.
     Taken {
         model: String,
         lines: Vec<String>,
     },
     Ended {
-        /// A policy was written.
+        /// Whether a policy was written.
         policy: bool,
         lines: Vec<String>,
     },
-    /// Nothing of what was asked for was done, or not all of it.
+    /// The request failed, entirely or in part.
     Failed {
         message: String,
     },
@@ -66,27 +66,27 @@ pub enum TestOutcome {
     },
 }
 
-/// What there is to choose from.
+/// Available choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupFound {
-    /// Models that could be asked now, each with what it was found by.
+    /// Models that can be used now, each with its source.
     pub models: Vec<FoundModel>,
-    /// Providers that take a key, each with the model that would be asked.
+    /// Providers that accept an API key, each with its suggested model.
     pub providers: Vec<FoundModel>,
-    /// What is asked where nothing is chosen.
+    /// Model used if none is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_now: Option<String>,
-    /// Where a key would be kept, in words.
+    /// Place where API keys are saved.
     pub keys_go_to: String,
     pub presets: Vec<PresetFacts>,
-    /// The person has a policy of their own, which another choice takes the place of.
+    /// Whether the user already has a policy, which another choice would replace.
     pub has_policy: bool,
-    /// What this system holds commands with.
+    /// Sandbox of this system.
     pub sandbox: String,
 }
 
-/// A model and where it was found: `ANTHROPIC_API_KEY (…k3f9)`, `Ollama at http://127.0.0.1:11434/v1`; of a provider its name.
+/// Model and its source: `ANTHROPIC_API_KEY (…k3f9)`, `Ollama at http://127.0.0.1:11434/v1`; for a provider, its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundModel {
@@ -94,7 +94,7 @@ pub struct FoundModel {
     pub by: String,
 }
 
-/// A policy to start from, in short.
+/// Policy preset, summarized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PresetFacts {

@@ -1,4 +1,4 @@
-//! The states of a session and of its task, as other programs know them.
+//! States of a session and its task, as other programs see them.
 
 use super::TaskId;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub enum SessionStatus {
     Cancelled,
 }
 
-/// Within a session that runs.
+/// Status of a task in a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TaskStatus {
@@ -35,7 +35,7 @@ pub enum TaskStatus {
     TaskCancelled,
 }
 
-/// Where the task stands.
+/// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskState {
@@ -45,12 +45,12 @@ pub struct TaskState {
     pub max_steps: u32,
 }
 
-/// Where the session and its task stand, as `GetSessionState` tells it.
+/// State of a session and its task, as returned by `GetSessionState`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionState {
     pub session_status: SessionStatus,
-    /// The task that is, or the last one that was.
+    /// Current task, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskState>,
 }

@@ -1,4 +1,4 @@
-//! Tools: what is offered, what a call would do, what it did.
+//! Tools: definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncated_again};
 use super::{CallId, Image, Outside};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What a model is told about a tool.
+/// Tool definition for the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
@@ -16,22 +16,22 @@ pub struct ToolDefinition {
     pub input_schema: Value,
 }
 
-/// What a call would do, shown before it does it.
+/// Expected effects of a call, shown before it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Proposal {
-    /// One line: `Edit src/main.rs +6 −5`.
+    /// One-line summary: `Edit src/main.rs +6 −5`.
     pub summary: String,
-    /// Unified diff, empty when nothing changes or nothing can be foretold.
+    /// Unified diff; empty if nothing changes or the change is unknown.
     pub diff: String,
-    /// Every path an effect touches.
+    /// All affected paths.
     pub paths: Vec<PathBuf>,
-    /// Bytes that would be written.
+    /// Number of bytes that would be written.
     pub bytes: u64,
-    /// What the diff cannot show: `creates the file`, `line endings stay CRLF`.
+    /// Details that the diff cannot show: `creates the file`, `line endings stay CRLF`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How many of the notes, from the first, say the same of every command here, such as its shell and environment.
+    /// Number of leading notes that are the same for every command here, such as the shell and environment.
     #[serde(default, skip_serializing_if = "is_none_usual")]
     pub usual_notes: usize,
     /// Changed files that other programs run, or whose instructions they follow.
@@ -44,33 +44,33 @@ fn is_none_usual(count: &usize) -> bool {
 }
 
 impl Proposal {
-    /// The notes that say something of this call alone.
+    /// Returns the notes specific to this call.
     pub fn own_notes(&self) -> &[String] {
         self.notes.get(self.usual_notes..).unwrap_or_default()
     }
 
-    /// The notes that say the same of every command here.
+    /// Returns the notes that are the same for every command here.
     pub fn shared_notes(&self) -> &[String] {
         self.notes.get(..self.usual_notes).unwrap_or(&self.notes)
     }
 }
 
-/// A file that other programs run, or that names what they run.
+/// File that other programs run, or that defines what they run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunsCode {
-    /// Relative to the workspace where it lies in it.
+    /// Path, relative to the workspace if inside it.
     pub path: String,
     pub when: RunsWhen,
-    /// `npm, yarn, pnpm, Bun and Node.js`.
+    /// Programs that read it: `npm, yarn, pnpm, Bun and Node.js`.
     pub readers: String,
 }
 
-/// When the content of a file is run.
+/// Time at which the content of a file is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsWhen {
-    /// As soon as the folder is opened or a program starts in it.
+    /// When the folder is opened, or when a program starts in it.
     Opened,
     /// In a build, test or deployment that the user starts.
     Built,
@@ -84,7 +84,7 @@ pub enum ToolStatus {
     Denied,
 }
 
-/// Codes a model can act on.
+/// Error codes for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
@@ -97,7 +97,7 @@ pub enum ErrorCode {
     ToolExecutionTimeout,
     PolicyDenied,
     UserDenied,
-    /// Nobody answered the approval in time.
+    /// Nobody decided on the approval in time.
     ApprovalTimeout,
     NoApprover,
     Conflict,
@@ -105,7 +105,7 @@ pub enum ErrorCode {
     OutcomeUnknown,
 }
 
-/// Why a call gave no result; the message says what to do next.
+/// Reason why a call failed; the message says what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
@@ -119,16 +119,16 @@ impl ToolError {
     }
 }
 
-/// Secrets of one kind that a text was shown without.
+/// Secrets of one kind that were hidden in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Redaction {
-    /// `github-token`, as it stands in the marker.
+    /// Kind, as in the marker: `github-token`.
     pub kind: String,
     pub count: usize,
 }
 
-/// `2 secrets hidden from the model (github-token, password)`; `None` where nothing was.
+/// Returns `2 secrets hidden from the model (github-token, password)`; `None` if nothing was hidden.
 pub fn hidden_words(redactions: &[Redaction]) -> Option<String> {
     let count: usize = redactions.iter().map(|redaction| redaction.count).sum();
     let kinds: Vec<&str> = redactions.iter().map(|redaction| redaction.kind.as_str()).collect();
@@ -136,32 +136,32 @@ pub fn hidden_words(redactions: &[Redaction]) -> Option<String> {
     (count > 0).then(|| format!("{count} {noun} hidden from the model ({})", kinds.join(", ")))
 }
 
-/// What a call did.
+/// Result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     pub tool_call_id: CallId,
     pub tool_name: String,
     pub status: ToolStatus,
-    /// What the model reads.
+    /// Output for the model.
     pub output_text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifact_uris: Vec<String>,
-    /// What it shows to models that take images.
+    /// Images for models that support them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// What was hidden in the output.
+    /// Secrets hidden in the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Redaction>,
-    /// What a command was kept from, where that is why it failed.
+    /// Access that the sandbox blocked, if that is why the command failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<Outside>,
-    /// What a command changed in the workspace, for the person.
+    /// Workspace changes of a command, for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
-    /// What the output leaves out.
+    /// Parts omitted from the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<LeftOut>>,
 }
@@ -183,7 +183,7 @@ impl ToolResult {
         }
     }
 
-    /// `denied` for the codes that mean a person or a rule said no, `failed` for all others.
+    /// Returns a failed result: `denied` for codes that mean a refusal by the user or a rule, `failed` for all others.
     pub fn refused(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
         let status = match error.code {
             ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::ApprovalTimeout | ErrorCode::NoApprover => {
@@ -215,10 +215,10 @@ impl ToolResult {
         }
     }
 
-    /// What the thread has of it: at most about `most_bytes` of output, and not what is for the user.
+    /// Returns the result as stored in the thread: about `most_bytes` of output, without the parts for the user.
     ///
-    /// Of a run of lines or matches it is the start, with the argument that continues it; of other outputs the start and the end,
-    /// and between them how many bytes are left out.
+    /// For a run of lines or matches, the output is the start, with the argument that continues it. For other outputs it is the start and
+    /// the end, with the number of omitted bytes between them.
     pub fn fitted(mut self, most_bytes: usize) -> Self {
         self.changed = None;
         if self.output_text.len() <= most_bytes {
@@ -239,7 +239,7 @@ impl ToolResult {
         self
     }
 
-    /// The note after an output that was cut in its middle: where the rest is.
+    /// Returns the note after an output that was cut in the middle, which says where the rest is.
     fn rest_note(&self) -> String {
         let rest = match &self.artifact_uris[..] {
             [] => "ask for less at once".to_owned(),
@@ -248,7 +248,7 @@ impl ToolResult {
         format!("\n[truncated to fit the conversation; {rest}]")
     }
 
-    /// What the model reads: the error's code and sentence before whatever was printed.
+    /// Returns the text for the model: the error code and message, followed by the output.
     pub fn text_for_model(&self) -> String {
         match (&self.error, self.output_text.is_empty()) {
             (None, _) => self.output_text.clone(),

@@ -4,34 +4,34 @@ use super::ToolStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Names that are counted each on their own; a model can make up more.
+/// Maximum number of tool names counted separately, because a model can invent names.
 const NAMES: usize = 200;
-/// What all others are counted as.
+/// Name under which all other tools are counted.
 const OTHERS: &str = "others";
 
-/// The calls of one tool in a session.
+/// Statistics for one tool in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUse {
     pub tool_name: String,
     pub calls: u64,
-    /// Of them, those that failed.
+    /// Failed calls.
     pub failed: u64,
-    /// Of them, those that a rule or the person did not let happen.
+    /// Calls denied by a rule or by the user.
     pub denied: u64,
-    /// Of all of them together, in milliseconds; the time that a question waited is not in it.
+    /// Total duration in milliseconds, without the time spent waiting for approval.
     pub total_ms: u64,
     pub longest_ms: u64,
 }
 
 impl ToolUse {
-    /// In milliseconds, rounded down.
+    /// Returns the mean duration in milliseconds, rounded down.
     pub fn mean_ms(&self) -> u64 {
         self.total_ms.checked_div(self.calls).unwrap_or(0)
     }
 }
 
-/// The calls of all tools.
+/// Statistics for all tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolUses(BTreeMap<String, ToolUse>);
 
@@ -42,7 +42,7 @@ impl From<Vec<ToolUse>> for ToolUses {
 }
 
 impl ToolUses {
-    /// Counts one call that came to an end.
+    /// Counts one completed call.
     pub fn note(&mut self, tool_name: &str, status: ToolStatus, latency_ms: u64) {
         let name = if self.0.len() < NAMES || self.0.contains_key(tool_name) { tool_name } else { OTHERS };
         let one = self.0.entry(name.to_owned()).or_insert_with(|| ToolUse { tool_name: name.to_owned(), ..ToolUse::default() });
@@ -53,7 +53,7 @@ impl ToolUses {
         one.longest_ms = one.longest_ms.max(latency_ms);
     }
 
-    /// The most used first.
+    /// Returns the statistics, most used tools first.
     pub fn list(&self) -> Vec<ToolUse> {
         let mut uses: Vec<ToolUse> = self.0.values().cloned().collect();
         uses.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.tool_name.cmp(&other.tool_name)));

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-/// Share of a bound that the start of a long text gets; the rest is for its end.
+/// Percentage of the limit used for the start of a long text; the rest is for its end.
 const HEAD_PERCENT: usize = 80;
 
-/// At most about `most_bytes` of a text: its start, its end, and between them how much is left out.
+/// Shortens a text to about `most_bytes`: its start, its end, and between them the number of omitted bytes.
 pub fn truncated(text: &str, most_bytes: usize) -> Cow<'_, str> {
     truncated_with_gap(text, most_bytes).0
 }
 
-/// The same, and how many bytes are left out, where some are.
+/// Shortens a text like `truncated`, and returns the number of omitted bytes, if any.
 pub fn truncated_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
     if text.len() <= most_bytes {
         return (Cow::Borrowed(text), None);
@@ -20,18 +20,18 @@ pub fn truncated_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Optio
     (Cow::Owned(format!("{}{}{}", &text[..start], gap(missing), &text[end..])), Some(missing))
 }
 
-/// The part of a longer text that is left out so that about `most_bytes` stay.
+/// Returns the range to omit so that about `most_bytes` remain.
 pub(super) fn middle(text: &str, most_bytes: usize) -> (usize, usize) {
     let head = most_bytes / 100 * HEAD_PERCENT + most_bytes % 100 * HEAD_PERCENT / 100;
     (cut_before(text, head), cut_after(text, text.len() - (most_bytes - head)))
 }
 
-/// What stands for bytes that are left out.
+/// Returns the marker for omitted bytes.
 pub(super) fn gap(bytes: u64) -> String {
     format!("\n[... truncated {bytes} bytes ...]\n")
 }
 
-/// `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`: units of 1024, as people write them into settings.
+/// Formats a size in units of 1024: `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => counted(bytes, "byte", "bytes"),
@@ -41,17 +41,17 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// `1 entry`, `3 entries`.
+/// Formats a count: `1 entry`, `3 entries`.
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// The last place up to `at` where the text can be cut. (`str::floor_char_boundary` needs a newer Rust than aye does.)
+/// Returns the last position up to `at` where the text can be cut. (`str::floor_char_boundary` needs a newer Rust version.)
 pub fn cut_before(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The first place from `at` on where the text can be cut.
+/// Returns the first position from `at` on where the text can be cut.
 pub fn cut_after(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }

@@ -1,12 +1,12 @@
-//! Usage of a request, in tokens.
+//! Token usage of a request.
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens as the provider counted them.
+/// Token counts as reported by the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
-    /// All prompt tokens, cached ones included.
+    /// All prompt tokens, including cached ones.
     pub input_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
