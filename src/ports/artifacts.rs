@@ -3,20 +3,20 @@
 use crate::protocol::{Artifact, ArtifactKind};
 use std::path::{Path, PathBuf};
 
-/// The most that is kept of one content. Who has more writes what fits, and says so.
+/// Maximum bytes stored for one artifact. A caller with more writes what fits and reports the rest.
 pub const ARTIFACT_BYTES: u64 = 64 << 20;
 
-/// What is to be kept.
+/// Description of an artifact to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewArtifact {
     pub kind: ArtifactKind,
-    /// For people: `output of cargo test`.
+    /// Display name: `output of cargo test`.
     pub name: String,
-    /// `text/plain`, `text/x-diff`, `image/png`.
+    /// Media type: `text/plain`, `text/x-diff`, `image/png`.
     pub content_type: String,
 }
 
-/// One that is kept, and where its content lies, to be read only.
+/// Stored artifact and the read-only file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptArtifact {
     pub artifact: Artifact,
@@ -29,28 +29,28 @@ pub struct ArtifactError {
     pub message: String,
 }
 
-/// A content that is being written. Dropped before it is finished, nothing of it is kept.
+/// Writer for one artifact. If it is dropped before `finish`, nothing is stored.
 pub trait ArtifactWriter: Send {
-    /// Waits for the disk, if it must.
+    /// Writes bytes. May block on the disk.
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError>;
     fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError>;
 }
 
-/// Keeps contents by their hash, within a quota. All of it waits for the disk, if it must.
+/// Storage that keeps contents by hash, within a quota. All methods may block on the disk.
 pub trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
-    /// By its URI; an error says whether it never was or was given up for newer ones.
+    /// Finds an artifact by its URI. The error says whether it never existed or was evicted.
     fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError>;
-    /// The URI of the content that lies at this path, where one does.
+    /// Returns the URI of the artifact whose content is at this path, if any.
     fn uri_of(&self, _path: &Path) -> Option<String> {
         None
     }
-    /// The same, read whole; an error where it is longer than this.
+    /// Reads a whole artifact; an error if it is longer than the limit.
     fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
         let message = format!("cannot read `{uri}` here (limit {most_bytes} bytes)");
         Err(ArtifactError { message })
     }
-    /// Those of this session, the oldest first; none where nobody knows whose they are.
+    /// Lists the artifacts of this session, oldest first; empty if their session is unknown.
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
         Ok(Vec::new())
     }

@@ -4,7 +4,7 @@ use super::{BoxFuture, Changed, Checkpoint, CheckpointError, Stood};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use std::path::PathBuf;
 
-/// Whose changes are counted together.
+/// Session, task and step that changes are attributed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     pub session: SessionId,
@@ -14,36 +14,36 @@ pub struct Owner {
     pub step: u64,
 }
 
-/// A path that is not what it was when the session, or the task, first changed it.
+/// Path that differs from its state before the session or task first changed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub path: PathBuf,
     pub before: Stood,
-    /// Of what was not kept, why.
+    /// Why the original content was not stored, if so.
     pub why: Option<String>,
     pub now: Stood,
     pub by: Vec<ChangedBy>,
 }
 
-/// A path of which something is known without looking at it now.
+/// Path whose state is known without reading it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
     pub path: PathBuf,
     pub before: Stood,
     pub why: Option<String>,
-    /// What whoever changed it left there, where that is known.
+    /// State in which the change left it, if known.
     pub after: Option<Stood>,
 }
 
-/// All that differs.
+/// All differences.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Differences {
     pub files: Vec<Difference>,
-    /// Paths beyond what is kept of one session.
+    /// Number of paths beyond the limit for one session.
     pub left_out: u64,
 }
 
-/// Commands that may still change what lies below a root, since a snapshot of it.
+/// Running command that may still change paths below the root of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     pub number: i64,
@@ -51,75 +51,75 @@ pub struct Span {
     pub since: Checkpoint,
 }
 
-/// What stands at a path, and a mark that two have only if they are the same.
+/// State of a path, with a mark that is equal only for equal states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub stood: Stood,
     pub mark: Vec<u8>,
-    /// Of what is not kept, why.
+    /// Why the content is not stored, if so.
     pub why: Option<String>,
 }
 
-/// One step's change of a path.
+/// Change of a path in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touch {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub before: Standing,
-    /// The mark of what was left there, where that was seen.
+    /// Mark of the state in which the step left the path, if seen.
     pub after: Option<Vec<u8>>,
     pub by: Vec<ChangedBy>,
-    /// Somebody else changed it in the middle of the step.
+    /// Whether something else changed the path during the step.
     pub mixed: bool,
 }
 
-/// A directory that was made, or removed.
+/// Directory that was created or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TouchedDirectory {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub made: bool,
-    /// Of one that was removed.
+    /// Mode of a removed directory.
     pub mode: u32,
 }
 
-/// All that was changed from a step on, the oldest first.
+/// All changes since a step, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trail {
     pub files: Vec<Touch>,
     pub directories: Vec<TouchedDirectory>,
-    /// What was not seen or not kept, in words.
+    /// Changes that were not seen or not stored, as sentences.
     pub gaps: Vec<String>,
-    /// Changes beyond what is kept of one session.
+    /// Number of changes beyond the limit for one session.
     pub left_out: u64,
 }
 
-/// Keeps the baselines of sessions. What is kept of a path first stays.
+/// Storage for the baselines of sessions. The first baseline stored for a path stays.
 pub trait Baselines: Send + Sync {
-    /// Before a tool changes what is at these paths, or below them.
+    /// Stores baselines before a tool changes these paths or anything below them.
     fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// After it did: what stands there now is the tool's.
+    /// Records the state of these paths after a tool changed them.
     fn settle(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Changes that were found afterwards, of paths of which nothing is known.
+    /// Records changes found afterwards, of paths without a known state.
     fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<Noted>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Before a command that can change what the snapshot holds.
+    /// Begins a span before a command that can change files of the snapshot.
     fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
-    /// What it changed. It is over unless it `goes_on`.
+    /// Records the changes of a command, and ends the span unless the command is still running (`goes_on`).
     fn end(&self, span: Span, changed: Vec<Changed>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Those that are not over, of this process or of one that died.
+    /// Returns the open spans, of this process or of one that died.
     fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>>;
-    /// The first snapshot of each root in the session.
+    /// Returns the first snapshot of each root in the session.
     fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>>;
-    /// What stood at these paths of the root in the snapshot.
+    /// Returns the state of these paths in the snapshot.
     fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Stood>, CheckpointError>>;
-    /// Directories that were made or removed; the task is the owner's.
+    /// Records directories that were created or removed by the task of the owner.
     fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Something that cannot be put back, and why.
+    /// Records a change that cannot be undone, and why.
     fn note_gap(&self, owner: Owner, words: String) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// What was changed in this step of the session and in those after it.
+    /// Returns the changes of this step of the session and of all later ones.
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>>;
-    /// What stands at these paths now.
+    /// Returns the current state of these paths.
     fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Standing>, CheckpointError>>;
-    /// What differs from its baseline now; with a task, from what stood there when the task first changed it.
+    /// Compares paths with their baselines; with a task, with their state before the task first changed them.
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>>;
 }

@@ -1,15 +1,15 @@
-//! Files as somebody has them open in an editor.
+//! File buffers of an editor.
 
 use super::BoxFuture;
 use std::path::Path;
 
-/// A longer text is neither asked for nor told.
+/// Maximum bytes of a buffer that is read or sent.
 pub const BUFFER_BYTES: u64 = 4 << 20;
 
-/// What an editor has of files, by their real paths. Each answer comes within a bound of time, whatever the editor does.
+/// Buffers that an editor has open, by resolved path. Every call returns within a time limit, whatever the editor does.
 pub trait Buffers: Send + Sync {
-    /// The text as it has it, saved or not; none where it does not say.
+    /// Returns the text in the editor, saved or not; `None` if the editor does not provide it.
     fn text(&self, real: &Path) -> BoxFuture<'static, Option<String>>;
-    /// Tells it what stands in the file now; whether it took that.
+    /// Sends the new content of the file to the editor. Returns whether the editor accepted it.
     fn follow(&self, real: &Path, text: String) -> BoxFuture<'static, bool>;
 }

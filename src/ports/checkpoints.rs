@@ -3,18 +3,18 @@
 use super::BoxFuture;
 use std::path::PathBuf;
 
-/// The files of one directory as they were once. Its number grows with time.
+/// Snapshot of the files of one directory. Its number grows with time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub number: i64,
     pub root: PathBuf,
-    /// Files that are not kept, relative to the root, and why; the first ones.
+    /// First files that are not stored, relative to the root, and why.
     pub left_out: Vec<(PathBuf, String)>,
-    /// How many those are.
+    /// Number of files that are not stored.
     pub left_out_count: u64,
 }
 
-/// What stood at a path.
+/// State of a path in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stood {
     Missing,
@@ -26,21 +26,21 @@ pub enum Stood {
     Link {
         to: PathBuf,
     },
-    /// Something that is not kept.
+    /// File that is not stored.
     Unkept,
 }
 
-/// Names a content, and nothing else can have its name.
+/// Unique identifier of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ContentId(pub [u8; 32]);
 
-/// A path that is not what it was.
+/// Path that differs from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Relative to the root.
+    /// Path relative to the root.
     pub path: PathBuf,
     pub before: Stood,
-    /// The content is not kept yet: it is on the disk.
+    /// Current state. Its content is not stored yet, only on disk.
     pub after: Stood,
 }
 
@@ -50,12 +50,12 @@ pub struct CheckpointError {
     pub message: String,
 }
 
-/// Keeps files and says what became of them. `files` are all that count, relative to the root, links among them.
+/// Storage that takes snapshots of files and compares them. `files` lists all files to include, relative to the root, symlinks among them.
 pub trait Checkpoints: Send + Sync {
-    /// What is there now; it costs what changed since the last time, and a look at every file.
+    /// Takes a snapshot. The cost is a check of every file, and a copy of what changed since the last snapshot.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
-    /// What is different now, in the order of the paths.
+    /// Returns the differences to the current files, ordered by path.
     fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Changed>, CheckpointError>>;
-    /// A content that was kept; an error where it was given up for newer ones or is damaged.
+    /// Returns a stored content; an error if it was evicted or is damaged.
     fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>>;
 }

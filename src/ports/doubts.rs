@@ -1,24 +1,24 @@
-//! Doubts of a plan: facts on disk for which an allow of the policy is not enough, so that the user is asked.
+//! Doubts about a plan: facts on disk that require approval although the policy allows the call.
 
 use super::Plan;
 use crate::policy::{Enforcer, Unasked, Verdict};
 use jiff::Timestamp;
 
-/// Reasons to ask, each for another kind of allow. A call that the user approves runs in spite of them.
+/// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs in spite of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Doubts {
-    /// For a call that nobody was asked about and that may do more than read.
+    /// Reason for a call that runs without approval and may do more than read.
     pub unasked: Option<String>,
-    /// For a line that a rule allows by the names of its programs.
+    /// Reason for a command line that a rule allows by the names of its programs.
     pub by_name: Option<String>,
-    /// For a line that is allowed because it only reads.
+    /// Reason for a command line that is allowed because it only reads.
     pub as_reading: Option<String>,
-    /// For a line that a rule allows by its words: a link leads one of its operands elsewhere.
+    /// Reason for a command line that a rule allows by its words: a symlink leads one of its operands elsewhere.
     pub through_links: Option<String>,
 }
 
 impl Doubts {
-    /// The reason to ask where an allow relies on this.
+    /// Returns the reason to ask if the policy allows the call on these grounds.
     fn about(&self, relies: Unasked) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
         let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };
@@ -28,7 +28,7 @@ impl Doubts {
 }
 
 impl Plan {
-    /// What the policy says of it, and an approval where the policy allows what the plan doubts.
+    /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
     pub fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
         let Verdict::Allow(permit) = &verdict else { return verdict };

@@ -1,10 +1,10 @@
-//! Footprint of a call: what it reads and writes, and so which calls must not run at the same time.
+//! Footprint of a call: the paths it reads and writes, which decide what may run at the same time.
 
 use super::Plan;
 use crate::protocol::Action;
 use std::path::PathBuf;
 
-/// What a call touches and whether it changes that, as far as its plan knows.
+/// Paths that a call touches, and whether it changes them, as far as its plan knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach<'a> {
     pub changes: bool,
@@ -14,7 +14,7 @@ pub struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Two calls on the same path run in order if one of them changes it, and what is to be run is not changed meanwhile.
+    /// Whether two calls must run in order: they touch the same path and one changes it, or one changes what the other runs.
     pub fn collides(&self, other: &Reach<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
@@ -25,7 +25,7 @@ impl Reach<'_> {
     }
 }
 
-/// The place that an action is about.
+/// Returns the path that an action concerns.
 pub fn touched(action: &Action) -> Option<PathBuf> {
     match action {
         Action::Read { target }
@@ -33,13 +33,13 @@ pub fn touched(action: &Action) -> Option<PathBuf> {
         | Action::Delete { target }
         | Action::Open { target }
         | Action::Upload { target } => Some(target.real.clone()),
-        // What a command touches is not known, whatever it names.
+        // The paths that a command touches are unknown, whatever it names.
         Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     }
 }
 
 impl Plan {
-    /// All places that it is about.
+    /// Returns all paths that the plan concerns.
     pub fn touches(&self) -> Vec<PathBuf> {
         self.actions.iter().filter_map(touched).collect()
     }

@@ -1,16 +1,17 @@
-//! Instructions of a project for one of its directories.
+//! Project instructions for a single directory.
 
 use std::path::{Path, PathBuf};
 
-/// Instructions that hold below one directory.
+/// Instructions that apply below one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guide {
     pub file: PathBuf,
     pub text: String,
 }
 
-/// Answers from the disk: a few looks for each directory above a file.
+/// Source of instructions. It reads the disk a few times for each directory above a file.
 pub trait Guidance: Send + Sync {
-    /// Those of the directories between the workspace and this file, the outermost first; the workspace's own are known already.
+    /// Returns the instructions of the directories between the workspace and this file, outermost first. Those of the workspace itself are
+    /// already known.
     fn on_the_way_to(&self, file: &Path) -> Vec<Guide>;
 }

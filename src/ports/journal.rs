@@ -1,4 +1,4 @@
-//! The journal: what is about to happen, before it happens, and what came of it.
+//! Journal: intents before they are carried out, and their results.
 
 use super::{BoxFuture, Tail};
 use crate::protocol::{
@@ -9,7 +9,7 @@ use crate::protocol::{
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One line of a session's journal. What it means for the session is known by `session::SessionState` alone.
+/// Record of a session's journal. Only `session::SessionState` interprets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Record {
@@ -17,11 +17,11 @@ pub enum Record {
         prompt: Message,
         max_steps: u32,
     },
-    /// All messages that wait, as they are now.
+    /// All queued messages at this time.
     Queue {
         prompts: Vec<Waiting>,
     },
-    /// What the person said while the task ran; it follows the results of the step.
+    /// Messages sent while the task was running. They follow the results of the step.
     Steered {
         message: Message,
     },
@@ -30,12 +30,12 @@ pub enum Record {
         step_id: StepId,
         step_count: u32,
     },
-    /// Text of an answer still streaming, since the last such record of this step.
+    /// Text of a response that is still streaming, since the last such record of this step.
     PartialAnswer {
         step_id: StepId,
         text: String,
     },
-    /// What streamed until here does not count.
+    /// The text streamed so far is discarded.
     AnswerDiscarded {
         step_id: StepId,
         reason: String,
@@ -46,52 +46,52 @@ pub enum Record {
         stop_reason: StopReason,
         latency_ms: u64,
         model: String,
-        /// What it cost, where the price was known then.
+        /// Cost in US dollars, if the price was known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// The provider did not count it all.
+        /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request that gave no answer, and what it cost all the same.
+    /// A request without a response, and its cost.
     Wasted {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// The provider did not count it all.
+        /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A summary stands in the place of the messages up to this one.
+    /// A summary replaces the messages up to this one.
     Compacted {
-        /// The last message it stands for.
+        /// Last message that the summary replaces.
         until: MessageId,
-        /// The message that stands there.
+        /// Message with the summary.
         message: Message,
         compaction: Compaction,
-        /// Of the messages it stands for, those that stay as they are: what the person said for the task that runs.
+        /// Messages in the replaced range that stay: those of the user for the running task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verbatim: Vec<MessageId>,
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// The provider did not count it all.
+        /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
     CompactionUndone,
-    /// A summary begins to be made.
+    /// Compaction starts.
     CompactionStarted {
         trigger: CompactionTrigger,
     },
-    /// None comes of it.
+    /// Compaction ended without a summary.
     CompactionGivenUp,
-    /// The oldest messages are no longer sent, so that the others have at most so many tokens, as they are estimated.
+    /// The oldest messages are no longer sent, so that the others fit this estimated number of tokens.
     Truncated {
         tokens: u64,
         removed: u64,
     },
-    /// Another model is asked from here on.
+    /// The model changed.
     ModelChosen {
         model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,51 +117,51 @@ pub enum Record {
         tool_call_id: CallId,
         decision: Decision,
     },
-    /// Its places had changed when it was to run: nothing was done, and it is planned for what stands there now.
+    /// Its files had changed before it ran. Nothing was done, and the call is planned again for the current files.
     Renewed {
         tool_call_id: CallId,
     },
-    /// The policy said no.
+    /// The policy denied the call.
     Refused {
         tool_call_id: CallId,
         rule: String,
         reason: String,
     },
-    /// A rule was put into the person's files.
+    /// A rule was saved to the user's policy files.
     RuleSaved {
         rules: Vec<GrantRule>,
         scope: GrantScope,
-        /// What verdicts call them: `mine-here:14`.
+        /// Rule names, as in verdicts: `mine-here:14`.
         names: Vec<String>,
     },
     RuleRemoved {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
-    /// A command begins to run in a view of its own: nothing of it happens.
+    /// A command starts in a preview; nothing is applied.
     PreviewStarted {
         tool_call_id: CallId,
-        /// Nobody was asked before: its effects are what is approved.
+        /// Whether it started without approval; its effects are what is approved.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unasked: bool,
     },
-    /// A command that ran in a layer before anybody was asked has ended there. Nothing of it has happened.
+    /// A command that ran in a layer without approval has ended. Nothing is applied yet.
     LayerEnded {
         tool_call_id: CallId,
-        /// `exit 0`, `killed after 300 s`.
+        /// Exit status: `exit 0`, `killed after 300 s`.
         ended: String,
         output: String,
-        /// How many paths would be another.
+        /// Number of paths that would change.
         paths: u64,
-        /// Of every effect and the output.
+        /// Digest of all effects and the output.
         digest: String,
     },
-    /// What it would change, where it is kept without a question.
+    /// Changes to be applied without approval.
     Previewed {
         tool_call_id: CallId,
         proposal: Option<Proposal>,
     },
-    /// A server asked the model something of its own; the thread has nothing of it.
+    /// A server requested a response from the model. It is not part of the thread.
     Sampled {
         server: String,
         usage: Usage,
@@ -170,21 +170,21 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// There is no such view any more; the call is planned and judged again.
+    /// The preview no longer exists; the call is planned and judged again.
     PreviewDropped {
         tool_call_id: CallId,
     },
-    /// From here on the effect may have happened.
+    /// From here on, the effect may have happened.
     Started {
         tool_call_id: CallId,
         rule: String,
-        /// What stands at the places it changes, before and after.
+        /// State of the changed paths before and after.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         places: Vec<PlaceChange>,
-        /// What the model is told of what the person changed before.
+        /// Note for the model about changes that the user made to the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
-        /// What runs in the place of what was meant, where the person wrote another line.
+        /// What runs instead, if the user edited the command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<Edited>,
     },
@@ -192,12 +192,12 @@ pub enum Record {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// It ran and was kept from something outside: the person is asked whether it runs once more with that opened.
+    /// The command ran and was blocked by the sandbox. The user is asked whether to run it again with that access.
     KeptFrom {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// What the person said about a call whose outcome was unknown.
+    /// Decision of the user about a call with an unknown outcome.
     Resolved {
         tool_call_id: CallId,
         resolution: Resolution,
@@ -213,7 +213,7 @@ pub enum Record {
         step_count: u32,
         end: TaskEnd,
     },
-    /// The person stops the task; it ends once what runs has ended, also where the process does before that.
+    /// The user stops the task. It ends when the running calls have ended, even if the process exits first.
     Stopping {
         task_id: TaskId,
     },
@@ -221,7 +221,7 @@ pub enum Record {
         failure: Failure,
     },
     Continued,
-    /// The session came from a checkpoint without records: what that says beyond its conversation. It grants nothing.
+    /// The session was imported from a checkpoint without records; this is its data besides the conversation. It grants nothing.
     #[serde(rename_all = "camelCase")]
     Imported {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,12 +230,12 @@ pub enum Record {
         user_id: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy_bundle_version: Option<String>,
-        /// Of the last task, as far as it was completed.
+        /// Completed steps of the last task.
         step_count: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_cursor: Option<StepId>,
     },
-    /// Files and messages begin to go back, or forth again. Without `Rewound` after it, it was not done to its end.
+    /// A rewind or redo starts. Without a following `Rewound`, it was not completed.
     RewindStarted {
         rewind_id: String,
         target: RewindTarget,
@@ -243,46 +243,46 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         overwrite: Vec<PathBuf>,
     },
-    /// It is done. The conversation ends with the message before `from` where one is named.
+    /// A rewind completed. If `from` is given, the conversation ends with the message before it.
     Rewound {
         rewind_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<MessageId>,
         rewound: Rewound,
     },
-    /// The person runs a command of their own; its call has the same records as one of the model. `shared`: the model is told.
+    /// The user runs a command. Its call has the same records as one of the model. `shared`: the model is told.
     OwnStarted {
         task_id: TaskId,
         step_id: StepId,
         call: ToolCall,
         shared: bool,
     },
-    /// It is over, whatever it came to.
+    /// The user's command ended, with any result.
     OwnEnded {
         task_id: TaskId,
-        /// What the model is told of it with what is said next.
+        /// Text for the model with the next message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
-        /// A task that was paused before waits on.
+        /// Whether a task that was paused before is still paused.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits: bool,
     },
-    /// The bundles and the mode that decide from here on.
+    /// Policy bundles and mode in force from here on.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
     },
-    /// Something another version wrote; its words stay in the store.
+    /// Record written by another version of aye. Its text stays in the store.
     #[serde(other)]
     Unreadable,
 }
 
-/// A call as the person has it.
+/// Command as edited by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edited {
-    /// One line for people: `$ cargo test`.
+    /// One-line summary: `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
 }
@@ -295,34 +295,34 @@ pub enum TaskEnd {
     Cancelled,
 }
 
-/// What a commit must survive.
+/// Kind of crash that a commit must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// The death of the process.
+    /// Death of the process.
     Process,
-    /// The loss of power.
+    /// Loss of power.
     Power,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot save this session ({message})")]
 pub struct JournalError {
-    /// Why, as it stands in parentheses: `disk full, 0 B free in /home/me`.
+    /// Reason, as shown in parentheses: `disk full, 0 B free in /home/me`.
     pub message: String,
-    /// This process has no right to the session any more: nothing it does may go on beside whoever has it.
+    /// Whether another process owns the session now, so that this process must stop.
     pub lost: bool,
 }
 
-/// The journal of one session.
+/// Journal of one session.
 pub trait Journal: Send + Sync {
-    /// Committed when it returns `Ok`; all of `records` or none.
+    /// Appends all of `records` or none. They are committed when this returns `Ok`.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
-    /// Replaces what was kept of a running command's output. It is on its way when this returns, in the order of all other calls, and
-    /// need not be waited for; the outcome of the call clears it.
+    /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not be awaited. The
+    /// outcome of the call clears it.
     fn save_tail(&self, call: CallId, tail: Tail) -> BoxFuture<'_, Result<(), JournalError>> {
         let _ = (call, tail);
         Box::pin(std::future::ready(Ok(())))
     }
-    /// Replaces what the person has typed and not sent.
+    /// Replaces the text that the user has typed but not sent.
     fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>>;
 }

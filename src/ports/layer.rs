@@ -1,32 +1,32 @@
-//! The run of a command in a copy-on-write layer before anybody is asked, as far as it decides whether anybody is.
+//! Run of a command in a copy-on-write layer before approval, as far as it decides whether approval is needed.
 
 use crate::protocol::Action;
 
-/// Whether a command can run in a layer first, and what it did there.
+/// Whether a command can run in a layer first, and the result of that run.
 #[derive(Debug, Default)]
 pub enum LayerRun {
-    /// It is no command, or one that keeps running.
+    /// Not a command, or one that keeps running.
     #[default]
     None,
     Possible,
-    /// Why not; who is asked is told.
+    /// It cannot, and why; shown with the approval.
     Impossible {
         reason: String,
     },
     Ended(LayerEnd),
 }
 
-/// What a command did in its layer. Nothing of it has happened yet.
+/// Effects of a command in its layer. They are not applied yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerEnd {
-    /// It was killed, or a limit ended it: none of its effects is kept.
+    /// Whether it was killed or stopped by a limit; then no effect is applied.
     pub stopped: bool,
-    /// What file tools would do for the same, one action for each path outside of build output; `None` if there are too many.
+    /// Actions of file tools with the same effects, one for each path outside build output; `None` if there are too many.
     pub actions: Option<Vec<Action>>,
-    /// It did what no edit does: a deletion, a move, a mode, a link.
+    /// Whether there are effects beyond edits: deletions, moves, modes or links.
     pub beyond_edits: bool,
-    /// It did what rewinding does not undo, or what runs code when the folder is opened.
+    /// Whether there are effects that a rewind does not undo, or files that run code when the folder is opened.
     pub beyond_rewind: bool,
-    /// Of every effect and the output, in hexadecimal digits.
+    /// Digest of all effects and the output, as hexadecimal digits.
     pub digest: String,
 }

@@ -35,5 +35,5 @@ pub use rewinds::{FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
 pub use router::{Amends, Followed, Plan, RunContext, ToolRouter};
 pub use rules::{Rules, Saved};
 
-/// A future that can be kept in a struct.
+/// Boxed future that a struct can store.
 pub type BoxFuture<'a, T> = futures_util::future::BoxFuture<'a, T>;

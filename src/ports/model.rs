@@ -1,4 +1,4 @@
-//! A model that answers in a stream.
+//! Model interface with streamed responses.
 
 use super::BoxFuture;
 use crate::protocol::{Effort, Failure, KeyText, ListedModel, Message, ModelFacts, Part, StopReason, ToolDefinition, Usage};
@@ -7,28 +7,28 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Images of the thread by URI, each its content in base64.
+/// Images of the thread by URI, as base64.
 pub type Images = Arc<HashMap<String, Arc<str>>>;
 
-/// Everything one request says. Messages and tools are shared, so that a long session is not copied for each step.
+/// Content of one request. Messages and tools are shared, so that a long session is not copied for each step.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     pub system: Arc<str>,
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolDefinition]>,
     pub max_output_tokens: u64,
-    /// Those of the messages that are sent; none where the model takes none.
+    /// Images of the messages that are sent; `None` if the model does not support images.
     pub images: Option<Images>,
-    /// How hard the model is to think; without one as it does by itself.
+    /// Reasoning effort; `None` for the model's default.
     pub effort: Option<Effort>,
 }
 
-/// What a stream yields; `Completed` is the last, and a stream that ends without it is a cut stream.
+/// Stream item. `Completed` is the last one; a stream that ends without it was cut off.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
     Text(String),
     Reasoning(String),
-    /// Arguments of a call arrive; `bytes` is how many until now.
+    /// Arguments of a call are arriving; `bytes` is their length so far.
     ToolCallProgress {
         tool_name: String,
         bytes: u64,
@@ -36,24 +36,24 @@ pub enum Delta {
     Completed(Completion),
 }
 
-/// The whole answer, in the order the model gave it.
+/// Complete response, in the order of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     pub content: Vec<Part>,
     pub stop_reason: StopReason,
     pub usage: Usage,
-    /// The model's own name for itself, where the answer has it.
+    /// Name that the response reports for the model.
     pub model: Option<String>,
 }
 
-/// A request that gave no answer.
+/// Failed request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{failure}")]
 pub struct ModelError {
     pub failure: Failure,
-    /// What the provider asked for (`Retry-After`).
+    /// Delay that the provider asked for (`Retry-After`).
     pub retry_after: Option<Duration>,
-    /// What the provider said of its cost before it failed.
+    /// Usage that the provider reported before the failure.
     pub usage: Option<Usage>,
 }
 
@@ -66,26 +66,26 @@ impl From<Failure> for ModelError {
 pub type ModelStream = BoxStream<'static, Result<Delta, ModelError>>;
 
 pub trait Model: Send + Sync {
-    /// `anthropic/claude-sonnet-5`.
+    /// Returns the name: `anthropic/claude-sonnet-5`.
     fn name(&self) -> &str;
-    /// What is known of it without asking anybody.
+    /// Returns what is known about the model without a request.
     fn facts(&self) -> ModelFacts;
-    /// Asks its server what else there is to know, where it is worth it; `None` where nothing new comes of it. Never an error: a
-    /// server that says nothing of its models can still answer.
+    /// Queries the server for more facts, if useful; `None` if there is nothing new. Never an error: a server that does not describe its
+    /// models may still respond to requests.
     fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
-    /// Sends the request when the stream is first polled; dropping the stream ends it. Never retries: the agent does.
+    /// Sends the request when the stream is first polled. Dropping the stream ends the request. Never retries: the agent does.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 }
 
-/// The models that there are.
+/// Available models.
 pub trait Models: Send + Sync {
-    /// Nothing is sent yet.
+    /// Opens a model; sends nothing yet.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
-    /// Keeps a key for the provider of this model, as `aye auth login` does; where it is now, in words. May wait for a keyring.
+    /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May block on a keyring.
     fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure>;
-    /// Those that are known; `ask`: those too that the providers and the servers of this machine tell. With what could not be
-    /// asked and why.
+    /// Lists the known models. `ask`: also queries the providers and local model servers. Returns also those that could not be queried, and
+    /// why.
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;
 }

@@ -1,28 +1,28 @@
-//! Recovery information beside the journal, about calls that ran when the previous process ended.
+//! Recovery information outside the journal, about calls that were running when the previous process ended.
 
 use crate::protocol::CallId;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// What the disk says of a call that was to change files.
+/// State on disk of a call that changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Every place is as the call makes it.
+    /// Every path is as the call leaves it.
     Done {
-        /// What it had not cleared away, beside them.
+        /// Temporary files that were not removed.
         left: Vec<PathBuf>,
     },
-    /// Every place is as it was.
+    /// Every path is as it was before.
     NotDone { left: Vec<PathBuf> },
-    /// Neither; in words which place is what.
+    /// Neither; the words say which path is in which state.
     Partly { words: String },
 }
 
-/// The last that a command printed, as it was kept while it ran.
+/// Last saved output of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tail {
     pub text: String,
-    /// How long it had run by then.
+    /// Run time in milliseconds when the output was saved.
     pub ran_ms: u64,
 }
 

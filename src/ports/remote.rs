@@ -1,4 +1,4 @@
-//! The tools of MCP servers: what they offer, and calls to them.
+//! MCP tools: definitions and calls.
 
 use super::BoxFuture;
 use crate::protocol::{Elicitation, ElicitationAnswer, ServerPrompt, ServerResource, ServerStatus};
@@ -9,10 +9,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// A tool whose schema of arguments is larger is left out: the model would be sent it with every request.
+/// Maximum bytes of an argument schema. Tools with a larger one are left out, because the schema is sent with every request.
 pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
-/// A tool as its server offers it, or offered it last.
+/// Tool as its server offers it, or offered it last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteTool {
     pub server: String,
@@ -22,28 +22,28 @@ pub struct RemoteTool {
     /// JSON Schema of the arguments; an object.
     pub input_schema: Value,
     pub output_schema: Option<Value>,
-    /// It says of itself that it changes nothing. Only a word of the server.
+    /// Whether the server claims that the tool changes nothing. The claim is not verified.
     pub says_read_only: bool,
-    /// Of name, description, both schemas and hints: another one is another tool.
+    /// Fingerprint of name, description, both schemas and hints. A different fingerprint means a different tool.
     pub fingerprint: String,
 }
 
-/// One call of one tool.
+/// Call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteCall {
     pub server: String,
     pub tool: String,
-    /// Of the tool that was judged: one that is another by now is not called.
+    /// Fingerprint of the judged tool. The call is refused if the tool has changed since.
     pub fingerprint: String,
     pub arguments: Map<String, Value>,
 }
 
-/// What a call is given while it runs.
+/// Channels of a running call.
 #[derive(Debug, Clone)]
 pub struct RemoteContext {
-    /// Progress and log lines, lossy.
+    /// Progress and log lines; may drop some.
     pub output: mpsc::Sender<String>,
-    /// Fires when the call is to be cancelled: the server is told so.
+    /// Cancels the call; the server is notified.
     pub cancel: CancellationToken,
     pub timeout: Duration,
 }
@@ -51,29 +51,29 @@ pub struct RemoteContext {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RemoteResult {
     pub content: Vec<RemoteContent>,
-    /// What an output schema speaks of.
+    /// Structured content, as described by the output schema.
     pub structured: Option<Value>,
-    /// The tool ran and says that it failed.
+    /// Whether the tool ran and reported a failure.
     pub is_error: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum RemoteContent {
     Text(String),
-    /// `image/png`, `audio/wav`, or what a blob of a resource is.
+    /// Binary content: `image/png`, `audio/wav`, or the type of a resource.
     Bytes {
         media_type: String,
         bytes: Vec<u8>,
-        /// Of a resource.
+        /// URI, for a resource.
         uri: Option<String>,
     },
-    /// The text of a resource.
+    /// Text of a resource.
     Resource {
         uri: String,
         media_type: Option<String>,
         text: String,
     },
-    /// Only where it is.
+    /// Reference to a resource.
     Link {
         uri: String,
         name: String,
@@ -82,7 +82,7 @@ pub enum RemoteContent {
     },
 }
 
-/// Why nothing came of it. Each says what to do.
+/// Reason why a call failed. Each message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
     #[error("{message}")]
@@ -93,104 +93,104 @@ pub enum RemoteError {
     TimedOut { seconds: u64 },
     #[error("stopped; the server was notified")]
     Cancelled,
-    /// The server went away with the call: nobody knows whether it ran.
+    /// The connection closed during the call; it is unknown whether the call ran.
     #[error("{message}")]
     OutcomeUnknown { message: String },
     #[error("the response has more than {limit} bytes")]
     TooLarge { limit: u64 },
-    /// It is not the tool that was judged.
+    /// The tool differs from the judged one.
     #[error("{message}")]
     Changed { message: String },
     #[error("no such tool: {message}")]
     Unknown { message: String },
-    /// The server's own error, or one against the protocol.
+    /// Error returned by the server, or a protocol violation.
     #[error("{message}")]
     Refused { message: String },
 }
 
-/// The configured servers of one session. Nothing of it waits for a server but what a call or a read asks of that one.
+/// Configured servers of one session. Only a call or read waits, and only for its own server.
 pub trait RemoteServers: Send + Sync {
-    /// How each stands now, in the order of the configuration.
+    /// Returns the status of each server, in the order of the configuration.
     fn statuses(&self) -> Vec<ServerStatus>;
-    /// Changes whenever a status or the tools do.
+    /// Changes whenever a status or the tools change.
     fn changed(&self) -> watch::Receiver<u64>;
-    /// Of all servers that are on: as they offer them, or, where one was not asked yet, as it offered them last.
+    /// Returns the tools of all enabled servers: as currently offered, or as last offered if the server has not been queried yet.
     fn tools(&self) -> Arc<[RemoteTool]>;
-    /// What is to be known of one server beside its status: tools that were left out, and why.
+    /// Returns notes about one server: tools that were left out, and why.
     fn notes(&self, server: &str) -> Vec<String> {
         let _ = server;
         Vec::new()
     }
-    /// Learns what is not known yet: asks every server whose tools nobody knows. Comes back at once.
+    /// Queries every server whose tools are unknown. Returns at once.
     fn look(&self);
     fn call(&self, call: RemoteCall, context: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>>;
-    /// Of one server, or of all that are up.
+    /// Lists the resources of one server, or of all connected ones.
     fn resources<'a>(&'a self, server: Option<&'a str>) -> BoxFuture<'a, Result<Vec<ServerResource>, RemoteError>>;
     fn read_resource<'a>(&'a self, server: &'a str, uri: &'a str) -> BoxFuture<'a, Result<RemoteResult, RemoteError>>;
     fn prompts(&self) -> BoxFuture<'_, Vec<ServerPrompt>>;
-    /// What is to be said, as one text.
+    /// Returns the text of a prompt.
     fn prompt<'a>(
         &'a self,
         server: &'a str,
         name: &'a str,
         arguments: Map<String, Value>,
     ) -> BoxFuture<'a, Result<String, RemoteError>>;
-    /// Which are off because the policy lists none of their tools, and why; all others are as the settings have them. Calls that run
-    /// end as they do.
+    /// Disables servers of which the policy lists no tools, with the reason; all others follow the settings. Running calls are not
+    /// affected.
     fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
         let _ = off;
     }
-    /// The model that is told of the tools has a window of so many tokens; 0 where nobody knows.
+    /// Sets the context window of the model that sees the tools, in tokens; 0 if unknown.
     fn told_to(&self, window_tokens: u64) {
         let _ = window_tokens;
     }
-    /// Ends the connection and makes a new one.
+    /// Closes the connection and opens a new one.
     fn reconnect(&self, server: &str);
-    /// Ends all of them; ready once their processes are gone.
+    /// Ends all servers; completes when their processes have exited.
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What a server may ask while it is used. Without a person everything is declined.
+/// Requests that a server may make. Without a user, all of them are declined.
 pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
-    /// Directories, as `file:` URIs with a name each.
+    /// Returns directories, as `file:` URIs with names.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Whether this server is told that it may ask for sampling at all.
+    /// Whether this server is told that sampling is supported.
     fn samples(&self, server: &str) -> bool {
         let _ = server;
         false
     }
-    /// A request to the model of the session, on the server's behalf; refused unless the policy allows it.
+    /// Sends a request to the model of the session on behalf of the server; refused unless the policy allows it.
     fn sample(&self, server: &str, request: Value) -> BoxFuture<'_, Result<Value, String>> {
         let _ = (server, request);
         Box::pin(std::future::ready(Err("sampling is not allowed here".to_owned())))
     }
 }
 
-/// Starts the program of a server: held like a command of the policy, and gone with aye.
+/// Starts the program of a server, sandboxed like a command. It ends with aye.
 pub trait Launcher: Send + Sync {
     fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<Launched, String>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerProgram {
-    /// For messages.
+    /// Server name, for messages.
     pub server: String,
     pub argv: Vec<String>,
-    /// On top of the environment that commands have.
+    /// Variables added to the environment of commands.
     pub environment: Vec<(String, String)>,
-    /// The workspace where none is said.
+    /// Working directory; the workspace if absent.
     pub directory: Option<std::path::PathBuf>,
-    /// The person lets it reach the network, whatever commands may.
+    /// Whether the user allows it network access, independent of commands.
     pub network: bool,
 }
 
-/// A program that runs. Dropping it ends all that it started.
+/// Running program. Dropping it ends it and its child processes.
 pub struct Launched {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// What it writes beside: logs. Bounded, lossy.
+    /// Its stderr, usually logs. Bounded; may drop some.
     pub errors: Box<dyn AsyncRead + Send + Unpin>,
-    /// Ends it and waits until it is gone.
+    /// Ends the program and waits until it has exited.
     pub end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
 }

@@ -1,36 +1,36 @@
-//! Files put back to what they were before a step, or before a rewind.
+//! Restoring files to their state before a step or a rewind.
 
 use crate::protocol::{RewindFile, TaskId};
 use std::path::PathBuf;
 
-/// From where on what was done to files is undone.
+/// Start of the changes to undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
-    /// This step of the session and all after it.
+    /// This step of the session and all later ones.
     Step(u64),
-    /// The rewind of this number and all after it.
+    /// The rewind of this number and everything after it.
     Rewind(u32),
 }
 
-/// Files that are to go back.
+/// Request to restore files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRewind {
-    /// What stands there now is kept under this number, so that it can be undone.
+    /// Number under which the current state is stored, so that the rewind can be undone.
     pub number: u32,
     pub since: Since,
-    /// The step that it follows.
+    /// Step that it follows.
     pub step: u64,
-    /// Paths that were changed by hand and go back all the same.
+    /// Paths changed outside aye that are restored anyway.
     pub overwrite: Vec<PathBuf>,
 }
 
 impl FileRewind {
-    /// What is kept for it is kept as that of a task of this name.
+    /// Returns the task ID under which the state is stored.
     pub fn id_of(number: u32) -> TaskId {
         TaskId::new(format!("{REWIND}{number}"))
     }
 
-    /// The number of the rewind that has this name.
+    /// Returns the number of the rewind with this task ID.
     pub fn number_of(task: &TaskId) -> Option<u32> {
         task.as_str().strip_prefix(REWIND)?.parse().ok()
     }
@@ -38,23 +38,23 @@ impl FileRewind {
 
 const REWIND: &str = "rewind_";
 
-/// What would happen.
+/// Planned effects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilesPlanned {
     pub files: Vec<RewindFile>,
     pub diff: String,
-    /// What cannot be put back, each in a sentence.
+    /// Effects that cannot be undone, one sentence each.
     pub cannot: Vec<String>,
 }
 
-/// What happened.
+/// Result of a rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilesRewound {
     pub restored: u64,
     pub kept: Vec<RewindFile>,
 }
 
-/// What one task changed.
+/// File changes of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskChanges {
     pub task_id: TaskId,

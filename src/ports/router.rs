@@ -1,4 +1,4 @@
-//! Tools: planned first, judged, then run with the permit.
+//! Tool interface: calls are planned, judged, and then run with a permit.
 
 use super::{
     ArtifactError, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, LayerRun, Since, TaskChanges,
@@ -17,44 +17,44 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// What a call would touch and what it would change; nothing is written yet.
+/// Planned effects of a call. Nothing is written yet.
 pub struct Plan {
     pub call: ToolCall,
-    /// The tool's canonical name.
+    /// Canonical name of the tool.
     pub tool_name: String,
-    /// One line for people: `Edit src/main.rs`, `$ cargo test`.
+    /// One-line summary: `Edit src/main.rs`, `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
     /// Present for tools that change something.
     pub proposal: Option<Proposal>,
-    /// Whether running it can change anything; reads need no commit before they run.
+    /// Whether running it can change anything. Reads need no commit before they run.
     pub changes: bool,
-    /// What stands at each place before it and after it, as far as that is known: after a crash the disk tells whether it ran.
+    /// State of each path before and after, as far as known. After a crash, the disk shows whether the call ran.
     pub places: Vec<PlaceChange>,
-    /// Files whose content it would run: a call before it may still change them.
+    /// Files whose content it would run; an earlier call may still change them.
     pub runs: Vec<PathBuf>,
-    /// Whether its effects can be shown before they happen.
+    /// Whether a preview is possible.
     pub preview: PreviewOffer,
-    /// What it did in its view already; running the plan keeps that.
+    /// Effects of the preview. Running the plan applies them.
     pub effects: Option<Box<Effects>>,
-    /// Whether it can run in a layer before anybody is asked, and what it did there.
+    /// Whether it can run in a layer without approval, and the result of that run.
     pub layer: LayerRun,
-    /// What it opens, beyond what commands may do.
+    /// Access beyond what commands may do.
     pub opens: Vec<Outside>,
     /// For commands: seconds until it is killed.
     pub timeout_seconds: u64,
-    /// What holds this very command, in words, where it is not what holds them all.
+    /// Sandbox of this command, if it differs from that of other commands.
     pub sandbox: Option<String>,
-    /// Why the user is asked although the policy allows it.
+    /// Reasons to ask although the policy allows the call.
     pub doubts: Doubts,
-    /// How the person may have it otherwise.
+    /// Ways in which the user may change it.
     pub amends: Amends,
-    /// What the tool keeps between plan and run; only its own router looks inside.
+    /// Data of the tool between plan and run; only its own router reads it.
     pub payload: Box<dyn Any + Send>,
 }
 
 impl Plan {
-    /// Of a call that changes, to be filled in: it touches nothing yet, and asks for nothing.
+    /// Returns an empty plan for a call that changes something: it touches nothing and asks for nothing yet.
     pub fn bare(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
         Self {
             call,
@@ -78,13 +78,13 @@ impl Plan {
     }
 }
 
-/// How a plan can be changed by the person, and how it was.
+/// Ways in which the user may change a plan, and the changes made.
 #[derive(Debug, Clone, Default)]
 pub struct Amends {
     pub offer: Amendable,
-    /// Of each file that is offered what its text would be, without what is secret in it.
+    /// Proposed text of each offered file, with secrets removed.
     pub texts: Vec<String>,
-    /// What the model is told of what the person changed.
+    /// Note for the model about the user's changes.
     pub told: Option<String>,
 }
 
@@ -94,121 +94,119 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// What a running tool is given.
+/// Context of a running tool.
 #[derive(Debug, Clone)]
 pub struct RunContext {
-    /// The call that runs; its router knows it.
+    /// Call that runs; its router knows it.
     pub tool_call_id: Option<CallId>,
-    /// Live output, lossy: a full channel drops the chunk, the result has it all.
+    /// Live output. A full channel drops chunks; the result is complete.
     pub output: mpsc::Sender<String>,
-    /// Fires when the person wants running commands killed.
+    /// Fires when the user wants running commands killed.
     pub kill: CancellationToken,
-    /// Fires when the person wants a running command to go on in the background: it comes to a result at once, and runs on.
+    /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
     pub background: CancellationToken,
-    /// Bytes of output that the conversation has room for; a tool tells no more, and says how to go on.
+    /// Maximum bytes of output that fit the conversation. A tool returns no more, and says how to continue.
     pub most_bytes: usize,
 }
 
-/// Bytes of a call's room in the conversation that are for notes about its output, at most.
+/// Maximum bytes of a call's output limit that are reserved for notes.
 const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
-    /// Bytes of output that a call may tell beside the notes about it.
+    /// Returns the bytes available for output besides the notes.
     pub fn room(&self) -> usize {
         self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)
     }
 }
 
-/// Plans that are asked about, by their questions, and what they found at the places that they would change.
+/// Plans that wait for approval, with the state of the paths they would change.
 pub type Followed = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
 
 pub trait ToolRouter: Send + Sync {
-    /// What the model may be offered, canonical names only.
+    /// Returns the tools that the model may be offered, by canonical name.
     fn definitions(&self) -> Vec<ToolDefinition>;
-    /// The capability a tool needs; `None` for a name nobody knows.
+    /// Returns the capability that a tool needs; `None` for an unknown name.
     fn capability(&self, tool_name: &str) -> Option<&'static str>;
-    /// Reads what it must to say what would happen; writes nothing.
+    /// Plans a call. Reads what is needed and writes nothing.
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>>;
-    /// What a call would touch by its arguments alone: nothing is opened, and it says so also where the call cannot be planned. Empty
-    /// where the arguments are no arguments of the tool.
+    /// Returns what a call would touch, based on its arguments alone. Nothing is opened, and it works even if the call cannot be planned.
+    /// Empty if the arguments are invalid.
     fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
         let _ = call;
         Box::pin(std::future::ready(Vec::new()))
     }
-    /// The same call again, with these places opened for it. What is opened stands in the plan's `opens`, and as actions
-    /// to be judged among its `actions` (a host as `Fetch`, a place as `Write`); what cannot be opened is left out.
+    /// Plans a call again with this access. Granted access is listed in the plan's `opens`, and among its `actions` to be judged (a host as
+    /// `Fetch`, a path as `Write`). Access that cannot be granted is left out.
     fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = opens;
         self.plan(call)
     }
-    /// The same call as the person has it; nothing is written. What stood at its places when it was planned is what has to stand
-    /// there when it is run.
+    /// Applies the user's changes to a plan; nothing is written. The paths must still be in the state found when the call was planned.
     fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = amendment;
         let message = format!("a call of {} cannot be edited; approve it as proposed or deny it", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
-    /// Runs a command in a view of its own. What comes back is the plan that keeps what it did there; dropping that plan drops it.
+    /// Runs a command in a preview. The returned plan applies its changes; dropping that plan discards them.
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = (permit, context);
         let message = format!("a call of {} cannot be previewed", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
-    /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
-    /// What changed since the plan was made is never overwritten: `CONFLICT`.
+    /// Runs a plan. The permit must cover its actions, otherwise it fails with `POLICY_DENIED`. Paths changed since the plan was made are
+    /// never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
-    /// Says of each plan in the list whether something else stands at its places than it found there: where that is so, and whenever it
-    /// changes. It wakes for changes of the list and of the disk, and for nothing else; it ends when nobody has the list any more.
+    /// Reports for each listed plan whether its paths differ from the planned state: at once if they do, and on every change. It wakes only
+    /// for changes of the list and of the disk, and ends when the list is dropped.
     fn follow(&self, plans: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
         drop(plans);
         stream::empty().boxed()
     }
-    /// What this call came to is in the journal; or what a rewind came to, where none is named. Whoever is told of it is told now,
-    /// and nobody waits here.
+    /// Tells the router that the outcome of this call, or of a rewind if none is named, is in the journal. Does not wait.
     fn journaled(&self, call: Option<&CallId>) {
         let _ = call;
     }
-    /// What this session kept whole, the oldest first.
+    /// Lists the artifacts of this session, oldest first.
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
-    /// What one of them holds, as text for the person; of a long one the start and the end.
+    /// Returns the content of an artifact as text for the user; start and end only if it is long.
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
         let message = format!("no artifact {uri}");
         Box::pin(std::future::ready(Err(ArtifactError { message })))
     }
-    /// What runs from now on belongs to this task.
+    /// Assigns the following calls to this task.
     fn began(&self, task: &TaskId) {
         let _ = task;
     }
-    /// What is not as it was when the session began; with a task, when that first changed it.
+    /// Returns the files that differ from the start of the session, or from the first change of a task.
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         let _ = task;
         Box::pin(std::future::ready(ChangedFiles::default()))
     }
-    /// What runs from now on belongs to this step of the session.
+    /// Assigns the following calls to this step of the session.
     fn stepped(&self, step: u64) {
         let _ = step;
     }
-    /// What each task changed of files.
+    /// Returns the file changes of each task.
     fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
         Box::pin(std::future::ready(Vec::new()))
     }
-    /// What going back would do to files; nothing is written.
+    /// Plans a rewind of files; nothing is written.
     fn plan_rewind(&self, since: Since) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
         let _ = since;
         Box::pin(std::future::ready(Ok(FilesPlanned::default())))
     }
-    /// Puts files back. What was begun and not done to its end is done when the same is asked for again. An error: nothing was done.
+    /// Restores files. An incomplete rewind is finished when it is requested again. On an error, nothing was done.
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
         let _ = rewind;
         Box::pin(std::future::ready(Ok(FilesRewound::default())))
     }
-    /// Ends a command that goes on while the agent works, by the id the tools give it.
+    /// Ends a background command, by the ID that the tools use.
     fn stop_command(&self, id: &str) {
         let _ = id;
     }
-    /// Ends all of them; ready once they are gone.
+    /// Ends all background commands; completes when they have exited.
     fn end_commands(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
