@@ -1,32 +1,32 @@
-//! How much of a model's window a request fills: estimates, corrected by what the provider counted.
+//! Context window usage of a request: estimates, corrected by the counts of providers.
 
 use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
 use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
 
-/// How far from the estimate a provider is believed: servers that count nothing say some number all the same, and one that is too
-/// small would fill the window beyond what it holds.
+/// Accepted ratio between a provider's count and the estimate. Servers that do not count may report any number, and one that is too small
+/// would overfill the context window.
 const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
-/// More than this is not made of it.
+/// Upper limit of a learned ratio.
 const RATIO_MAX: f64 = 3.0;
-/// A request that was too long stands for a window of so much of its size, in percent.
+/// Window size assumed after a request was too long, in percent of that request.
 const TOO_LONG_PERCENT: u64 = 95;
-/// No model has a smaller window; what is refused below this has another reason.
+/// Smallest assumed window in tokens. A request refused below this size has another problem.
 const TOO_LONG_LEAST: u64 = 4_000;
 
-/// What was learned of how models count, and what of a request is always the same.
+/// Learned token counts of models, and the constant part of requests.
 #[derive(Debug, Default)]
 pub struct Counting {
-    /// Tokens of a provider for one estimated, by the name of the model.
+    /// Provider tokens per estimated token, by model name.
     ratios: HashMap<String, f64>,
-    /// Input that a model is known not to take more of.
+    /// Known input limit in tokens, by model name.
     most: HashMap<String, u64>,
-    /// Of the system prompt and the tools, as estimated.
+    /// Estimated tokens of the system prompt and the tools.
     pub fixed: u64,
-    /// Estimated tokens of the request that was sent last, and the model it went to.
+    /// Estimated tokens of the last request, and its model.
     pub asked: u64,
     pub model: String,
-    /// What the provider counted of it, as long as it is sent again.
+    /// Tokens that the provider counted for the part that is sent again.
     pub counted: u64,
 }
 
@@ -35,17 +35,17 @@ impl Counting {
         self.ratios.get(model).copied().unwrap_or(1.0)
     }
 
-    /// Tokens as this model counts them.
+    /// Converts estimated tokens to tokens as this model counts them.
     pub fn real(&self, model: &str, estimated: u64) -> u64 {
         (estimated as f64 * self.ratio(model)).round() as u64
     }
 
-    /// As many tokens as an estimate may have for so many real ones.
+    /// Converts tokens of this model to estimated tokens.
     pub fn estimated(&self, model: &str, real: u64) -> u64 {
         (real as f64 / self.ratio(model)) as u64
     }
 
-    /// The provider counted the request that was sent last.
+    /// Learns from the provider's count of the last request.
     pub fn learn(&mut self, model: &str, input_tokens: u64) {
         if self.asked == 0 || input_tokens == 0 {
             return;
@@ -60,19 +60,19 @@ impl Counting {
         }
     }
 
-    /// The provider refused a request of about so many tokens for its length.
+    /// Learns that the provider refused a request of about this size as too long.
     pub fn too_long(&mut self, model: &str, tokens: u64) {
         let most = (tokens * TOO_LONG_PERCENT / 100).max(TOO_LONG_LEAST);
         self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
     }
 
-    /// More input than this was refused before.
+    /// Returns the learned input limit of the model.
     pub fn most(&self, model: &str) -> u64 {
         self.most.get(model).copied().unwrap_or(u64::MAX)
     }
 }
 
-/// Tokens a message is taken to cost until a provider counts.
+/// Estimates the tokens of a message before a provider counts it.
 pub fn estimate(content: &[Part]) -> u64 {
     let bytes: usize = content.iter().map(part_bytes).sum();
     tokens_of(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS
@@ -82,12 +82,12 @@ pub fn tokens_of(bytes: usize) -> u64 {
     (bytes / BYTES_PER_TOKEN) as u64
 }
 
-/// Tokens of the tools as they are described to the model.
+/// Estimates the tokens of the tool definitions.
 pub fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
     serde_json::to_vec(tools).map_or(0, |json| tokens_of(json.len()))
 }
 
-/// Bytes of text in a part.
+/// Returns the bytes of text in a part.
 pub fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } | Part::Reasoning { text, .. } => text.len(),
@@ -112,7 +112,7 @@ fn result_bytes(result: &ToolResult) -> usize {
     result.output_text.len() + result.error.as_ref().map_or(0, |error| error.message.len() + 20)
 }
 
-/// Tokens of the images in a part.
+/// Estimates the tokens of the images in a part.
 pub fn image_tokens(part: &Part) -> u64 {
     images(part).iter().map(|image| (pixels(image) / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum()
 }

@@ -1,4 +1,4 @@
-//! The turn machine's host: performs its effects in order and brings back what came of them.
+//! Host of the turn machine: performs its effects in order and feeds the results back.
 
 mod arrivals;
 pub(super) mod call_timeout;
@@ -58,7 +58,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
-/// The channels are made by the caller, so that a front end can be there before the session is.
+/// The caller creates the channels, so that a front end can exist before the session does.
 pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Running {
     let (router, _) = watch::channel(Arc::clone(&setup.router));
     let (servers, wire) = servers::begin(setup.remote.take());
@@ -68,14 +68,14 @@ pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::
     Running { ended, queries }
 }
 
-/// A session that runs.
+/// Running session.
 pub struct Running {
     pub ended: JoinHandle<()>,
     /// Answers queries until the session has ended.
     pub queries: SessionQueries,
 }
 
-/// What the session shares with its queries.
+/// Channels that the session shares with its queries.
 struct Links {
     router: watch::Sender<Arc<dyn ToolRouter>>,
     servers: Option<Servers>,
@@ -87,12 +87,12 @@ struct Host {
     machine: TurnMachine,
     model: ModelClient,
     router: Arc<dyn ToolRouter>,
-    /// The same one, for queries.
+    /// Current router, for queries.
     shared_router: watch::Sender<Arc<dyn ToolRouter>>,
     journal: SessionJournal,
     rules: RuleFiles,
     teller: Teller,
-    /// The task that the tools were told of last.
+    /// Task that the tools were told about last.
     task: Option<TaskId>,
     redactor: Arc<Redactor>,
     last_net: LastNet,
@@ -100,7 +100,7 @@ struct Host {
     guides: Guides,
     reload: Option<ReloadRequests>,
     modes: Option<watch::Sender<Mode>>,
-    /// What spawned work brings back.
+    /// Results of spawned work.
     inputs: mpsc::Sender<Input>,
     kill: CancellationToken,
     runs: Runs,
@@ -108,12 +108,12 @@ struct Host {
     follows: Follows,
     room: Room,
     servers: Option<Servers>,
-    /// Effects that wait for a commit that failed.
+    /// Effects that wait for a failed commit.
     stalled: VecDeque<Effect>,
-    /// Calls that came to an end, those of earlier runs too.
+    /// Statistics of completed calls, including earlier runs.
     tool_uses: ToolUses,
     started: Instant,
-    /// When the session ends, whatever still runs; set once the person quits.
+    /// Time at which the session ends even if calls are running; set when the user quits.
     deadline: Option<tokio::time::Instant>,
     ending: bool,
 }
@@ -191,7 +191,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         let input = tokio::select! {
             command = commands.recv(), if heard => {
                 heard = command.is_some();
-                // Who says quit and goes says it once; a second quit would not wait for what runs.
+                // A dropped sender after a quit is not a second quit, which would not wait for running calls.
                 if !heard && host.deadline.is_some() {
                     continue;
                 }
@@ -219,7 +219,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
             () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
         let input = match input {
-            // What a command sees follows the files, and the next command is to see it.
+            // The sandbox of commands follows the rule files, and the next command must use the new state.
             Input::RuleFiles(kept) if kept.changes_what_is_seen() => {
                 host.reload_policy(&mut updates).await;
                 Input::RuleFiles(kept)
@@ -238,13 +238,13 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let tools = host.tool_uses.list();
     host.kill.cancel();
-    // Nobody takes what still comes in, and who brings it does not wait.
+    // No further input is processed, and its senders must not wait.
     drop(receive_inputs);
     host.end_what_runs().await;
     if tell_changes {
         host.tell_changes_at_the_end().await;
     }
-    // One that is paused is not completed: its last word is that it is paused.
+    // A paused session is not completed: its last event says that it is paused.
     if !host.machine.is_paused() {
         host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
     }
@@ -280,7 +280,7 @@ impl Host {
         self.take_while_stalled(input).await;
     }
 
-    /// Nothing goes on before what was decided is saved. Whatever the person says tries it again.
+    /// Nothing continues before earlier decisions are saved. Any input from the user retries the save.
     async fn take_while_stalled(&mut self, input: Input) {
         match input {
             Input::Command(Command::Continue) => self.retry().await,
@@ -346,7 +346,7 @@ impl Host {
         }
     }
 
-    /// Tries to save again, then does as the person says: at once where it was saved, else as soon as it is.
+    /// Retries the save, then carries out the command: at once if saved, otherwise as soon as it is.
     async fn retry_and_take(&mut self, command: Command) {
         let stops = matches!(command, Command::Cancel | Command::Kill);
         if !stops {
@@ -364,7 +364,7 @@ impl Host {
         self.emit(None, None, EventKind::Notice { message: stalled::KEPT.to_owned() });
     }
 
-    /// In their order, but for one thing: what is told of records that are still to be saved is told once they are.
+    /// Performs effects in order, except that events about unsaved records are sent only after the records are saved.
     async fn perform(&mut self, mut effects: VecDeque<Effect>) {
         let mut commits = effects.iter().filter(|effect| matches!(effect, Effect::Commit(..))).count();
         let mut untold = VecDeque::new();
@@ -428,7 +428,7 @@ impl Host {
             Effect::ListModels { ask } => self.model.list(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {
-                    // Who only reads again waits for nothing; one that ended reads nothing any more.
+                    // A reload does not wait for the result; a closed channel means that nothing reloads any more.
                     let _ = reload.send(ReloadRequest::Files(oneshot::channel().0));
                 } else {
                     let message = "this session keeps the policy it started with".to_owned();
@@ -442,7 +442,7 @@ impl Host {
         }
     }
 
-    /// Emits an event of the machine, after all that goes by such events has learned of it.
+    /// Emits an event after updating everything that depends on such events.
     fn emit_and_follow(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>, mut kind: EventKind) {
         self.with_capability(&mut kind);
         if let EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } = &kind {
@@ -464,7 +464,7 @@ impl Host {
         self.emit(task_id, step_id, self.rules.with_places(kind));
     }
 
-    /// Names the capability of the tool, whether or not its call could be planned; an edit reads first, and is still `File.Write`.
+    /// Sets the capability of the tool, even if its call could not be planned. An edit reads first, and is still `File.Write`.
     fn with_capability(&self, kind: &mut EventKind) {
         if let EventKind::ToolRequested { tool_name, capability, .. } = kind
             && let Some(of_tool) = self.router.capability(tool_name)

@@ -1,116 +1,116 @@
-//! Every bound of the loop, by name.
+//! Limits of the agent loop.
 
-/// Steps of one task when nobody says otherwise.
+/// Default number of steps of one task.
 pub const MAX_STEPS: u32 = 1_000;
-/// The share of `max_steps` at which the person is warned, in percent.
+/// Percentage of `max_steps` at which the user is warned.
 pub const STEP_WARNING_PERCENT: u64 = 80;
-/// The share of a budget at which the person is warned, in percent.
+/// Percentage of a budget at which the user is warned.
 pub const BUDGET_WARNING_PERCENT: f64 = 80.0;
-/// A budget that is used up is offered to be raised by this factor.
+/// Factor by which aye suggests raising a used-up budget.
 pub const BUDGET_FACTOR: f64 = 2.0;
-/// Tokens of an answer before it is there, in the estimate of a request: a modest one, because a budget that stops work too early is
-/// as wrong as one that stops it late.
+/// Output tokens assumed in the estimate of a request. The value is modest, because a budget that stops work too early is as wrong as one
+/// that stops it late.
 pub const OUTPUT_GUESS_TOKENS: u64 = 500;
-/// How long providers keep what was sent at least, so that it costs less the next time.
+/// Minimum time in seconds that providers cache what was sent, which makes it cheaper the next time.
 pub const CACHE_SECONDS: i64 = 300;
-/// Letters of a provider's sentence that are repeated to the model.
+/// Characters of a provider's message that are repeated to the model.
 pub const BLOCKED_CHARS: usize = 500;
-/// The same call with the same arguments in a row: this one is asked about.
+/// Number of identical calls in a row at which the user is asked.
 pub const SAME_CALLS: u32 = 8;
-/// The same for what acts on nothing and changes nothing, such as the reading of a command that runs and is silent for long.
+/// The same limit for calls that change nothing, such as reading the output of a silent command.
 pub const SAME_POLLS: u32 = 60;
-/// How much streamed text may be lost by a crash, in milliseconds of streaming.
+/// Milliseconds of streamed text that a crash may lose.
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
-/// Prompts that may wait behind a running task.
+/// Maximum number of prompts queued behind a running task.
 pub const MAX_QUEUED: usize = 100;
-/// Files that a prompt may name to be read along.
+/// Maximum number of files attached to a prompt.
 pub const MAX_MENTIONS: usize = 20;
-/// After a cut of the thread it fills this share of the window, in percent, so that not every step cuts again.
+/// Percentage of the context window that the thread fills after a cut, so that not every step cuts again.
 pub const WINDOW_FILL_PERCENT: u64 = 70;
-/// Bytes a token stands for in the estimate that the provider's own count corrects.
+/// Bytes per token in the estimate that the provider's own count corrects.
 pub const BYTES_PER_TOKEN: usize = 4;
-/// One step's results fill at most this share of the window, in percent, all of them together.
+/// Maximum percentage of the context window for all results of one step together.
 pub const RESULTS_PERCENT: u64 = 25;
-/// However many results there are, each may have so many bytes.
+/// Minimum bytes for each result, however many there are.
 pub const RESULT_LEAST_BYTES: usize = 8_192;
-/// Tokens a message costs beyond its text.
+/// Tokens of a message beyond its text.
 pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
-/// Pixels an image token stands for, and the most an image is taken to cost: larger ones are made smaller by who gets them.
+/// Pixels per image token. Providers scale down images that would exceed their limit.
 pub const PIXELS_PER_TOKEN: u64 = 750;
 pub const IMAGE_MOST_TOKENS: u64 = 4_800;
-/// Most images that are sent along; where there are more, the oldest stay behind, this many at a time, so that what a provider
-/// keeps of a thread seldom changes.
+/// Maximum number of images in a request. Beyond it, the oldest are dropped, this many at a time, so that the cached part of a thread
+/// seldom changes.
 pub const MAX_IMAGES: usize = 20;
 pub const IMAGES_LEFT_AT_ONCE: usize = 10;
-/// Most of them in bytes, as base64: a request may have 32 MB.
+/// Maximum bytes of all images as base64: a request may have 32 MB.
 pub const MAX_IMAGES_BYTES: u64 = 24 << 20;
-/// How long reading the policy again may take before a session is resumed under the one in force, in seconds.
+/// Seconds to wait for a policy reload before a session is resumed under the current policy.
 pub const RELOAD_SECONDS: u64 = 20;
-/// How long planning a call, or a call that only reads, may take, in seconds.
+/// Timeout in seconds for planning a call, and for a call that only reads.
 pub const READ_SECONDS: u64 = 30;
-/// How long a call that changes files may take before it is told to stop, in seconds.
+/// Timeout in seconds after which a call that changes files is told to stop.
 pub const CHANGE_SECONDS: u64 = 30;
-/// The same where a directory is copied, moved or deleted with all that is in it.
+/// The same timeout for copying, moving or deleting a directory tree.
 pub const TREE_SECONDS: u64 = 600;
-/// How long a call that changes things may take to end once it was killed, in milliseconds. Commands are dead long before; what
-/// is not ended then is given up, and its outcome is unknown.
+/// Milliseconds that a changing call may take to end after it was killed. Commands end long before. Then the call is abandoned, and its
+/// outcome is unknown.
 pub const KILL_GRACE_MS: u64 = 5_000;
-/// How long what runs may take to end when the person quits, in milliseconds.
+/// Milliseconds that running calls may take to end when the user quits.
 pub const QUIT_GRACE_MS: u64 = 3_000;
-/// Kept of what a command printed last while it runs, in bytes.
+/// Bytes saved of a running command's last output.
 pub const TAIL_BYTES: usize = 4 << 10;
-/// How often that is kept at most, and how often while nothing is printed, in milliseconds.
+/// Minimum milliseconds between two saves of that output while a command prints, and while it is silent.
 pub const TAIL_SAVE_MS: u64 = 1_000;
 pub const TAIL_BEAT_MS: u64 = 10_000;
-/// What may wait in memory, where a session goes on unsaved, in bytes; then it pauses again.
+/// Bytes that may be buffered in memory while a session continues unsaved; then it pauses again.
 pub const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
-/// What servers may ask the person at once; more is cancelled unseen.
+/// Maximum number of open requests from servers to the user; more are cancelled unseen.
 pub const MAX_ELICITATIONS: usize = 8;
-/// Fields of a form, choices of a field, and bytes of all its words: a larger one is no form that a person fills in.
+/// Maximum number of form fields, of choices in a field, and of bytes in all texts of a form; larger forms are cancelled.
 pub const MAX_FORM_FIELDS: usize = 30;
 pub const MAX_FORM_CHOICES: usize = 100;
 pub const MAX_FORM_BYTES: usize = 64 << 10;
-/// What a server may say to the model: messages, bytes of words, images, and bytes of one as base64.
+/// Limits of a sampling request: messages, bytes of text, images, and bytes of one image as base64.
 pub const SAMPLE_MESSAGES: usize = 200;
 pub const SAMPLE_BYTES: usize = 256 << 10;
 pub const SAMPLE_IMAGES: usize = 5;
 pub const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
-/// Bytes of it that a person is asked about.
+/// Maximum bytes of a sampling request that the user is asked to approve.
 pub const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
-/// How long a server may take to say what it offers, or to hand over a resource or a prompt, in seconds.
+/// Timeout in seconds for a server to list its offers, or to return a resource or a prompt.
 pub const SERVER_SECONDS: u64 = 20;
-/// What servers offer is asked for again after so many seconds.
+/// Seconds for which the resources of servers are cached.
 pub const OFFERED_SECONDS: u64 = 15;
-/// Resources and prompts that are told at once.
+/// Maximum number of resources and prompts in one list.
 pub const MAX_OFFERED: usize = 200;
-/// Bytes of a resource that is read along with a prompt; of that as much as fits is sent.
+/// Maximum bytes of a resource attached to a prompt; as much of it as fits is sent.
 pub const RESOURCE_BYTES: usize = 2 << 20;
-/// Bytes of a prompt of a server.
+/// Maximum bytes of a server prompt.
 pub const SERVER_PROMPT_BYTES: usize = 256 << 10;
-/// Events and tool outputs that may wait for their reader.
+/// Maximum number of events and output chunks in a channel.
 pub const CHANNEL_DEPTH: usize = 256;
-/// The share of the window that is free for the answer at most, in percent.
+/// Maximum percentage of the context window that is reserved for the response.
 pub const RESERVED_PERCENT: u64 = 25;
-/// After a compaction the newest messages stay, as many as fit this share of the window, in percent.
+/// Percentage of the context window for the newest messages that a compaction keeps.
 pub const RECENT_PERCENT: u64 = 25;
-/// No compaction begins by itself that would free less than this share of the window, in percent.
+/// Minimum percentage of the context window that an automatic compaction must free.
 pub const COMPACT_LEAST_PERCENT: u64 = 10;
-/// Nor one that was asked for, where it would free fewer tokens.
+/// Minimum number of tokens that a requested compaction must free.
 pub const COMPACT_LEAST_TOKENS: u64 = 400;
-/// A summary is worth it below this share of what it stands for, in percent.
+/// Maximum size of a summary in percent of what it replaces.
 pub const SUMMARY_WORTH_PERCENT: u64 = 90;
-/// Wherever the threshold is, a window so full is compacted, in percent of the input there is room for.
+/// Percentage of the available input at which the conversation is compacted, whatever the threshold.
 pub const COMPACT_LATEST_PERCENT: u64 = 95;
-/// After a compaction, or one that came to nothing, the next waits until the thread grew by this share of the window, in percent.
+/// Percentage of the context window by which the thread must grow after a compaction, or a failed one, before the next.
 pub const COMPACT_GROWTH_PERCENT: u64 = 5;
-/// Tokens a summary may have, the model's thinking included.
+/// Maximum tokens of a summary, including the model's reasoning.
 pub const SUMMARY_MOST_TOKENS: u64 = 16_000;
-/// How often a request for a summary that is too long is made shorter.
+/// Number of times that an overlong summary request is shortened.
 pub const SUMMARY_HALVINGS: u32 = 3;
-/// What the person said stands beside a summary in their words, up to this share of the window, in percent; of each so many bytes.
+/// Percentage of the context window for the user's messages kept verbatim beside a summary, and the bytes kept of each.
 pub const SAID_PERCENT: u64 = 5;
 pub const SAID_MOST_BYTES: usize = 4_000;
-/// Files that are named beside a summary, the newest.
+/// Maximum number of files listed beside a summary, newest first.
 pub const FILES_NAMED: usize = 60;
-/// A prompt that seems larger than the window by this factor, in percent, is not even sent.
+/// Estimated size of a prompt, in percent of the context window, above which it is not sent at all.
 pub const HOPELESS_PERCENT: u64 = 125;

@@ -1,21 +1,21 @@
-//! `@src/main.rs` in a prompt: which files a person names, and where in them; and `@server:uri`, what an MCP server is to hand over.
+//! Mentions in a prompt: `@src/main.rs` for files and lines, and `@server:uri` for resources of an MCP server.
 
 use super::limits::MAX_MENTIONS;
 use crate::protocol::{ARTIFACT_SCHEME, Arguments, CallId, ToolCall, without_input};
 use serde_json::{Map, Value};
 
-/// A file, a directory or a resource of a server that a prompt names.
+/// File, directory or server resource mentioned in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     pub path: String,
-    /// The first line and the last, counted from 1.
+    /// First and last line, counted from 1.
     pub lines: Option<(u64, u64)>,
-    /// The server whose resource it is; the path begins with its name.
+    /// Server of a resource; the path begins with its name.
     pub server: Option<String>,
 }
 
 impl Mention {
-    /// The call that reads it.
+    /// Returns the call that reads it.
     pub fn call(&self, number: usize) -> ToolCall {
         let mut arguments = Map::new();
         arguments.insert("path".to_owned(), Value::String(self.path.clone()));
@@ -31,7 +31,7 @@ impl Mention {
         }
     }
 
-    /// The server and the address of what it is to hand over.
+    /// Returns the server and the URI of a resource.
     pub fn resource(&self) -> Option<(String, String)> {
         let server = self.server.clone()?;
         let uri = self.path.get(server.len() + 1..)?.to_owned();
@@ -44,8 +44,8 @@ impl Mention {
     }
 }
 
-/// What a prompt names, each once, in their order; the first ones of very many. `servers`: whose resources may be meant.
-/// Input that is attached to the prompt names nothing.
+/// Returns the mentions of a prompt, each once, in order and up to a limit. `servers`: servers whose resources may be mentioned. Mentions
+/// in attached input are ignored.
 pub fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
     let text = without_input(text);
     let mut found: Vec<Mention> = Vec::new();
@@ -83,7 +83,7 @@ fn mention(rest: &str, servers: &[String]) -> Option<Mention> {
         return Some(Mention { path: word.to_owned(), lines: None, server: Some(server) });
     }
     let (path, lines) = match word.rsplit_once('#') {
-        // Its digits are no line.
+        // The digits of an artifact URI are not a line number.
         None if is_artifact(word) => (word, None),
         Some((path, range)) if lines(range).is_some() => (path, lines(range)),
         _ => with_colon(word),
@@ -96,7 +96,7 @@ fn is_artifact(word: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// `src/main.rs:10-20`, or `src/main.rs:10:5` as compilers write it.
+/// Splits off a line, as in `src/main.rs:10-20`, or in `src/main.rs:10:5` as compilers write it.
 fn with_colon(word: &str) -> (&str, Option<(u64, u64)>) {
     let is_range = |range: &str| range.split('-').all(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
     let parted =
@@ -110,7 +110,7 @@ fn with_colon(word: &str) -> (&str, Option<(u64, u64)>) {
     }
 }
 
-/// `L10`, `10`, `L10-20`, `10-20`, `L10-L20`.
+/// Parses a line range: `L10`, `10`, `L10-20`, `10-20`, `L10-L20`.
 fn lines(range: &str) -> Option<(u64, u64)> {
     let number = |text: &str| {
         let digits = text.strip_prefix(['L', 'l']).unwrap_or(text);

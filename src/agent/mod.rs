@@ -1,4 +1,4 @@
-//! The turn machine, its host, and what a session is.
+//! Turn machine, its host, and the parts of a session.
 
 mod context;
 mod host;

@@ -1,4 +1,4 @@
-//! The images of a thread, whose messages have only their names: fetched just before a request.
+//! Images of a thread: messages contain only their names, and the content is loaded just before a request.
 
 use super::limits::{IMAGES_LEFT_AT_ONCE, MAX_IMAGES, MAX_IMAGES_BYTES};
 use crate::ports::{Artifacts, Images};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub struct Pictures {
     artifacts: Option<Arc<dyn Artifacts>>,
-    /// Those of the last request.
+    /// Images of the last request.
     sent: Images,
 }
 
@@ -19,7 +19,7 @@ impl Pictures {
         Self { artifacts, sent: Images::default() }
     }
 
-    /// The images of these messages that are sent along; one that is there no more is left out.
+    /// Returns the images of these messages that are sent; missing ones are left out.
     pub async fn of(&mut self, messages: &[Arc<Message>]) -> Images {
         let chosen = chosen(messages);
         let Some(artifacts) = self.artifacts.clone().filter(|_| !chosen.is_empty()) else {
@@ -53,7 +53,7 @@ fn fetch(artifacts: &dyn Artifacts, uri: &str, bytes: u64) -> Option<Arc<str>> {
     }
 }
 
-/// The newest, as many as may be sent.
+/// Returns the newest images, as many as may be sent.
 fn chosen(messages: &[Arc<Message>]) -> Vec<&Image> {
     let mut known = HashSet::new();
     let images = messages.iter().rev().flat_map(|message| message.images().rev());

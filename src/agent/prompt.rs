@@ -1,29 +1,29 @@
-//! What a model is told about its place before the first prompt.
+//! System prompt, with the facts about the environment.
 
 use std::fmt::Write;
 
-/// Facts of the place the agent works in.
+/// Environment that the agent works in.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// The workspace, absolute.
+    /// Absolute path of the workspace.
     pub workspace: String,
-    /// `linux`, `macos`.
+    /// Operating system: `linux`, `macos`.
     pub system: &'static str,
-    /// Today, so that the model does not guess.
+    /// Current date, so that the model does not guess it.
     pub date: String,
-    /// Branch and commit of the git repository, and what is under way in it, where there is one.
+    /// Branch, commit and state of the git repository, if there is one.
     pub git: Option<String>,
-    /// What reads the lines of commands, where it is not `bash`.
+    /// Shell that runs command lines, if it is not `bash`.
     pub shell: Option<&'static str>,
-    /// Programs that commands can use.
+    /// Programs available to commands.
     pub programs: Vec<&'static str>,
-    /// Programs that are not there, each with the file of the project that asks for it.
+    /// Missing programs, each with the project file that needs it.
     pub missing: Vec<(&'static str, &'static str)>,
-    /// Instruction files in order of authority, each with where it comes from.
+    /// Instruction files in order of authority, each with its source.
     pub instructions: Vec<(String, String)>,
 }
 
-/// The system prompt. It stays the same through a session, so that providers can cache it.
+/// Returns the system prompt. It stays the same during a session, so that providers can cache it.
 pub fn system_prompt(surroundings: &Surroundings) -> String {
     let Surroundings { workspace, system, date, git, shell, programs, missing, instructions } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();

@@ -1,11 +1,11 @@
-//! Replay: the events of a journal, for a front end that was not there.
+//! Replay of a journal as events, for a front end that was not connected.
 
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{CallId, Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
 use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent};
 use jiff::Timestamp;
 
-/// Turns records back into the events that a front end shows; questions that are still open come from the running session.
+/// Converts records back into the events that a front end shows. Open approvals come from the running session.
 pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) -> Vec<Event> {
     let (mut replay, mut state) = (Replay::new(workspace, session), SessionState::default());
     for record in records {
@@ -46,7 +46,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// Shows the text of an answer that broke off, marked as discarded.
+    /// Shows the text of an interrupted response, marked as discarded.
     fn interrupted(&mut self, text: String, reason: &str) {
         self.emit(EventKind::TextChunk { text });
         self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
@@ -66,7 +66,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// The journal has the choice, and nothing else that is known of the model.
+    /// Shows a model choice. The journal records only the choice, no other facts of the model.
     fn chosen(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
         let is_new = before.is_none_or(|before| before.model != choice.model);
         let new_effort = before.and_then(|before| before.effort) != choice.effort;
@@ -85,7 +85,7 @@ impl<'a> Replay<'a> {
                 (self.task, self.step) = (Some(prompt.task_id.clone()), None);
                 self.emit(EventKind::TaskStarted { prompt: prompt.typed().to_owned(), max_steps });
             }
-            // A part of a session may begin here.
+            // A replayed part of a session may begin here.
             Change::StepStarted { task_id, step_id, .. } => {
                 (self.task, self.step) = (Some(task_id.clone()), Some(step_id.clone()));
             }

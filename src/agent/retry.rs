@@ -1,17 +1,17 @@
-//! How long to wait before a request is sent again.
+//! Delays before a request is retried.
 
 use std::time::Duration;
 
-/// Exponential back-off with jitter.
+/// Exponential backoff with jitter.
 #[derive(Debug, Clone, Copy)]
 pub struct Backoff {
-    /// Repetitions after the first try.
+    /// Retries after the first attempt.
     pub max_retries: u32,
-    /// The wait before the first repetition; it doubles with each.
+    /// Delay before the first retry; doubles with each retry.
     pub base_ms: u64,
-    /// No computed wait is longer; what a provider asks for may be.
+    /// Upper limit of computed delays. A provider may ask for more.
     pub cap_ms: u64,
-    /// A provider that asks for more than this is not waited for.
+    /// Longest delay that a provider may ask for; beyond it, the request is not retried.
     pub patience_ms: u64,
 }
 
@@ -22,8 +22,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Milliseconds before repetition `attempt` (1-based); `None` when it is not to be sent.
-    /// `jitter` is in 0..1: the wait is between half and all of the doubled base. What the provider asked for is a lower bound.
+    /// Returns the milliseconds before retry `attempt` (1-based); `None` if there are no more retries. `jitter` is in 0..1: the delay is
+    /// between half and all of the doubled base. The delay that the provider asked for is a lower bound.
     pub fn delay_ms(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Option<u64> {
         if attempt > self.max_retries {
             return None;

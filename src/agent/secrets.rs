@@ -1,4 +1,4 @@
-//! Secrets in what the person says and in what is sent to the model.
+//! Redaction of secrets in user input and in requests to the model.
 
 use crate::policy::redact::Redactor;
 use crate::ports::{ModelError, ModelRequest};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The command without secrets, and what to tell the person about it.
+/// Returns the command without secrets, and a notice for the user.
 pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
@@ -31,13 +31,13 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
             (Command::Decide { approval_id, decision: Decision::Denied { reason } }, None)
         }
         Command::Shell { line, shared } => without_a_secret(redactor, line, shared),
-        // A draft is kept on disk.
+        // Drafts are saved to disk.
         Command::SaveDraft { text } => (Command::SaveDraft { text: redactor.redact(&text).text.into_owned() }, None),
         command => (command, None),
     }
 }
 
-/// What runs is written down before it does, and a line without its secret is another line.
+/// Refuses a command line with a secret: it would be recorded before it runs, and without the secret it is another command.
 fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command, Option<String>) {
     let hidden = redactor.redact(&line);
     if hidden.found.is_empty() {
@@ -51,7 +51,7 @@ fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command
     (Command::Shell { line: String::new(), shared }, Some(notice))
 }
 
-/// What the person says to the model, and what was hidden of it.
+/// Hides secrets in a message of the user, and returns a notice about them.
 fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
     let hidden = redactor.redact(text);
     let count: usize = hidden.found.iter().map(|found| found.count).sum();
@@ -61,15 +61,15 @@ fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option
     (hidden.text.into_owned(), notice)
 }
 
-/// The last net, for sessions that were kept before there was one: what the person and the tools said. What the model
-/// said itself, and what only its provider can read, goes back as it came.
+/// Last redaction pass over a request, for sessions recorded before redaction existed. It covers text of the user and the tools. Text of
+/// the model, and data that only its provider can read, is sent back unchanged.
 ///
-/// A request repeats all that was sent before it; what was looked at once is not looked at again.
+/// A request repeats everything sent before; messages that were checked once are not checked again.
 #[derive(Default)]
 pub struct LastNet {
     system: Option<(Arc<str>, Arc<str>)>,
-    /// The messages of the last request as they are and as they were sent, in order. They are held, so that no other message
-    /// can have the address of one.
+    /// Messages of the last request, as they are and as they were sent, in order. They are kept alive, so that no other message can have
+    /// the address of one of them.
     sent: Vec<(Arc<Message>, Arc<Message>)>,
 }
 
@@ -87,7 +87,7 @@ impl LastNet {
             self.sent.push(pair);
         }
         for (message, (_, hidden)) in request.messages.iter_mut().zip(&self.sent) {
-            // Nearly all are sent as they are: to count them up and down again takes longer than to compare them.
+            // Most are sent unchanged, and comparing them is faster than updating their reference counts.
             if !Arc::ptr_eq(message, hidden) {
                 *message = Arc::clone(hidden);
             }
@@ -105,13 +105,13 @@ impl LastNet {
     }
 }
 
-/// What a provider says went wrong can repeat what it was sent, the key included.
+/// Hides secrets in a provider's error, which may repeat what was sent, including the key.
 pub fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> ModelError {
     error.failure.message = redactor.redact(&error.failure.message).text.into_owned();
     error
 }
 
-/// `None` where nothing is to be hidden.
+/// Returns the message without secrets; `None` if it contains none.
 fn hide_in_message(redactor: &Redactor, message: &Message) -> Option<Message> {
     if message.role == Role::Assistant {
         return None;

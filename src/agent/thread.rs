@@ -1,4 +1,4 @@
-//! The thread of a session, and the part of it that fits a request.
+//! Thread of a session, and the part of it that fits a request.
 
 mod packed;
 #[cfg(test)]
@@ -9,49 +9,49 @@ use crate::protocol::{Message, MessageId, Part, Role, StepId, TaskId};
 use packed::Packed;
 use std::sync::Arc;
 
-/// What a model is told when its answer was cut by its own output limit; no word of the person.
+/// Message to the model after its output limit cut a response; not written by the user.
 pub const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
-/// What it is told where its provider paused a long turn.
+/// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Go on.]";
 
-/// The messages that are sent, shared with the requests made of them, and what no longer is.
+/// Messages that are sent, shared with the requests, and those that no longer are.
 #[derive(Debug, Default, Clone)]
 pub struct Thread {
     messages: Vec<Arc<Message>>,
-    /// Their tokens, as estimated.
+    /// Estimated tokens of the messages.
     tokens: u64,
-    /// What was taken out at the front, the latest last.
+    /// Ranges removed at the front, latest last.
     folds: Vec<RemovedRange>,
-    /// How many messages fell out with nothing in their place.
+    /// Number of messages dropped without a summary.
     dropped: u64,
-    /// The first message as it is sent, where it says that others fell out.
+    /// First message as sent, if it notes that others were dropped.
     marked: Option<Arc<Message>>,
 }
 
-/// Messages that were taken out at the front.
+/// Messages removed at the front.
 #[derive(Debug, Clone)]
 struct RemovedRange {
     removed: Packed,
-    /// How many messages stood in their place then.
+    /// Number of messages in their place at that time.
     standing: usize,
-    /// What had fallen out before.
+    /// Number of messages dropped before.
     dropped: u64,
     summary: bool,
 }
 
-/// What a summary would stand for.
+/// Planned extent of a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionPoint {
-    /// The messages before this one.
+    /// End of the summarized range (exclusive).
     pub index: usize,
-    /// Of them, what the person said for the task that runs: it stays as it is.
+    /// Messages of the user for the running task in that range; they stay.
     pub verbatim: Vec<MessageId>,
-    /// Tokens that are no longer sent, but for those of the summary.
+    /// Tokens that are no longer sent, not counting the summary.
     pub freed: u64,
 }
 
 impl CompactionPoint {
-    /// How many messages the summary stands for.
+    /// Returns the number of summarized messages.
     pub fn summarised(&self) -> usize {
         self.index - self.verbatim.len()
     }
@@ -67,12 +67,12 @@ impl Thread {
         self.messages.last().map(Arc::as_ref)
     }
 
-    /// Adds to what was said last.
+    /// Changes the last message.
     pub fn amend_last(&mut self, change: impl FnOnce(&mut Message)) {
         let Some(last) = self.messages.last_mut() else { return };
         let mut amended = Message::clone(last);
         change(&mut amended);
-        // Another id: what providers keep by id must not mistake it for the one before.
+        // It gets another ID, so that data cached by ID is not mistaken for that of the old message.
         amended.message_id = MessageId::new(format!("{}+", last.message_id));
         amended.token_count = super::context::estimate(&amended.content);
         self.tokens = self.tokens.saturating_sub(last.token_count) + amended.token_count;
@@ -80,7 +80,7 @@ impl Thread {
         self.mark();
     }
 
-    /// All that was ever said, whatever stands in its place.
+    /// Returns all messages ever added, including removed ones.
     #[cfg(test)]
     pub fn everything(&mut self) -> Vec<MessageId> {
         for fold in std::mem::take(&mut self.folds).into_iter().rev() {
@@ -89,12 +89,12 @@ impl Thread {
         self.messages.iter().map(|message| message.message_id.clone()).collect()
     }
 
-    /// Those that are sent.
+    /// Returns the messages that are sent.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// As estimated; a provider may count otherwise.
+    /// Returns the estimated tokens; a provider may count differently.
     pub fn tokens(&self) -> u64 {
         self.tokens
     }
@@ -103,12 +103,12 @@ impl Thread {
         self.folds.iter().any(|fold| fold.summary)
     }
 
-    /// The summary that stands first, if one does.
+    /// Returns the summary at the start, if there is one.
     pub fn summary(&self) -> Option<&Message> {
         self.messages.first().filter(|_| self.has_summary()).map(Arc::as_ref)
     }
 
-    /// The messages of the next request.
+    /// Returns the messages of the next request.
     pub fn window(&self) -> Vec<Arc<Message>> {
         let mut window = self.messages.clone();
         if let (Some(first), Some(marked)) = (window.first_mut(), &self.marked) {
@@ -117,10 +117,10 @@ impl Thread {
         window
     }
 
-    /// Where the messages have more than `budget` tokens, the oldest fall out. Says how many have by now, where more did.
+    /// Drops the oldest messages while there are more than `budget` tokens. Returns the total number of dropped messages if it grew.
     ///
-    /// A summary stays, and the latest request of the person; an answer is never parted from the results of its calls, and what
-    /// the model has not seen yet is sent whatever it takes.
+    /// A summary and the user's latest request stay. A response is never separated from the results of its calls, and messages that the
+    /// model has not seen yet are always sent.
     pub fn fit(&mut self, budget: u64) -> Option<u64> {
         if self.tokens <= budget {
             return None;
@@ -155,8 +155,7 @@ impl Thread {
         Some(self.dropped)
     }
 
-    /// The first messages as they are sent to be summed up: of those before `index` the newest that fit, after a marker where
-    /// others do not.
+    /// Returns the messages before `index` for the summary request: the newest that fit, after a marker if others do not.
     pub fn opening(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
         let mut window = self.window();
         window.truncate(index);
@@ -183,8 +182,8 @@ impl Thread {
         window
     }
 
-    /// What a summary would stand for so that about `keep` tokens of the newest messages stay as they are; what the person said
-    /// for `task` stays too. `None` where nothing is left for it.
+    /// Plans a summary that keeps about `keep` tokens of the newest messages and the user's messages for `task`. `None` if that leaves
+    /// nothing to summarize.
     pub fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
@@ -201,7 +200,7 @@ impl Thread {
         let summary = usize::from(self.has_summary()).min(index);
         let mut said: Vec<&Arc<Message>> =
             older.iter().skip(summary).filter(|message| is_prompt(message) && Some(&message.task_id) == task).collect();
-        // The request itself stays whatever it takes; of what was added to it, what fits.
+        // The request itself stays whatever its size; messages added to it stay as far as they fit.
         let mut room = keep;
         let request = said.first().map(|message| message.message_id.clone());
         said.reverse();
@@ -218,20 +217,20 @@ impl Thread {
         (cut.summarised() > summary).then_some(cut)
     }
 
-    /// Puts a summary in the place of the messages up to `until`; `verbatim` of them stay. Whether anything changed.
+    /// Replaces the messages up to `until` with a summary; `verbatim` ones stay. Returns whether anything changed.
     pub fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
         if summary.content.is_empty() || self.messages.first().is_some_and(|first| first.message_id == summary.message_id) {
             return false;
         }
         let named = self.messages.iter().position(|message| message.message_id == *until);
-        // Where a record is missing, what came before it is meant: ids are counted.
+        // If a record is missing, the messages before it are meant: IDs are numbered.
         let older = |message: &Arc<Message>| number(&message.message_id) <= number(until);
         let first = usize::from(self.has_summary());
         let place = named.or_else(|| self.messages.iter().skip(first).rposition(older).map(|at| at + first));
         let end = match place {
             Some(place) => place + 1 + self.messages[place + 1..].iter().take_while(|message| message.role == Role::Tool).count(),
             None if self.messages.is_empty() => return false,
-            // All that it stands for fell out before; a summary of before that is part of it.
+            // Everything it summarizes was dropped before; an earlier summary is part of it.
             None => first,
         };
         let stays = |message: &&Arc<Message>| message.role == Role::User && verbatim.contains(&message.message_id);
@@ -243,7 +242,7 @@ impl Thread {
         true
     }
 
-    /// Takes the last summary back: the messages it stood for are here again, also those that fell out since. Whether there was one.
+    /// Undoes the last summary: the messages it replaced are back, including those dropped since. Returns whether there was one.
     pub fn undo(&mut self) -> bool {
         let Some(last) = self.folds.iter().rposition(|fold| fold.summary) else { return false };
         let opened: Option<Vec<_>> = self.folds[last..].iter().map(|fold| fold.removed.open()).collect();
@@ -258,12 +257,12 @@ impl Thread {
         true
     }
 
-    /// Cuts this message off and all that was said after it, whatever stands in their place; says how many those are.
+    /// Removes this message and all later ones, along with a summary that covers them. Returns their number.
     pub fn cut_off(&mut self, from: &MessageId) -> Option<u64> {
         loop {
             let standing = self.folds.last().map_or(0, |fold| fold.standing);
             let found = self.messages.iter().position(|message| message.message_id == *from);
-            // What stands in the place of others may say what was said after it.
+            // A summary may contain what was said later.
             if let Some(place) = found.filter(|place| *place >= standing) {
                 let gone = self.messages.split_off(place).len() as u64;
                 self.tokens = self.messages.iter().map(|message| message.token_count).sum();
@@ -278,7 +277,7 @@ impl Thread {
         }
     }
 
-    /// The answer of a step.
+    /// Returns the response of a step.
     pub fn answer_of(&self, step: &StepId) -> Option<MessageId> {
         let of_it = |message: &&Arc<Message>| message.role == Role::Assistant && message.step_id.as_ref() == Some(step);
         let name = |message: &Arc<Message>| message.message_id.clone();
@@ -289,7 +288,7 @@ impl Thread {
         self.messages.iter().find(of_it).map(name).or_else(packed)
     }
 
-    /// Where the newest message stands, with the answer it gives results to.
+    /// Returns the index of the newest message, or of the response whose results it contains.
     fn latest(&self) -> usize {
         self.messages.iter().rposition(|message| message.role != Role::Tool).unwrap_or(0)
     }
@@ -308,23 +307,23 @@ impl Thread {
     }
 }
 
-/// Whether the person said it.
+/// Whether the user wrote the message.
 pub fn is_prompt(message: &Message) -> bool {
     message.role == Role::User && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON)
 }
 
-/// Ids are counted.
+/// Returns the number in an ID.
 fn number(id: &MessageId) -> u64 {
     let digits = id.as_str().trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
     digits[..end].parse().unwrap_or(0)
 }
 
-/// A message with the marker before its own text.
+/// Returns a message with the marker before its own text.
 fn marked(message: &Message, dropped: u64) -> Message {
     let mut content = vec![Part::Text { text: format!("[Earlier conversation truncated — {dropped} messages removed]\n\n") }];
     content.extend(message.content.iter().cloned());
-    // Another id: what providers keep by id must not mistake it for the unmarked one.
+    // It gets another ID, so that data cached by ID is not mistaken for that of the unmarked message.
     let message_id = MessageId::new(format!("{}+{dropped}", message.message_id));
     Message { message_id, content, ..message.clone() }
 }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     pub session: SessionId,
-    /// The task they belong to as well.
+    /// Task of the changes, if any.
     pub task: Option<TaskId>,
-    /// And the step, as counted over the session; 0 before the first.
+    /// Step, counted over the session; 0 before the first.
     pub step: u64,
 }
 

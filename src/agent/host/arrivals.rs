@@ -1,4 +1,4 @@
-//! What the host waits for beside what it is told, and when it is.
+//! Inputs that the host waits for besides commands.
 
 use super::{Host, PolicyUpdate, ReloadRequest};
 use crate::agent::limits::RELOAD_SECONDS;
@@ -19,7 +19,7 @@ pub(super) async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate
     }
 }
 
-/// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.
+/// Waits for the next part of the response; never completes while none is streaming. A stream that ends without completion was cut off.
 pub(super) async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
     let Some(open) = stream else { return std::future::pending().await };
     match open.next().await {
@@ -46,13 +46,13 @@ pub(super) async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
 }
 
 pub(super) fn moment() -> InputTime {
-    // A random number without a generator: ids of version 4 are random in these bytes.
+    // A random number without a generator: these bytes of a version 4 ID are random.
     let random = uuid::Uuid::new_v4().as_u128() as u32;
     InputTime { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
 }
 
 impl Host {
-    /// What was said before an input is taken is in force by then: a tool that makes others known is followed by them.
+    /// Applies pending updates before an input is processed, so that a tool that announces others is followed by them.
     pub(super) async fn take_updates(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         while let Some(update) = updates.as_mut().and_then(|open| open.try_recv().ok()) {
             if let Some(change) = self.updated(update) {
@@ -61,12 +61,12 @@ impl Host {
         }
     }
 
-    /// Has the policy's files read again, and takes what comes of it before anything else happens.
+    /// Reloads the policy files, and applies the result before anything else happens.
     pub(super) async fn reload_policy(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         self.request_reload(ReloadRequest::Files, updates).await;
     }
 
-    /// Takes the tools that MCP servers offer now before anything else happens.
+    /// Applies the current tools of MCP servers before anything else happens.
     pub(super) async fn take_server_tools(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         self.request_reload(ReloadRequest::ServerTools, updates).await;
     }
@@ -99,7 +99,7 @@ impl Host {
         }
     }
 
-    /// What the machine has to know of an update.
+    /// Returns the part of an update that the machine needs.
     pub(super) fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         let told = match update {
             PolicyUpdate::Taken { change, router, redactor } => {
@@ -107,7 +107,7 @@ impl Host {
                 self.shared_router.send_replace(Arc::clone(&router));
                 self.router = router;
                 self.redactor = redactor;
-                // It may hide more than the one before.
+                // The new redactor may hide more than the old one.
                 self.last_net = LastNet::default();
                 return Some(change);
             }
@@ -118,7 +118,7 @@ impl Host {
         None
     }
 
-    /// What the person says, before anything of it is kept or sent.
+    /// Removes secrets from user input before it is saved or sent.
     pub(super) fn without_secrets(&mut self, input: Input) -> Input {
         let Input::Command(command) = input else { return input };
         let (command, notice) = crate::agent::secrets::hide_in_command(&self.redactor, command);

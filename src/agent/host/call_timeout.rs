@@ -1,4 +1,4 @@
-//! How long a call is waited for, and what is known of one that is waited for no longer.
+//! Timeouts of calls, and the results of calls that are abandoned.
 
 use crate::agent::limits::{CHANGE_SECONDS, KILL_GRACE_MS, READ_SECONDS, TREE_SECONDS};
 use crate::policy::Permit;
@@ -9,34 +9,34 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-/// How long a call is waited for.
+/// Timeout of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallTimeout {
-    /// It only reads, and is given up.
+    /// For calls that only read; they are abandoned.
     Short,
-    /// It changes files: it is told to stop, and its end is waited for a little longer.
+    /// For calls that change files; they are told to stop, and get a short grace period.
     Change,
-    /// The same of one that copies, moves or deletes a directory with all that is in it.
+    /// Like `Change`, for copying, moving or deleting a directory tree.
     Tree,
-    /// It keeps its own time.
+    /// For calls that enforce their own timeout.
     Own,
 }
 
-/// Why a call is not waited for any more.
+/// Reason why a call was abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abandoned {
-    /// It only reads, and took too long.
+    /// A read timed out.
     Late,
-    /// It changes files, took too long, and did not end once it was told to.
+    /// A file change timed out, and did not end when told to stop.
     LateChange { seconds: u64 },
-    /// It only reads, and was stopped.
+    /// A read was stopped.
     Stopped,
-    /// It was stopped, and did not end.
+    /// The call was stopped and did not end.
     Hangs,
 }
 
 impl CallTimeout {
-    /// With what is planned.
+    /// Returns the timeout for a plan.
     pub fn with(plan: &Plan) -> Self {
         match (plan.changes, plan.timeout_seconds) {
             (false, _) => Self::Short,
@@ -87,8 +87,8 @@ impl Abandoned {
     }
 }
 
-/// What came of the work. What only reads is given up once it takes too long, or was killed. What changes something is told to
-/// `stop` where it takes too long, and then, as once it was killed, waited for only for a grace.
+/// Waits for a call. A read is abandoned when it times out or is killed. A change is told to `stop` when it times out; after that, and
+/// after a kill, it gets only a grace period.
 pub async fn in_time<T>(
     work: impl Future<Output = T>,
     patience: CallTimeout,
@@ -123,8 +123,8 @@ pub async fn in_time<T>(
     }
 }
 
-/// The result of a call, or what is known of one that crashed or is not waited for any more. `late`: it was told to stop because
-/// it took too long.
+/// Returns the result of a call, or what is known about one that crashed or was abandoned. `late`: it was told to stop because it timed
+/// out.
 pub fn outcome(
     done: Result<Result<ToolResult, JoinError>, Abandoned>,
     (id, name): (CallId, String),
@@ -150,7 +150,7 @@ pub fn outcome(
     ToolResult::refused(id, name, error)
 }
 
-/// What stopped because it took too long was not stopped by the user.
+/// Marks a result as timed out rather than stopped by the user.
 fn timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     if let (Some(error), Some(seconds)) = (&mut result.error, patience.seconds())
         && error.code == ErrorCode::Cancelled
@@ -161,10 +161,10 @@ fn timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     result
 }
 
-/// Plans one call without a session, within the time that a session gives it.
+/// Plans one call without a session, with the timeout of a session.
 ///
 /// # Errors
-/// The call cannot be planned, or not in time.
+/// The call cannot be planned, or planning times out.
 pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
     let work = tokio::spawn(async move { router.plan(call).await });
     let done = in_time(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
@@ -174,7 +174,7 @@ pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan
     })
 }
 
-/// Runs one call without a session, within the time that a session gives it. `context.kill` ends it.
+/// Runs one call without a session, with the timeout of a session. `context.kill` ends it.
 pub async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
     let (patience, killed) = (CallTimeout::with(&plan), context.kill.clone());
     let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());

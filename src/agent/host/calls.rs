@@ -1,4 +1,4 @@
-//! The calls of the host: planned and run beside it, their outcomes brought back as inputs.
+//! Calls of the host: planned and run in the background, with their outcomes as inputs.
 
 use super::Host;
 use super::call_timeout::{CallTimeout, in_time, outcome};
@@ -17,12 +17,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-/// The calls that run, by their place in the answer.
+/// Running calls by their index in the response.
 pub(super) type Runs = HashMap<usize, Running>;
 
 pub(super) struct Running {
     pub id: CallId,
-    /// Whether it is a command, which may go on in the background.
+    /// Whether it is a command, which can move to the background.
     pub is_command: bool,
     pub since: Instant,
     pub background: CancellationToken,
@@ -30,7 +30,7 @@ pub(super) struct Running {
 }
 
 impl Host {
-    /// What starts later is not killed with what runs now.
+    /// Kills the running calls, but none that start later.
     pub(super) fn kill_tools(&mut self) {
         std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
     }
@@ -43,7 +43,7 @@ impl Host {
             let (killed, nobody) = (self.kill.clone(), CancellationToken::new());
             async move {
                 let plan = plan.await;
-                // A plan that changes something names all of it.
+                // A plan that changes something lists everything it touches.
                 let scope = if plan.as_ref().is_ok_and(|plan| plan.changes) {
                     Vec::new()
                 } else {
@@ -85,7 +85,7 @@ impl Host {
         });
     }
 
-    /// Planning only reads: it is given up where it takes too long, and a panic in it is an error like others.
+    /// Spawns planning. It only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
     pub(super) fn planned<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
     where
         T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
@@ -97,7 +97,7 @@ impl Host {
         }
     }
 
-    /// What runs is known as long as it runs.
+    /// Removes a call from the running ones when it ends.
     pub(super) fn note_end(&mut self, input: &Input) {
         match input {
             Input::ToolFinished { index, .. } => drop(self.runs.remove(index)),
@@ -116,7 +116,7 @@ impl Host {
         let background = CancellationToken::new();
         let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
         let printed = Printed::new();
-        // A directory that is saved for the project is saved before the command runs again, so that what follows sees it.
+        // Directory access that is saved for the project is saved before the command runs again, so that later commands have it too.
         let saved = if plan.opens.is_empty() { None } else { Some(self.rules.saved()) };
         self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone(), printed });
         tokio::spawn(async move {
@@ -148,7 +148,7 @@ impl Host {
     }
 }
 
-/// Passes on what a command prints, without secrets, until it ends.
+/// Forwards the output of a command, without secrets, until it ends.
 pub(super) async fn tell(
     mut chunks: mpsc::Receiver<String>,
     redactor: Arc<Redactor>,
@@ -162,7 +162,7 @@ pub(super) async fn tell(
         if !text.is_empty() {
             tokio::select! {
                 () = room.wait() => {}
-                // What it came to does not wait for who looks on.
+                // The result does not wait for the front end.
                 () = stopped.cancelled() => {}
             }
             let _ = inputs.send(Input::ToolOutput { index, text }).await;

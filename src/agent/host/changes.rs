@@ -1,14 +1,14 @@
-//! What the session changed: kept apart by task and step, and told at the end.
+//! File changes of the session: attributed to tasks and steps, and reported at the end.
 
 use super::Host;
 use crate::protocol::{ChangedFiles, EventKind, StepId, TaskId};
 use std::time::Duration;
 
-/// How long the end of a session may wait for the list.
+/// Maximum time that the end of a session waits for the list.
 const LAST_LOOK: Duration = Duration::from_secs(6);
 
 impl Host {
-    /// The tools are told when another task or step begins.
+    /// Tells the tools when another task or step begins.
     pub(super) fn note_task(&mut self, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
@@ -19,7 +19,7 @@ impl Host {
         }
     }
 
-    /// Nothing is said where nothing changed.
+    /// Reports the changed files, if there are any.
     pub(super) async fn tell_changes_at_the_end(&mut self) {
         let router = self.router.clone();
         let Ok(changed) = tokio::time::timeout(LAST_LOOK, router.changed_files(None)).await else {

@@ -1,4 +1,4 @@
-//! Commands that go on while the agent works: put there by the person, listed, and ended with the session.
+//! Background commands: moved there by the user, listed, and ended with the session.
 
 use super::{Host, servers};
 use crate::agent::limits::QUIT_GRACE_MS;
@@ -6,7 +6,7 @@ use crate::protocol::{CallId, EventKind, RunningCommand};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The list of them once it changed; never ready where there is none.
+/// Waits until the list changes; never completes without a list.
 pub(super) async fn next_list(list: &mut Option<watch::Receiver<Vec<RunningCommand>>>) -> Vec<RunningCommand> {
     if let Some(open) = list
         && open.changed().await.is_ok()
@@ -18,7 +18,7 @@ pub(super) async fn next_list(list: &mut Option<watch::Receiver<Vec<RunningComma
 }
 
 impl Host {
-    /// Lets a running command go on in the background; without an id, the one that runs longest.
+    /// Moves a running command to the background; without an ID, the one that has run longest.
     pub(super) fn background(&mut self, id: Option<&CallId>) {
         let here = |id: &CallId| self.runs.values().find(|running| running.is_command && running.id == *id);
         let longest = || {
@@ -33,7 +33,7 @@ impl Host {
         }
     }
 
-    /// The session is over: nothing of it runs on, and what was only looked at is put away.
+    /// Ends all running commands, and discards previews, at the end of the session.
     pub(super) async fn end_what_runs(&mut self) {
         let router = self.router.clone();
         let ended = async { tokio::join!(router.end_commands(), self.previews.end(), servers::end(self.servers.take())) };

@@ -1,4 +1,4 @@
-//! Every event on its way: to the front end whole, to the log without what was said in it.
+//! Event delivery: whole events to the front end, and events without message content to the log.
 
 use crate::protocol::{Event, EventKind, FailureKind, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_before};
 use jiff::Timestamp;
@@ -6,14 +6,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// What the log calls events; their lines are JSON as they are.
+/// Log target of events. Its lines are written as JSON without changes.
 pub const EVENTS: &str = "aye::events";
-/// Of what a provider says of a failure.
+/// Maximum logged bytes of a provider's error message.
 const MESSAGE_BYTES: usize = 500;
-/// What the JSON of every event has before its payload.
+/// Bytes of an event's JSON before its payload.
 const HEAD_BYTES: usize = 96;
 
-/// Whoever has something to tell of the session.
+/// Sender of events with their session.
 #[derive(Clone)]
 pub(super) struct Teller {
     pub workspace_id: WorkspaceId,
@@ -32,14 +32,14 @@ impl Teller {
             kind,
         };
         log(&event);
-        // A front end that is gone does not stop the work.
+        // A missing front end does not stop the work.
         let _ = self.events.send(event);
     }
 }
 
 fn log(event: &Event) {
     if matches!(event.kind, EventKind::TextChunk { .. } | EventKind::ReasoningChunk { .. } | EventKind::ToolOutputChunk { .. }) {
-        // So many of them say so little.
+        // They are frequent and contain little information.
         if tracing::enabled!(target: EVENTS, tracing::Level::DEBUG) {
             tracing::debug!(target: EVENTS, line = line(event, "DEBUG"));
         }
@@ -62,7 +62,8 @@ struct Logged<'a> {
     payload: Value,
 }
 
-/// The event with its chain of ids: names, numbers and outcomes of its payload, and nothing that the person, the model or a tool said.
+/// Formats the log line of an event: its IDs, and the names, numbers and outcomes of its payload, but no text of the user, the model or a
+/// tool.
 fn line(event: &Event, level: &'static str) -> String {
     let mut head = [0; HEAD_BYTES];
     let logged = Logged {
@@ -79,16 +80,16 @@ fn line(event: &Event, level: &'static str) -> String {
     serde_json::to_string(&logged).unwrap_or_default()
 }
 
-/// The name of an event: its JSON begins with it. What follows may be all that a command printed, and is not written.
+/// Returns the name of an event, which is at the start of its JSON. The rest may be a command's whole output, and is not serialized.
 fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
-    // Fails where the head is full.
+    // Fails when the buffer is full.
     let _ = serde_json::to_writer(&mut head[..], kind);
     let name = head.split(|byte| *byte == b'"').nth(3);
     name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
 impl super::Host {
-    /// For what is told by work beside it.
+    /// Returns a sender for background work.
     pub(super) fn teller(&self) -> Teller {
         self.teller.clone()
     }
@@ -221,7 +222,7 @@ fn payload(kind: &EventKind) -> Value {
     }
 }
 
-/// The name of a server and its state; what it says of why is its own.
+/// Returns the name and state of a server, without its own error text.
 fn standing(server: &ServerStatus) -> Value {
     let state = serde_json::to_value(&server.state).ok().and_then(|mut state| state.get_mut("state").map(Value::take));
     json!({"name": short(&server.name), "state": state, "tools": server.tools})
@@ -231,7 +232,7 @@ fn whole(kind: &EventKind) -> Value {
     serde_json::to_value(kind).ok().and_then(|mut kind| kind.get_mut("payload").map(Value::take)).unwrap_or_default()
 }
 
-/// What a provider answered to a request it did not understand can repeat the request.
+/// Returns the error message, unless the provider may be quoting the request in it.
 fn told(kind: FailureKind, message: &str) -> Option<&str> {
     (!matches!(kind, FailureKind::InvalidRequest | FailureKind::GuardrailBlocked)).then(|| short(message))
 }

@@ -1,4 +1,4 @@
-//! What the questions that wait are about is followed on disk, so that the person is told before they answer.
+//! Watches the files of pending approvals, so that the user learns about changes before deciding.
 
 use super::Host;
 use crate::agent::turn::Input;
@@ -6,11 +6,11 @@ use crate::ports::Followed;
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 
-/// What is followed now; nothing before the first question.
+/// Watched proposals; `None` before the first approval.
 pub(super) type Follows = Option<watch::Sender<Followed>>;
 
 impl Host {
-    /// Whoever follows is told where other questions wait than before.
+    /// Updates the watcher when the pending approvals change.
     pub(super) fn follow(&mut self) {
         let asked = self.machine.asked_about();
         let known = match &self.follows {

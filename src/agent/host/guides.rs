@@ -1,4 +1,4 @@
-//! Instructions of the parts of a project: told with the first result from there.
+//! Instructions for parts of a project: delivered with the first result from there.
 
 use crate::policy::redact::Redactor;
 use crate::ports::{Guidance, Guide};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Which of them the model has seen. Cheap to clone.
+/// Instructions that the model has seen. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Guides {
     guidance: Option<Arc<dyn Guidance>>,
@@ -20,12 +20,12 @@ impl Guides {
         Self { guidance, told: Arc::default() }
     }
 
-    /// The model lost sight of what it was told: it is told again when it comes by.
+    /// Forgets them all after the model lost them from its context, so that they are delivered again.
     pub fn forget(&self) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The result of a call that read or changed these files, with what its model should know of their place. It looks at the disk.
+    /// Adds the instructions for these files to the result of a call that read or changed them. Reads the disk.
     pub fn add(&self, mut result: ToolResult, actions: &[Action], redactor: &Redactor) -> ToolResult {
         let Some(guidance) = self.guidance.as_ref().filter(|_| result.status == ToolStatus::Succeeded) else { return result };
         for action in actions {
@@ -34,7 +34,7 @@ impl Guides {
                 continue;
             }
             for Guide { file, text } in guidance.on_the_way_to(&target.real) {
-                // Who reads the file itself has seen it.
+                // A call that reads the instruction file itself has shown it.
                 let own = file == target.real;
                 if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
                     let text = redactor.redact(text.trim_end()).text;

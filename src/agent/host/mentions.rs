@@ -1,4 +1,4 @@
-//! Files that a prompt names, planned and read beside the host.
+//! Files mentioned in a prompt, planned and read in the background.
 
 use super::Host;
 use super::call_timeout::{CallTimeout, in_time, outcome};
@@ -31,11 +31,11 @@ impl Host {
             let results = runs.into_iter().map(|(plan, permit)| {
                 let (router, killed) = (router.clone(), kill.clone());
                 let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-                // Nobody listens: what reads prints nothing while it does.
+                // Reads print nothing while they run, so the receiver is dropped.
                 let (output, _) = mpsc::channel(CHANNEL_DEPTH);
                 let kill = killed.child_token();
                 let stop = kill.clone();
-                // What there is too much of is cut once all of it is here.
+                // Overlong content is cut after all files are read.
                 let most_bytes = usize::MAX;
                 let background = CancellationToken::new();
                 let context = RunContext { tool_call_id: None, output, kill, background, most_bytes };

@@ -1,4 +1,4 @@
-//! Model client of the session: the model that is asked, its answer, and another one that is being opened.
+//! Model client of the session: the current model, its response, and another model that is being opened.
 
 use super::Host;
 use super::event_sender::Teller;
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// The model that is asked, and the ones that could be.
+/// Current model and the available ones.
 pub(super) struct ModelClient {
     current: Arc<dyn Model>,
     all: Arc<dyn Models>,
-    /// The answer to the request under way.
+    /// Response to the current request.
     pub answer: Option<ModelStream>,
-    /// The one that was opened last. It is asked once the policy let it through and the journal has it.
+    /// Model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
     looks_up: Option<JoinHandle<()>>,
@@ -32,17 +32,17 @@ impl ModelClient {
         self.current.facts()
     }
 
-    /// Sends a request whose answer is read elsewhere.
+    /// Sends a request whose response is read elsewhere.
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
         self.current.stream(request)
     }
 
-    /// Stops the request under way.
+    /// Stops the current request.
     pub fn stop(&mut self) {
         self.answer = None;
     }
 
-    /// Opens another model. That may read a keyring, which may ask the person; so may keeping a key for it before.
+    /// Saves the API key, if given, and opens another model. Both may read a keyring, which may ask the user.
     pub fn open(&mut self, name: String, key: Option<KeyText>) {
         let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
         let teller = self.teller.clone();
@@ -65,13 +65,13 @@ impl ModelClient {
             });
             let _ = inputs.send(Input::ModelOpened(facts)).await;
         });
-        // Who chooses again means the last one.
+        // If the user chooses again, the last choice counts.
         if let Some(before) = self.opens.replace(opens) {
             before.abort();
         }
     }
 
-    /// Asks the model that was opened last from now on. Whether it is the one with this name.
+    /// Switches to the model opened last. Returns whether it has this name.
     fn switch_to(&mut self, name: &str) -> bool {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let model = opened.filter(|model| model.facts().name == name);
@@ -82,7 +82,7 @@ impl ModelClient {
         switched
     }
 
-    /// Asks in the background what the model's server knows of it.
+    /// Queries the model's server for its facts in the background.
     pub fn look_up(&mut self) {
         let (asked, inputs) = (self.current.look_up(), self.inputs.clone());
         let looks_up = tokio::spawn(async move {
@@ -112,21 +112,21 @@ impl Host {
         }
     }
 
-    /// The tools of servers are told as far as they fit the model.
+    /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
     fn tell_window(&self, tokens: u64) {
         if let Some(servers) = &self.servers {
             servers.told_to(tokens);
         }
     }
 
-    /// More is known of a model; of the one that is asked it counts at once.
+    /// Learns more about a model; applied at once if it is the current one.
     pub(super) fn learn_window(&self, facts: &ModelFacts) {
         if facts.name == self.model.facts().name {
             self.tell_window(facts.context_window);
         }
     }
 
-    /// Who comes to a session sees at once what it may use up.
+    /// Reports the budgets at the start, so that a front end shows them at once.
     pub(super) fn tell_of_budgets(&self) {
         let budgets = self.machine.budgets();
         if !budgets.is_empty() {

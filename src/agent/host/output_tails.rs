@@ -1,4 +1,4 @@
-//! The last that commands printed, kept while they run: after a crash it is shown beside the question what to do.
+//! Last output of commands, saved while they run. After a crash it is shown when aye asks what to do.
 
 use super::Host;
 use crate::agent::limits::{TAIL_BEAT_MS, TAIL_BYTES, TAIL_SAVE_MS};
@@ -8,12 +8,12 @@ use crate::protocol::cut_after;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Of one command.
+/// Output of one command.
 pub(super) struct Printed {
     text: String,
-    /// It printed since it was kept last.
+    /// Whether there is output since the last save.
     more: bool,
-    /// When it was kept last, or began.
+    /// Time of the last save, or of the start.
     kept: Instant,
 }
 
@@ -30,7 +30,7 @@ impl Printed {
         }
     }
 
-    /// A silent one is kept too, now and then, so that it is known how long it ran.
+    /// Returns when the next save is due. A silent command is saved from time to time too, so that its run time is known.
     fn due(&self) -> Instant {
         self.kept + Duration::from_millis(if self.more { TAIL_SAVE_MS } else { TAIL_BEAT_MS })
     }
@@ -49,14 +49,14 @@ impl Host {
         }
     }
 
-    /// When the next is to be kept.
+    /// Returns when the next save is due for any command.
     pub(super) fn tail_due(&self) -> Option<Instant> {
         self.runs.values().filter(|running| running.is_command).map(|running| running.printed.due()).min()
     }
 
     pub(super) fn save_tails(&mut self) {
         let now = Instant::now();
-        // What cannot be saved has other worries.
+        // Nothing is saved while earlier records cannot be.
         let can_save = self.stalled.is_empty() && !self.journal.is_unsaved();
         for running in self.runs.values_mut().filter(|running| running.is_command && running.printed.due() <= now) {
             (running.printed.more, running.printed.kept) = (false, now);

@@ -1,4 +1,4 @@
-//! Previews beside the loop: each can be stopped by itself, and none outlives the session.
+//! Previews in the background: each can be stopped on its own, and none outlives the session.
 
 use super::Host;
 use super::calls::tell;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// The previews that run, by their tickets.
+/// Running previews by ticket.
 #[derive(Default)]
 pub(super) struct Previews {
     tokens: HashMap<u64, CancellationToken>,
@@ -31,7 +31,7 @@ impl Previews {
         while self.work.try_join_next().is_some() {}
     }
 
-    /// Stops them all and waits until they are gone.
+    /// Stops all previews and waits until they have ended.
     pub(super) async fn end(&mut self) {
         self.tokens.drain().for_each(|(_, token)| token.cancel());
         while self.work.join_next().await.is_some() {}
@@ -54,7 +54,7 @@ impl Host {
                 most_bytes: usize::MAX,
             };
             let work = tokio::spawn(async move { router.preview(plan, permit, context).await });
-            // What one prints that nobody waits for any more would be taken for the output of another call.
+            // Output of an abandoned preview would be attributed to another call.
             tokio::select! {
                 () = tell(chunks, redactor, index, &inputs, (room, stopped.clone())) => {}
                 () = stopped.cancelled() => {}

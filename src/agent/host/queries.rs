@@ -1,4 +1,4 @@
-//! Queries about a session that runs, answered beside it: what it changed, its artifacts, what its servers offer.
+//! Queries about a running session: its changes, its artifacts, and what its servers offer.
 
 use super::event_sender::Teller;
 use super::servers::{Servers, in_time, too_late};
@@ -11,13 +11,13 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, watch};
 
-/// Answers queries until the session has ended. It does not keep the channel of events open.
+/// Answers queries until the session has ended. Does not keep the event channel open.
 #[derive(Clone)]
 pub struct SessionQueries {
     workspace_id: WorkspaceId,
     session_id: SessionId,
     events: mpsc::WeakUnboundedSender<Event>,
-    /// The tools in force.
+    /// Current tools.
     router: watch::Receiver<Arc<dyn ToolRouter>>,
     servers: Option<ServerQueries>,
 }
@@ -34,8 +34,8 @@ impl SessionQueries {
         }
     }
 
-    /// Returns at once; the answer is an event. It may wait for a disk or a server, and nothing waits for it. A session that has ended
-    /// answers nothing.
+    /// Answers a query with an event; returns at once. The work may wait for a disk or a server, and nothing waits for it. After the
+    /// session has ended there is no answer.
     pub fn answer(&self, query: SessionQuery) {
         let Some(events) = self.events.upgrade() else { return };
         let teller = Teller { workspace_id: self.workspace_id.clone(), session_id: self.session_id.clone(), events };
@@ -83,15 +83,15 @@ fn or_notice(told: Result<EventKind, ArtifactError>) -> EventKind {
     told.unwrap_or_else(|error| EventKind::Notice { message: error.message })
 }
 
-/// The resources that servers offered last, and when they were asked.
+/// Resources listed last, and the time of the query.
 type Offered = (Instant, Vec<ServerResource>);
 
-/// The cache of what servers offer, shared by a session and its queries.
+/// Cache of server resources, shared by a session and its queries.
 #[derive(Clone, Default)]
 pub(super) struct Offers(Arc<std::sync::Mutex<Arc<Mutex<Option<Offered>>>>>);
 
 impl Offers {
-    /// Empties the cache. What is being asked for now does not come into it.
+    /// Empties the cache. A running query does not fill it any more.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
@@ -101,7 +101,7 @@ impl Offers {
     }
 }
 
-/// The servers of a session, for its queries.
+/// Servers of a session, for its queries.
 #[derive(Clone)]
 pub(super) struct ServerQueries {
     remote: Arc<dyn RemoteServers>,
@@ -114,35 +114,35 @@ impl ServerQueries {
     }
 
     async fn resources(&self, words: &str) -> Vec<ServerResource> {
-        // The cache of now: what servers offer in another state is another one.
+        // The cache is looked up here, because servers in another state may offer other resources.
         let offers = self.offers.current();
         if let Some((name, _)) = words.split_once(':') {
             let is_asleep = |state: &ServerState| *state == ServerState::Asleep;
             if self.remote.statuses().iter().any(|status| status.name == name && is_asleep(&status.state)) {
-                // Who calls it by its name wants it; what it offers is asked below, with the others.
+                // A server called by its name is wanted, so it is started; its resources are listed below with the others.
                 let _ = in_time(self.remote.resources(Some(name))).await;
             }
         }
         matching(self.all_resources(&offers).await, words)
     }
 
-    /// What is offered to be read, asked for anew only after a while: every letter that is typed wants it.
+    /// Lists all resources. The list is cached for a while, because each keystroke asks for it.
     async fn all_resources(&self, offers: &Mutex<Option<Offered>>) -> Vec<ServerResource> {
-        // Whoever wants it while it is asked for waits for that answer.
+        // Concurrent callers wait for the same query.
         let mut kept = offers.lock().await;
         if let Some((asked, all)) = &*kept
             && asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)
         {
             return all.clone();
         }
-        // Nothing is an answer too: a server that hangs is not waited for once a letter.
+        // A failure is cached too, so that a hanging server does not delay each keystroke.
         let all = in_time(self.remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
         *kept = Some((Instant::now(), all.clone()));
         all
     }
 }
 
-/// Those whose server, address or name has all the words; where a name of a server is whole, only its own.
+/// Returns the resources whose server, URI or name contains all words. With a complete server name, only those of that server.
 fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
     let words = words.to_lowercase();
     let fits = |resource: &ServerResource| {

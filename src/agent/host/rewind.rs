@@ -1,4 +1,4 @@
-//! Going back, as far as files are concerned: asked of the tools, told or brought back.
+//! File part of a rewind: requested from the tools, and reported or returned as an input.
 
 use super::Host;
 use crate::agent::turn::Input;
@@ -6,7 +6,7 @@ use crate::ports::{FileRewind, FilesPlanned, Since};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
 impl Host {
-    /// Beside the session: it may wait for a disk, and nothing waits for it.
+    /// Reports the rewind points in the background, because it may wait for a disk.
     pub(super) fn tell_rewind_points(&self, mut points: Vec<RewindPoint>, can_redo: bool) {
         let (router, teller) = (self.router.clone(), self.teller());
         tokio::spawn(async move {
@@ -38,7 +38,7 @@ impl Host {
         });
     }
 
-    /// It is done to its end, whatever else happens.
+    /// Restores files. The work is completed whatever else happens.
     pub(super) fn rewind(&self, rewind: FileRewind) {
         let (router, inputs, number) = (self.router.clone(), self.inputs.clone(), rewind.number);
         tokio::spawn(async move {

@@ -1,8 +1,8 @@
-//! A front end that cannot take as fast as the model and the commands tell: what streams waits for it, nothing else does.
+//! Backpressure of a slow front end: streams wait for it, nothing else does.
 
 use tokio::sync::watch;
 
-/// Whether there is room for more of what streams.
+/// Whether the front end accepts more streamed data.
 #[derive(Clone, Default)]
 pub(super) struct Room(Option<watch::Receiver<bool>>);
 
@@ -11,7 +11,7 @@ impl Room {
         Self(room)
     }
 
-    /// Who is gone does not hold anything up.
+    /// A closed front end does not hold anything up.
     pub(super) fn is_there(&self) -> bool {
         self.0.as_ref().is_none_or(|room| *room.borrow() || room.has_changed().is_err())
     }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// So many commands are looked at to say what a rule reaches.
+/// Number of recent commands that are checked to show the effect of a rule.
 const RECENT: usize = 200;
 
-/// The rule files of the user, and the changes of them that are under way.
+/// User's rule files, and their pending changes.
 pub(super) struct RuleFiles {
     port: Arc<dyn Rules>,
-    /// Changes come one after the other, and are told in that order.
+    /// Makes changes run one after the other, and reports them in that order.
     in_turn: Arc<tokio::sync::Mutex<()>>,
-    /// Cancelled once the last change is done and its outcome is among the inputs.
+    /// Cancelled once the last change is done and its outcome has been sent as an input.
     saved: CancellationToken,
     inputs: mpsc::Sender<Input>,
 }
@@ -27,12 +27,12 @@ impl RuleFiles {
         Self { port, in_turn: Arc::default(), saved, inputs }
     }
 
-    /// Cancelled once the changes of now are done.
+    /// Returns a token that is cancelled once the current changes are done.
     pub fn saved(&self) -> CancellationToken {
         self.saved.clone()
     }
 
-    /// A question with where its rules would stand, which only the files tell.
+    /// Adds to an approval the locations of its rules, which only the files know.
     pub fn with_places(&self, mut kind: EventKind) -> EventKind {
         match &mut kind {
             EventKind::ApprovalRequested(approval) => {

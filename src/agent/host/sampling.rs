@@ -1,5 +1,5 @@
-//! Requests of MCP servers to the model of the session: let through by the policy, shown to the person where it says so, one at a
-//! time, without tools and without anything of the thread.
+//! Sampling requests of MCP servers to the model of the session: allowed by the policy, approved by the user if it says so, one at a time,
+//! without tools and without the thread.
 
 mod request;
 
@@ -18,21 +18,21 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
-/// What a server asks, and who waits for the answer.
+/// Sampling request of a server, with the channel for its response.
 pub struct Sampling {
     pub server: String,
-    /// As `sampling/createMessage` has it.
+    /// Parameters of `sampling/createMessage`.
     pub request: Value,
-    /// Whether somebody sits there who can be asked.
+    /// Whether there is a user to ask.
     pub person: bool,
     pub answer: oneshot::Sender<Result<Value, String>>,
 }
 
-/// How far one is.
+/// Phase of a sampling request.
 pub(super) enum SamplingPhase {
-    /// Nothing stands in its way but those before it.
+    /// Approved; waits only for the requests before it.
     ApprovedSampling(ApprovedSampling),
-    /// It is over; nothing where nothing was used up.
+    /// Ended, with what it used, if anything.
     Over(Option<Sampled>),
 }
 
@@ -42,7 +42,7 @@ pub(super) struct ApprovedSampling {
     answer: oneshot::Sender<Result<Value, String>>,
 }
 
-/// Those that wait for the one before them.
+/// Queue of sampling requests.
 #[derive(Default)]
 pub(super) struct SamplingQueue {
     waiting: VecDeque<ApprovedSampling>,
@@ -50,7 +50,7 @@ pub(super) struct SamplingQueue {
 }
 
 impl Host {
-    /// A server wants to ask the model. What comes of it, a refusal too, goes back to the server.
+    /// Handles a sampling request. Its result, or the refusal, is returned to the server.
     pub(super) fn sample_for_server(&mut self, sampling: Sampling) {
         let Sampling { server, request, person, answer } = sampling;
         let asks = match self.machine.may_sample(&server) {
@@ -103,7 +103,7 @@ impl Host {
         self.next_in_line();
     }
 
-    /// One at a time: what it may use is held against what is left once the one before it is counted.
+    /// Starts the next request, one at a time: its estimate is checked against what is left after the previous one is counted.
     fn next_in_line(&mut self) {
         loop {
             let Some(servers) = self.servers.as_mut().filter(|servers| !servers.line.busy) else { return };
@@ -125,7 +125,7 @@ impl Host {
                 images: None,
                 effort: None,
             };
-            // A net of its own: that of the thread would forget what it looked at.
+            // It has its own redaction cache, because the thread's cache would forget its messages.
             let mut request = crate::agent::secrets::LastNet::default().hide_in_request(&self.redactor, request);
             request.images = model.images.then_some(conversation.images);
             let redactor = self.redactor.clone();
@@ -152,7 +152,7 @@ fn refuse(answer: oneshot::Sender<Result<Value, String>>, why: String) {
     let _ = answer.send(Err(format!("the request was not sent to the model: {why}")));
 }
 
-/// Until the person said yes or no, or the server waits no more.
+/// Waits until the user decides, or until the server no longer waits.
 async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<ElicitationAnswer>, steps: mpsc::Sender<SamplingPhase>) {
     let said = tokio::select! {
         said = answered => said.unwrap_or(ElicitationAnswer::Cancel),
@@ -165,7 +165,7 @@ async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<Elicita
     }
 }
 
-/// A request that is under way.
+/// Running sampling request.
 struct Running {
     server: String,
     model: ModelFacts,
@@ -174,7 +174,7 @@ struct Running {
 }
 
 impl Running {
-    /// Until the answer is whole, or nobody waits for it any more; what was used up.
+    /// Reads the response until it is complete or no longer wanted, and returns what it used.
     async fn hear(self, mut stream: ModelStream, mut answer: oneshot::Sender<Result<Value, String>>) -> Option<Sampled> {
         let mut heard_bytes = 0;
         let failed = loop {
@@ -205,7 +205,7 @@ impl Running {
         Some(self.sampled(told.or(guessed)?, told.is_none(), stop_reason))
     }
 
-    /// What the provider did not count is estimated.
+    /// Returns the usage, estimated where the provider did not report it.
     fn counted(&self, completion: &Completion) -> Sampled {
         let mut usage = completion.usage;
         if usage.input_tokens == 0 {
@@ -224,7 +224,7 @@ impl Running {
     }
 }
 
-/// The answer as `CreateMessageResult` has it.
+/// Returns the response as `CreateMessageResult`.
 fn told(completion: Completion, asked: &str) -> Result<Value, String> {
     let text: String = completion
         .content

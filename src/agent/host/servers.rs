@@ -1,4 +1,4 @@
-//! MCP servers beside the session: how they stand is told, what they ask is asked of the person.
+//! MCP servers of a session: reports their state, and forwards their requests to the user.
 
 use super::Host;
 use super::PolicyUpdate;
@@ -21,26 +21,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// What reads them, for the record of what was read.
+/// Tool name recorded for resources that were read.
 const RESOURCE: &str = "ReadResource";
 
-/// A question of a server, and who waits for its answer.
+/// Request of a server, with the channel for its answer.
 pub enum ElicitationRequest {
     Person(Elicitation, oneshot::Sender<ElicitationAnswer>),
     Model(Sampling),
 }
 
-/// Which servers are told that they may ask the model.
+/// Decides which servers are told that sampling is supported.
 pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// The servers of a session, and what they ask.
+/// Servers of a session, and their requests.
 pub struct Remote {
     pub servers: Arc<dyn RemoteServers>,
     pub asked: mpsc::Receiver<ElicitationRequest>,
 }
 
-/// What a server may ask while it is used, for the servers, and where it arrives, for the session. Where no person sits all that is
-/// asked of one is declined. `roots`: directories, as `file:` URIs with a name each.
+/// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
+/// `roots`: directories, as `file:` URIs with names.
 pub fn asks(
     person: bool,
     roots: Vec<(String, String)>,
@@ -64,7 +64,7 @@ impl RemoteAsks for Asks {
                 return ElicitationAnswer::Decline;
             }
             let (send, answer) = oneshot::channel();
-            // A session that does not get to them has too many.
+            // A session with a full queue has too many requests.
             if self.session.try_send(ElicitationRequest::Person(elicitation, send)).is_err() {
                 return ElicitationAnswer::Cancel;
             }
@@ -95,12 +95,12 @@ impl RemoteAsks for Asks {
 
 pub(super) struct Servers {
     remote: Arc<dyn RemoteServers>,
-    /// How they stood when it was told last.
+    /// States reported last.
     told: Vec<ServerStatus>,
-    /// What is asked of the person now.
+    /// Open requests to the user.
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     asked: u64,
-    /// What waits for the model, and where it is heard of again.
+    /// Sampling requests that wait for the model, and the channel that reports on them.
     pub(super) line: SamplingQueue,
     pub(super) steps: mpsc::Sender<SamplingPhase>,
     offers: Offers,
@@ -116,7 +116,7 @@ impl Servers {
     }
 }
 
-/// Where they are heard from.
+/// Sources of server events.
 #[derive(Default)]
 pub(super) struct ServerEvents {
     changed: Option<watch::Receiver<u64>>,
@@ -138,17 +138,17 @@ pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, ServerEvents) {
     (Some(Servers { remote: servers, told, open, asked: 0, line: SamplingQueue::default(), steps, offers }), wire)
 }
 
-/// Ends them: their processes, and what waits for the person.
+/// Ends the servers: their processes and their open requests.
 pub(super) async fn end(servers: Option<Servers>) {
     if let Some(Servers { remote, open, line, .. }) = servers {
-        // Who waits is told that it was cancelled.
+        // Waiting servers receive a cancellation.
         drop((open, line));
         remote.end().await;
     }
 }
 
 impl ServerEvents {
-    /// Never ready where there are no servers.
+    /// Waits for the next event; never completes without servers.
     pub(super) async fn next(&mut self) -> ServerEvent {
         tokio::select! {
             () = next_change(&mut self.changed) => ServerEvent::Changed,
@@ -178,7 +178,7 @@ async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
     std::future::pending().await
 }
 
-/// Whether a command is for the servers; nothing of the session depends on these.
+/// Whether a command is for the servers. The session does not depend on these.
 pub(super) fn is_for(command: &Command) -> bool {
     matches!(command, Command::AnswerElicitation { .. } | Command::ReconnectServer { .. })
 }
@@ -195,13 +195,12 @@ impl Host {
         }
     }
 
-    /// Emits the states of the servers where they differ from those that were emitted last. The tools of a server that is ready are
-    /// in force by then: a task that is started at once has them.
+    /// Reports changed server states. The tools of a ready server are in force before that, so that a task started at once has them.
     pub(super) async fn tell_servers(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
         let Some(servers) = &mut self.servers else { return };
-        // Read before the tools: a server that becomes ready later is in the next event.
+        // Read before the tools, so that a server that becomes ready later is in the next event.
         let now = servers.remote.statuses();
-        // Other states, other offers.
+        // The offers may change with the states.
         servers.offers.forget();
         if now == servers.told {
             return;
@@ -212,7 +211,7 @@ impl Host {
         self.emit(None, None, EventKind::ServersChanged { servers: now });
     }
 
-    /// A server asks the person. Who asks too much is told no, and the person why.
+    /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and the user is told why.
     pub(super) fn ask_for_server(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         let Some(servers) = &mut self.servers else { return };
         servers.open.retain(|_, open| !open.is_closed());
@@ -227,7 +226,7 @@ impl Host {
             return self.emit(None, None, EventKind::Notice { message });
         }
         servers.asked += 1;
-        // Names that servers give may be the same.
+        // The names that servers give may collide.
         elicitation.elicitation_id = format!("elicitation_{}", servers.asked);
         let (send, answered) = oneshot::channel();
         servers.open.insert(elicitation.elicitation_id.clone(), send);
@@ -256,8 +255,7 @@ impl Host {
         }
     }
 
-    /// What a prompt names of servers, in the same order: as text, bounded, without what is secret in it.
-    /// Where the policy asks, the person is asked first.
+    /// Reads the resources mentioned in a prompt, in order: as bounded text without secrets. If the policy asks, the user approves first.
     pub(super) fn hand_over(&mut self, resources: Vec<Resource>) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
         let asked = resources.into_iter().map(|one| (self.asked_first(&one), one)).collect::<Vec<_>>();
         let remote = self.servers.as_ref().map(|servers| Arc::clone(&servers.remote));
@@ -281,11 +279,13 @@ impl Host {
         }
     }
 
-    /// The answer of the person, where one is asked before it is read.
+    /// Asks the user, if required, and returns the receiver of the answer.
     fn asked_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
         let why = resource.asks.as_deref()?;
-        let message =
-            format!("Your prompt mentions `{}` of this server. aye reads it from the server and sends its content to the model. {why}", resource.uri);
+        let message = format!(
+            "Your prompt mentions `{}` of this server. aye reads it from the server and sends its content to the model. {why}",
+            resource.uri
+        );
         let (send, answer) = oneshot::channel();
         let (elicitation_id, server, wanted) = (String::new(), resource.server.clone(), Wanted::Form { fields: Vec::new() });
         self.ask_for_server(Elicitation { elicitation_id, server, message, wanted }, send);
@@ -293,7 +293,7 @@ impl Host {
     }
 }
 
-/// Until the person answers, or nobody waits for it any more.
+/// Waits until the user answers or the server no longer waits.
 async fn wait(
     id: String,
     mut answer: oneshot::Sender<ElicitationAnswer>,
@@ -311,7 +311,7 @@ async fn wait(
     teller.tell(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
 }
 
-/// What of a question is more than a person is asked, in words.
+/// Returns what makes a request too large for a user, if it is.
 fn too_much(elicitation: &Elicitation) -> Option<String> {
     let Wanted::Form { fields } = &elicitation.wanted else {
         return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an overlong URL".to_owned());
@@ -341,7 +341,7 @@ pub(super) fn too_late() -> String {
     format!("the server did not respond within {SERVER_SECONDS} s")
 }
 
-/// All the text of it; of what is no text it is said what it is.
+/// Returns all text of a resource, with a placeholder for other content.
 async fn resource_text(
     remote: Option<&dyn RemoteServers>,
     server: &str,

@@ -1,4 +1,4 @@
-//! Session journal: commits, and what waits in memory, in order, where nothing can be saved and the user continues.
+//! Session journal: commits, and the ordered buffer used when nothing can be saved and the user continues.
 
 use super::event_sender::Teller;
 use crate::agent::limits::UNSAVED_BYTES;
@@ -7,7 +7,7 @@ use crate::protocol::{CallId, EventKind, Failure, FailureKind, size};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a crash would lose.
+/// Records that a crash would lose.
 #[derive(Default)]
 struct Unsaved {
     batches: VecDeque<Batch>,
@@ -39,27 +39,31 @@ impl Unsaved {
     }
 }
 
-/// Bytes of the record in the journal, about.
+/// Returns the approximate length in bytes of a record in the journal.
 fn length(record: &Record) -> usize {
     serde_json::to_string(record).map_or(0, |json| json.len())
 }
 
-/// The pause of a session that cannot be saved; `also` goes on in the first sentence.
+/// Returns the pause of a session that cannot be saved; `also` continues its first sentence.
 fn not_saved(error: &JournalError, also: &str) -> Failure {
     tracing::error!(%error, "journal");
     if error.lost {
         let message = format!("Cannot save this session ({}). The session stops here.", error.message);
-        return Failure::new(FailureKind::NotHeld, message, "quit, and run `aye --resume` once no other process owns the session");
+        return Failure::new(
+            FailureKind::NotHeld,
+            message,
+            "quit, and run `aye --resume` once no other process owns the session",
+        );
     }
     let message = format!("Cannot save this session ({}){also}. Paused before the next step.", error.message);
     Failure::new(FailureKind::NotSaved, message, "free some space or fix the data directory, then continue")
 }
 
-/// The journal of the session, and what waits in memory where the user continues without saving.
+/// Journal of the session, and the buffer used while the user continues unsaved.
 pub(super) struct SessionJournal {
     port: Arc<dyn Journal>,
     unsaved: Option<Unsaved>,
-    /// Another process has the session: nothing goes on beside it.
+    /// Whether another process owns the session; then nothing continues here.
     lost: bool,
     teller: Teller,
 }
@@ -92,14 +96,14 @@ impl SessionJournal {
         }
     }
 
-    /// Saves the last that a command printed, without waiting for it.
+    /// Saves the last output of a command, without waiting.
     pub fn save_tail(&self, id: CallId, tail: Tail) {
-        // It is in the queue before the outcome can be, and nobody waits for it.
+        // The write is queued before the outcome can be, so nothing waits for it.
         drop(self.port.save_tail(id, tail));
     }
 
-    /// Continues without saving: from here on a crash loses what is said and done, until it can be saved again. `stalled`: something
-    /// waits to be saved. Whether to try again what waits.
+    /// Continues without saving: a crash loses everything until it can be saved again. `stalled`: there are records to save. Returns
+    /// whether to retry them.
     pub fn go_on_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";
@@ -116,13 +120,14 @@ impl SessionJournal {
         }
         if self.unsaved.is_none() {
             self.unsaved = Some(Unsaved::default());
-            let message = "continuing unsaved: a crash loses everything from here on; aye saves again as soon as it can".to_owned();
+            let message =
+                "continuing unsaved: a crash loses everything from here on; aye saves again as soon as it can".to_owned();
             self.emit(EventKind::SavingChanged { saved: false, message });
         }
         true
     }
 
-    /// Saves the records behind all that wait, or lets them wait as well; an error where too many do.
+    /// Saves the records after all buffered ones, or buffers them too; an error if there are too many.
     async fn commit_in_memory(&mut self, records: &[Record]) -> Result<(), Failure> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         unsaved.push(records.to_vec());
@@ -139,7 +144,7 @@ impl SessionJournal {
         Err(not_saved(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
     }
 
-    /// What the person says to it is an attempt too, and what comes of it is told.
+    /// Retries the save when the user asks for it, and reports the result.
     pub async fn save_what_waits_in_memory(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");
@@ -147,7 +152,7 @@ impl SessionJournal {
         }
     }
 
-    /// The records that wait in memory; they do not wait any more.
+    /// Takes the buffered records out.
     pub fn take_unsaved(&mut self) -> Vec<Record> {
         self.unsaved.take().map(Unsaved::into_records).unwrap_or_default()
     }
@@ -155,7 +160,7 @@ impl SessionJournal {
     async fn save_in_order(&mut self) -> Result<(), JournalError> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         while let Some(batch) = unsaved.batches.front() {
-            // The last one syncs all that stands before it.
+            // The last batch syncs all batches before it.
             let last = unsaved.batches.len() == 1;
             let durability = if last { Durability::Power } else { Durability::Process };
             self.port.append(batch.records.clone(), durability).await?;

@@ -1,4 +1,4 @@
-//! What a session is made of, and what it is given while it runs.
+//! Parts of a session, and its connections while it runs.
 
 use super::Remote;
 use crate::agent::turn::{Options, PolicyChange, SandboxStatus, Unfinished};
@@ -13,72 +13,72 @@ pub struct Setup {
     pub policy: Enforcer,
     pub options: Options,
     pub model: Arc<dyn Model>,
-    /// Those that can take its place.
+    /// Models that can replace it.
     pub models: Arc<dyn Models>,
     pub router: Arc<dyn ToolRouter>,
-    /// What the project says of its parts, where it is trusted.
+    /// Instructions for parts of the project, if it is trusted.
     pub guidance: Option<Arc<dyn Guidance>>,
-    /// Where the images lie that results name.
+    /// Storage of the images in results.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     pub journal: Arc<dyn Journal>,
     pub rules: Arc<dyn Rules>,
     pub workspace_id: WorkspaceId,
     pub session_id: SessionId,
-    /// For `session_started`.
+    /// Workspace path, for `session_started`.
     pub workspace: String,
     pub mode: Mode,
-    /// What the journal holds already; empty for a new session.
+    /// Records in the journal; empty for a new session.
     pub records: Vec<Record>,
     pub unfinished: Unfinished,
-    /// What became of calls that were under way when the process before this one ended, where that is known by now.
+    /// Known outcomes of calls that were running when the previous process ended.
     pub settled: Vec<ToolResult>,
-    /// What the disk and their last output tell of others.
+    /// Recovery information about other such calls, from the disk and their last output.
     pub known: Known,
-    /// What holds commands.
+    /// Sandbox of commands.
     pub sandbox_status: SandboxStatus,
-    /// The commands that go on while the agent works, where the tools have such.
+    /// Background commands, if the tools support them.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
-    /// Whether the list of what changed is told at the end without a question.
+    /// Whether the changed files are reported at the end without a query.
     pub tell_changes: bool,
-    /// Hides what is secret in what the person says and in what commands print while they run.
+    /// Hides secrets in user input and in the output of running commands.
     pub redactor: Arc<Redactor>,
-    /// What the status row calls the policy.
+    /// Name of the policy in the status row.
     pub policy_name: String,
-    /// Where other policies come from; none for a session that keeps the one it began with.
+    /// Source of policy updates; `None` for a session that keeps its policy.
     pub policy_updates: Option<PolicyUpdates>,
-    /// Whether the front end takes more of what streams; none for one that always does.
+    /// Whether the front end accepts more streamed data; `None` if it always does.
     pub room: Option<watch::Receiver<bool>>,
-    /// The MCP servers, where there are such.
+    /// MCP servers, if any.
     pub remote: Option<Remote>,
 }
 
 pub type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
 
-/// A request to whoever follows the policy's files. Each sender is used once the updates that come of the request were sent.
+/// Request to the watcher of the policy files. Each sender fires once the resulting updates were sent.
 pub enum ReloadRequest {
-    /// Read the files again.
+    /// Reload the files.
     Files(oneshot::Sender<()>),
-    /// Take the tools that MCP servers offer now.
+    /// Apply the current tools of MCP servers.
     ServerTools(oneshot::Sender<()>),
 }
 
-/// What becomes of the policy's files while a session runs.
+/// Policy updates while a session runs.
 pub struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
-    /// Asks for the files to be read again.
+    /// Requests a reload of the files.
     pub reload: ReloadRequests,
-    /// The mode in force: what holds a command follows it.
+    /// Mode in force, which the sandbox of commands depends on.
     pub modes: watch::Sender<Mode>,
 }
 
 pub enum PolicyUpdate {
-    /// Another policy, and the tools that keep its limits.
+    /// Another policy, and the tools that follow its limits.
     Taken {
         change: Box<PolicyChange>,
         router: Arc<dyn ToolRouter>,
         redactor: Arc<Redactor>,
     },
-    /// A file cannot be taken; the policy in force stays.
+    /// A file is invalid; the current policy stays in force.
     Rejected {
         message: String,
     },

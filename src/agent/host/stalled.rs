@@ -1,4 +1,4 @@
-//! What waits behind a commit that failed: kept in order, tried again, called off where it is no longer wanted.
+//! Effects behind a failed commit: kept in order, retried, and cancelled if no longer wanted.
 
 use super::{Host, moment};
 use crate::agent::turn::{Effect, Input, RuleFileResult, TurnMachine};
@@ -6,7 +6,7 @@ use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{ErrorCode, EventKind, ToolError, ToolResult};
 use std::collections::VecDeque;
 
-/// What is said to whoever says something while nothing can be saved.
+/// Notice for input that arrives while nothing can be saved.
 pub(super) const KEPT: &str = "queued until the session can be saved";
 
 pub(super) fn stopped() -> ToolError {
@@ -15,7 +15,7 @@ pub(super) fn stopped() -> ToolError {
 
 impl Host {
     pub(super) async fn retry(&mut self) {
-        // It was let through, but another policy or another hour may say no by now.
+        // The calls were allowed, but another policy or a later time may deny them now.
         let at = moment();
         self.call_off_runs(|machine, plan| {
             let denial = machine.denied_by_now(plan, at)?;
@@ -28,7 +28,7 @@ impl Host {
         }
     }
 
-    /// Where the session stands now that nothing, or everything, can be saved. Who leaves is not told to wait.
+    /// Reports the session state when saving fails or works again. A user who quits is not told to wait.
     pub(super) fn tell_stalled(&mut self, stalled: bool) {
         if self.deadline.is_some() && stalled {
             return;
@@ -38,7 +38,7 @@ impl Host {
         }
     }
 
-    /// Effects wait behind the commit that failed, but stopping does not wait.
+    /// Queues effects behind the failed commit, but stops calls at once.
     pub(super) fn keep(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match &effect {
@@ -87,7 +87,7 @@ impl Host {
         }
     }
 
-    /// A call that waits to be saved and is not wanted any more, for the reason that `why` gives, never runs.
+    /// Cancels calls that wait to be saved and are no longer wanted, with the error that `why` returns. They never run.
     pub(super) fn call_off_runs(&mut self, why: impl Fn(&TurnMachine, &Plan) -> Option<ToolError>) {
         let mut kept = VecDeque::new();
         let mut called_off = Vec::new();
@@ -109,7 +109,7 @@ impl Host {
         }
     }
 
-    /// What the person chose to keep is not kept where their choice cannot be saved before the end.
+    /// Cancels rules to be saved whose approval cannot be saved before the end.
     pub(super) fn call_off_rules(&mut self) {
         let (rules, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.stalled)
             .into_iter()
@@ -127,7 +127,7 @@ impl Host {
         }
     }
 
-    /// At the end, once more: all that was to be saved. Where it cannot be, the session failed.
+    /// Retries all unsaved records at the end. If that fails, the session has failed.
     pub(super) async fn save_what_is_stalled(&mut self) {
         let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
             Effect::Commit(records, _) => Some(records),

@@ -1,20 +1,20 @@
-//! Messages that are no longer sent, kept small: a session may run for thousands of steps.
+//! Compressed storage of messages that are no longer sent, because a session may run for thousands of steps.
 
 use crate::protocol::Message;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::sync::Arc;
 
-/// How much more room is made where what is packed does not fit, in bytes.
+/// Bytes by which the buffer grows if the compressed data does not fit.
 const MORE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
 pub enum Packed {
     Small {
         bytes: Vec<u8>,
-        /// Of what was packed.
+        /// Uncompressed length.
         length: usize,
     },
-    /// What could not be packed.
+    /// Messages that could not be compressed.
     Plain(Vec<Arc<Message>>),
 }
 
@@ -23,7 +23,7 @@ impl Packed {
         small(&messages).unwrap_or(Self::Plain(messages))
     }
 
-    /// The messages again; `None` where they cannot be unpacked.
+    /// Decompresses the messages; `None` on an error.
     pub fn open(&self) -> Option<Vec<Arc<Message>>> {
         match self {
             Self::Small { bytes, length } => {

@@ -60,15 +60,9 @@ impl CallRunner<'_> {
         approval.always = if !plan.opens.is_empty() {
             self.always_open(&plan.opens, at)
         } else if self.is_doubted(&plan, at) {
-            Always {
-                never: vec![format!("a rule already allows it; aye asks because {}", question.reason)],
-                ..Always::default()
-            }
+            Always { never: vec![format!("a rule already allows it; aye asks because {}", question.reason)], ..Always::default() }
         } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
-            Always {
-                never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()],
-                ..Always::default()
-            }
+            Always { never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()], ..Always::default() }
         } else {
             self.policy.always(&plan.actions, at.now)
         };
@@ -129,7 +123,9 @@ impl CallRunner<'_> {
         });
         match paths.collect::<Option<Vec<_>>>() {
             Some(paths) => self.policy.always_readable(&paths, at.now),
-            None => Always { never: vec!["access outside the sandbox is allowed for one run only".to_owned()], ..Always::default() },
+            None => {
+                Always { never: vec!["access outside the sandbox is allowed for one run only".to_owned()], ..Always::default() }
+            }
         }
     }
 

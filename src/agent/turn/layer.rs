@@ -141,10 +141,8 @@ impl CallRunner<'_> {
             return;
         }
         let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };
-        let message = format!(
-            "`{}` ran in a copy, without network, and {what}, so aye did not ask; see docs/POLICY.md",
-            call.summary
-        );
+        let message =
+            format!("`{}` ran in a copy, without network, and {what}, so aye did not ask; see docs/POLICY.md", call.summary);
         self.out.notice(message);
     }
 

@@ -328,8 +328,7 @@ impl Call {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
-            let words =
-                format!(". An earlier run crashed before it changed anything{}", recovered_outcomes::beside(&self.left));
+            let words = format!(". An earlier run crashed before it changed anything{}", recovered_outcomes::beside(&self.left));
             told.push_str(&words);
             self.left.clear();
         }

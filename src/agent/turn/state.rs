@@ -15,7 +15,11 @@ pub(super) type Change<S> = (S, S, &'static str);
 /// The changes of a session.
 pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Created, Running, "the policy is valid and the model is ready"),
-    (Running, Paused, "the network is down, the policy has expired, a budget is used up, nothing can be saved, or a task was left unfinished"),
+    (
+        Running,
+        Paused,
+        "the network is down, the policy has expired, a budget is used up, nothing can be saved, or a task was left unfinished",
+    ),
     (Paused, Running, "the session is resumed, or its task is cancelled"),
     (Running, Completed, "the session ends, and no task runs"),
     (Running, Failed, "its end cannot be saved"),

@@ -169,7 +169,9 @@ pub(super) fn done(call: &Call) -> Option<ToolResult> {
 
 pub(super) fn outcome_unknown(call: &mut Call) {
     let mut message = match &call.partly {
-        Some(words) => format!("aye exited while this ran, and it is partly done; {words}. Check the result before you repeat it"),
+        Some(words) => {
+            format!("aye exited while this ran, and it is partly done; {words}. Check the result before you repeat it")
+        }
         None => format!(
             "aye exited while this ran, so it may be done, partly done or not done; check the result before you repeat it{}",
             leftovers(call)

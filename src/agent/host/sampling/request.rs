@@ -1,4 +1,4 @@
-//! What a server wants to say to the model, read and bounded: text and images, and nothing else.
+//! Messages that a server wants to send to the model, parsed and bounded: only text and images.
 
 use crate::agent::context::estimate;
 use crate::agent::limits::{
@@ -23,7 +23,7 @@ pub struct Conversation {
     pub most_tokens: u64,
 }
 
-/// `images`: whether the model takes them.
+/// Parses a request. `images`: whether the model supports images.
 pub fn read(request: &Value, images: bool) -> Result<Conversation, String> {
     if ["tools", "toolChoice"].iter().any(|key| !request[key].is_null()) {
         return Err("tools are not supported in sampling requests".to_owned());
@@ -98,28 +98,32 @@ impl Reader {
             return Err("the request contains an image, and the model of this session does not support images".to_owned());
         }
         let media_type = block["mimeType"].as_str().filter(|kind| IMAGE_TYPES.contains(kind));
-        let media_type = media_type.ok_or_else(|| format!("unsupported image type: expected one of {}", IMAGE_TYPES.join(", ")))?;
+        let media_type =
+            media_type.ok_or_else(|| format!("unsupported image type: expected one of {}", IMAGE_TYPES.join(", ")))?;
         let data = block["data"].as_str().unwrap_or_default();
         if data.len() > SAMPLE_IMAGE_BYTES || self.images.len() == SAMPLE_IMAGES {
-            return Err(format!("too many or too large images: at most {SAMPLE_IMAGES} are allowed, each up to {} MB", SAMPLE_IMAGE_BYTES >> 20));
+            return Err(format!(
+                "too many or too large images: at most {SAMPLE_IMAGES} are allowed, each up to {} MB",
+                SAMPLE_IMAGE_BYTES >> 20
+            ));
         }
         let bytes = BASE64_STANDARD.decode(data).map_err(|_| "an image is not valid base64")?.len() as u64;
         let uri = format!("sampling:{}", self.images.len());
         self.images.insert(uri.clone(), data.into());
-        // Nobody measured it: it counts as much as one can.
+        // Its size is unknown, so it counts as much as an image can.
         Ok(Part::Image(Image { uri, media_type: media_type.to_owned(), width: 0, height: 0, bytes }))
     }
 }
 
 impl Conversation {
-    /// An estimate of what is sent.
+    /// Estimates the tokens to be sent.
     pub fn tokens(&self) -> u64 {
         let words: u64 = self.messages.iter().map(|message| message.token_count).sum();
         let system = estimate(&[Part::Text { text: self.system.to_string() }]);
         words + system + IMAGE_MOST_TOKENS * self.images.len() as u64
     }
 
-    /// All of it, for the person; what is longer than anybody reads is not asked about.
+    /// Returns the whole request for the user; an error if it is too long to review.
     pub fn shown(&self, server: &str, model: &str) -> Result<String, String> {
         let mut words = format!(
             "The server sends a request for up to {} tokens to {model}, the model of this session. The tokens count toward your \
