@@ -1,26 +1,26 @@
-//! What a person has done otherwise than it was proposed: planned as they have it, judged again, and told to the model.
+//! Changes that the user makes to a proposal: planned, judged again, and reported to the model.
 
 use super::{Call, CallState, Phase, TurnMachine};
 use crate::ports::{Edited, Plan, touched};
 use crate::protocol::{Action, Amendment, ApprovalId, ErrorCode, EventKind, HunkChoice, PlaceChange, ToolResult};
 
-/// What the person changed of a call.
+/// User's changes to a call.
 #[derive(Debug, Default)]
 pub(super) struct Amended {
-    /// In the order in which they did.
+    /// Changes in order.
     pub by: Vec<Amendment>,
-    /// They said yes to what comes of the last one, for at most these actions.
+    /// Approved actions, if the user approved the result of the last change.
     pub yes: Option<Vec<Action>>,
-    /// The model is told with the result.
+    /// Note for the model, added to the result.
     pub told: Option<String>,
-    /// The place it was made for had changed when it was to run, so it was made anew once.
+    /// Whether the call was planned again because its files had changed before it ran.
     pub renewed: bool,
-    /// It was begun as another line before.
+    /// Whether another command line was already started for this call.
     pub began: bool,
 }
 
 impl Amended {
-    /// What the model is told with what it came to; where nothing was done there is nothing to tell.
+    /// Adds the note for the model to the result; nothing if the call did not run.
     pub(super) fn tell(&self, result: &mut ToolResult) {
         let nothing = result.error.as_ref().is_some_and(|error| {
             matches!(
@@ -40,7 +40,7 @@ impl Amended {
 }
 
 impl TurnMachine {
-    /// The questions that wait, each with what its plan found at the places that it would change.
+    /// Returns the pending approvals, each with the path states that its plan found.
     pub fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         let calls = match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Working(calls)) => calls.as_slice(),
@@ -54,7 +54,7 @@ impl TurnMachine {
         })
     }
 
-    /// Tells it of a question that still waits.
+    /// Tells a pending approval whether its proposal is outdated.
     pub(super) fn outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
         let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == approval_id);
         if let Some(tool_call_id) = self.calls_mut().iter_mut().find(waits).map(|call| call.call.tool_call_id.clone()) {
@@ -62,7 +62,7 @@ impl TurnMachine {
         }
     }
 
-    /// Says what the text of a file would be.
+    /// Shows the proposed text of a file.
     pub(super) fn show_proposed(&mut self, approval_id: &ApprovalId, file: usize) {
         let Some(text) = self.asked_plan(approval_id).and_then(|plan| plan.amends.texts.get(file).cloned()) else {
             return self.notice("this proposal has no text to show");
@@ -79,14 +79,14 @@ impl TurnMachine {
 }
 
 impl Call {
-    /// What runs, where it is another line than the one that was proposed or began before; a line that was edited back is none.
+    /// Returns what runs if the command line differs from the proposed or started one; `None` if it was edited back.
     pub(super) fn edited(&self, plan: &Plan) -> Option<Edited> {
         let runs = Edited { summary: plan.summary.clone(), actions: plan.actions.clone() };
         let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
         (self.amended.began || is_another).then_some(runs)
     }
 
-    /// The last that the person did was to write its line: where that is the one that was proposed, nothing is to be told of.
+    /// Whether the last change set the command line back to the proposed one, so that there is nothing to report.
     pub(super) fn is_line_again(&self) -> bool {
         self.amended.by.last().is_some_and(Amendment::is_another_line)
     }
@@ -95,13 +95,13 @@ impl Call {
         self.amended.by.iter().any(Amendment::is_another_line)
     }
 
-    /// It runs like this, and is told of like this from here on.
+    /// Uses the edited command, and reports the call in this form from here on.
     pub(super) fn runs_as(&mut self, edited: &Edited) {
         self.amended.began = true;
         self.plan_as(edited);
     }
 
-    /// What it does and touches, as it was planned or edited.
+    /// Sets the actions and paths of the call as planned or edited.
     pub(super) fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
         self.summary.clone_from(summary);
         self.touches = actions.iter().filter_map(touched).collect();
@@ -112,7 +112,7 @@ impl Call {
         self.changes && self.proposal.as_ref().is_some_and(|proposal| !proposal.paths.is_empty())
     }
 
-    /// As it is said to the one who is asked.
+    /// Marks the plan as edited or renewed, for the approval.
     pub(super) fn marks(&self, plan: &mut Plan) {
         plan.amends.offer.renewed = self.amended.renewed;
         if self.has_another_line() {
@@ -121,7 +121,7 @@ impl Call {
     }
 }
 
-/// Why a plan cannot be had like this.
+/// Returns why an amendment cannot be applied to a plan.
 pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String> {
     let offer = &plan.amends.offer;
     match amendment {

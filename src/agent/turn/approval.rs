@@ -1,4 +1,4 @@
-//! Questions to the person about a call, and their answers.
+//! Approval requests for calls, and their decisions.
 
 use super::amend::no_amendment;
 use super::call_runner::CallRunner;
@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use std::path::Path;
 use std::time::Duration;
 
-/// Rules a person wrote for one question; who writes more begins anew.
+/// Maximum number of rules that the user may write for one approval.
 const OFFERS: usize = 32;
-/// Begins the reason of a decision that nobody made.
+/// Prefix of the reason of a denial after a timeout.
 const NO_ANSWER: &str = "no answer within";
-/// The reason of a decision that the end of a task made.
+/// Reason of a denial caused by the end of a task.
 pub(super) const CANCELLED: &str = "the task was cancelled";
 
 impl CallRunner<'_> {
@@ -77,7 +77,7 @@ impl CallRunner<'_> {
         batch.asks.push(approval);
     }
 
-    /// Asks where a rule would not.
+    /// Asks even if a rule would allow the call.
     pub(super) fn ask_anyway(
         &mut self,
         call: &mut Call,
@@ -93,7 +93,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// No rule opens anything: the person does, for one run.
+    /// Asks to allow access for one run. No rule can allow that; only the user can.
     pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         if plan.opens.is_empty() && call.layered {
             return self.ask_before(call, index);
@@ -115,7 +115,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// What may be saved of what a command was kept from: directories that it may read, and nothing else.
+    /// Returns the rules that may be saved for blocked access: only directories that commands may read.
     fn always_open(&self, opens: &[Outside], at: InputTime) -> Always {
         let paths = opens.iter().map(|open| match open {
             Outside::Read { path } => Some(Path::new(path)),
@@ -129,23 +129,23 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Whether the policy allows the call, and only what is on the disk makes it ask.
+    /// Whether the policy allows the call, and only facts on disk require approval.
     fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
         let allowed = matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
         allowed && !self.allowed_by_rule(plan, at)
     }
 
-    /// Whether nothing but the repetition makes it a question.
+    /// Whether only the repetition requires approval.
     pub(super) fn allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
         matches!(plan.judged(self.policy, at.now), Verdict::Allow(_))
     }
 
-    /// Whether the person said yes to it by typing it.
+    /// Whether the user already approved it by typing it.
     pub(super) fn has_said_yes(&self, plan: &Plan, question: &Question) -> bool {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
 
-    /// When a question that is put now counts as denied.
+    /// Returns the timer after which an approval counts as denied.
     pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
         let after = self.options.approval_timeout?;
         let ticket = calls.iter().find_map(|call| match &call.state {
@@ -196,7 +196,7 @@ impl CallRunner<'_> {
         let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
         self.resolve_approval(call, &approval_id, decision.clone(), waited(since, at));
         let no = matches!(decision, Decision::Denied { .. });
-        // What was asked under one policy is answered under the one of now.
+        // The policy may have changed since the approval was requested.
         if !no && let Some(denial) = self.denied_by_now(&plan, at) {
             return self.refuse_by_policy(call, &denial);
         }
@@ -227,7 +227,7 @@ impl CallRunner<'_> {
         self.carry_out(calls, batch);
     }
 
-    /// The question about a call is over without an answer.
+    /// Ends the approval of a call without a decision.
     pub(super) fn withdraw_question(&mut self, call: &Call, at: InputTime) {
         if let CallState::Asking(pending) = &call.state {
             let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
@@ -245,7 +245,7 @@ impl CallRunner<'_> {
         self.out.event(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
     }
 
-    /// The answer is in the journal before anything is made of it.
+    /// Records the amendment in the journal, then plans the call with it.
     pub(super) fn amend(&mut self, call: &mut Call, index: usize, plan: Plan, amendment: Amendment) {
         call.amended.yes = amendment.is_yes().then(|| plan.actions.clone());
         call.amended.by.push(amendment.clone());
@@ -254,7 +254,7 @@ impl CallRunner<'_> {
         self.out.effect(Effect::Amend { index, plan, amendment });
     }
 
-    /// Whether the person's yes was about this very call as they have it; then only the policy can still say no.
+    /// Whether the user approved exactly this call; then only the policy can still deny it.
     pub(super) fn is_answered(call: &mut Call, plan: &Plan) -> bool {
         let yes = call.amended.yes.take();
         yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
@@ -285,12 +285,12 @@ impl TurnMachine {
             self.notice(format!("approval `{approval_id}` is unknown or already decided"));
         }
         self.advance(at);
-        // A no is kept as a yes is, also while other questions are open.
+        // A denial is committed like an approval, even while other approvals are open.
         self.commit(Durability::Process);
     }
 
-    /// The wait for an answer is over, and there is none: that is a no. Each question has its own time, from when it was put; a
-    /// preview in between is an answer, and what it is followed by is another question.
+    /// Denies an approval whose time is up. Each approval has its own timer, which starts when it is shown. A preview counts as a response,
+    /// and is followed by another approval with its own timer.
     pub(super) fn unanswered(&mut self, ticket: u64, at: InputTime) {
         let Some(timeout) = self.options.approval_timeout else { return };
         let mut late = false;
@@ -317,7 +317,7 @@ impl TurnMachine {
     }
 }
 
-/// How a call is refused by such a decision: by the user, because nobody answered, or because the task was cancelled.
+/// Returns the error for a denied call: denied by the user, timed out, or cancelled with the task.
 pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     match reason {
         Some(reason) if reason.starts_with(NO_ANSWER) => {
@@ -329,7 +329,7 @@ pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     }
 }
 
-/// What the model is told of the effects of a plan that is not approved; nothing where it did not run.
+/// Returns the note for the model about discarded effects of a plan; empty if it did not run.
 fn discarded(plan: &Plan) -> &'static str {
     match plan.layer {
         LayerRun::Ended(_) => "; it ran in a copy, its changes there were discarded, and its output is withheld",
@@ -337,7 +337,7 @@ fn discarded(plan: &Plan) -> &'static str {
     }
 }
 
-/// Its first commands alone, where they are less risky than all of it.
+/// Offers the first commands of a line on their own if they are less risky than the whole line.
 fn offer_first(plan: &mut Plan, question: &Question) {
     let Some(line) = plan.amends.offer.command.as_ref().filter(|_| plan.effects.is_none()) else { return };
     let worst = |parts: &[CommandPart]| parts.iter().map(|part| (part.critical, part.risk)).max();
@@ -348,7 +348,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
 }
 
-/// Milliseconds since then; none where the clock was set back.
+/// Returns the milliseconds since then; 0 if the clock was set back.
 pub(super) fn waited(since: Timestamp, at: InputTime) -> u64 {
     u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
 }
@@ -360,7 +360,7 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// Where a command would run.
+/// Returns the directory that a command would run in.
 fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     plan.actions.iter().find_map(|action| match action {
         Action::Exec { cwd, .. } | Action::Named { cwd, .. } | Action::Custom { cwd, .. } => Some(cwd.real.clone()),
@@ -374,7 +374,7 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     })
 }
 
-/// What the call would do, by its actions.
+/// Returns what the call would do, based on its actions.
 fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     let path = |target: &Target| target.real.display().to_string();
     let mut details = Details {
@@ -399,7 +399,7 @@ fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     details
 }
 
-/// The question as the person sees it.
+/// Returns the approval request as shown to the user.
 fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
     let sandbox = plan.sandbox.as_deref().unwrap_or(sandbox);
     let command = plan.actions.iter().find_map(|action| {

@@ -1,5 +1,5 @@
-//! What may be used up: tokens, steps and money, of the session and of a task. Looked at before every request, also before one
-//! that is repeated or asks for a summary; a step that passes a limit is finished, and the next request is not sent.
+//! Budgets of the session and of a task: tokens, steps and money. They are checked before every request, including retries and summary
+//! requests. A step that exceeds a limit is finished, and the next request is not sent.
 
 use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::usage::TaskUsage;
@@ -10,24 +10,24 @@ use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
 
-/// A limit that was set before the session, and where it stands.
+/// Limit set before the session, with its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowance {
     pub limit: BudgetLimit,
-    /// `config.toml:12`, `--max-steps`.
+    /// Source: `config.toml:12`, `--max-steps`.
     pub set_by: String,
-    /// Said for this run: what the person said in the session before does not count.
+    /// Whether it was set for this run, so that it overrides what the user set in the session before.
     pub for_this_run: bool,
 }
 
-/// What the person set themselves.
+/// Source of limits that the user sets in the session.
 const BY_PERSON: &str = "you";
 
-/// All that can be limited, in the order in which it is looked at. Steps of a task end it in another way.
+/// Checked limits, in this order. The step limit of a task is handled separately.
 const KINDS: [(BudgetScope, BudgetUnit); 5] =
     [(Session, CostUsd), (Session, Tokens), (Session, Steps), (Task, CostUsd), (Task, Tokens)];
 
-/// A limit in force.
+/// Limit in force.
 struct InForce {
     scope: BudgetScope,
     unit: BudgetUnit,
@@ -36,14 +36,14 @@ struct InForce {
     most: Option<Most>,
 }
 
-/// The budgets that the user set in the session, and the warnings about them.
+/// Budgets set by the user in the session, and the warnings given about them.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
-    /// The last of each kind.
+    /// Last limit of each kind.
     set: Vec<BudgetLimit>,
-    /// Those that the user was warned of.
+    /// Limits that the user was warned about.
     warned: Vec<(BudgetScope, BudgetUnit)>,
-    /// The task waits because a budget is used up.
+    /// Whether the task is paused because a budget is used up.
     pub paused: bool,
 }
 
@@ -54,7 +54,7 @@ impl Budgets {
         self.warned.retain(|one| *one != (limit.scope, limit.unit));
     }
 
-    /// A task begins: its budgets are warned of anew.
+    /// Resets the warnings about task budgets when a task begins.
     pub fn begin_task(&mut self) {
         self.warned.retain(|(scope, _)| *scope != Task);
     }
@@ -64,25 +64,25 @@ impl Budgets {
     }
 }
 
-/// A look at the budgets, with what counts against them.
+/// Check of the budgets against the usage.
 pub(super) struct BudgetCheck<'a> {
     pub budgets: &'a Budgets,
     pub policy: &'a Enforcer,
     pub options: &'a Options,
-    /// What the session used.
+    /// Usage of the session.
     pub session: Totals,
     pub steps: u32,
-    /// The task that runs, or the last one.
+    /// Usage of the current or last task.
     pub task: Option<TaskUsage>,
 }
 
 impl BudgetCheck<'_> {
-    /// What is limited.
+    /// Returns the limits and their usage.
     pub fn list(&self) -> Vec<Budget> {
         self.limits().map(|limit| self.shown(&limit)).collect()
     }
 
-    /// What is limited, and the steps of a task.
+    /// Returns the limits and their usage, including the steps of a task.
     pub fn list_with_steps(&self) -> Vec<Budget> {
         let mut budgets = self.list();
         let max_steps = self.task.map_or(self.options.max_steps, |task| task.max_steps);
@@ -97,7 +97,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Why this limit may not be set.
+    /// Checks whether this limit may be set; the error says why not.
     pub fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
@@ -114,7 +114,7 @@ impl BudgetCheck<'_> {
         }
     }
 
-    /// Budgets that are nearly used up and were not warned of.
+    /// Returns budgets that are nearly used up and have not been warned about.
     pub fn nearly_used(&self) -> Vec<Budget> {
         let near = |budget: &Budget| budget.limit > 0.0 && budget.used * 100.0 >= budget.limit * BUDGET_WARNING_PERCENT;
         let mut budgets = self.list();
@@ -122,7 +122,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Why a request that may use so much may not be sent.
+    /// Returns why a request with this estimated usage may not be sent.
     pub fn forbids(&self, next: &Usage) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
         let cost = self.options.model.cost_usd(next);
@@ -134,10 +134,10 @@ impl BudgetCheck<'_> {
                     Some(cost) => cost,
                     None => return Some(self.unpriced(&limit)),
                 },
-                // A step that was begun is counted.
+                // A started step is already counted.
                 Steps => continue,
             };
-            // What costs nothing is never too much.
+            // A free request is always allowed.
             if more > 0.0 && used + more > limit.limit * (1.0 + f64::EPSILON) {
                 return Some(self.exceeded(&limit, used, more));
             }
@@ -145,7 +145,7 @@ impl BudgetCheck<'_> {
         None
     }
 
-    /// Why no step may begin any more.
+    /// Returns why no further step may start.
     pub fn out_of_steps(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
         let used = self.used(limit.scope, limit.unit);
@@ -167,7 +167,7 @@ impl BudgetCheck<'_> {
         })
     }
 
-    /// What was set last in the session, or before it.
+    /// Returns the limit set last, in the session or before it, and its source.
     fn set_by(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<(f64, String)> {
         let same = |limit: &BudgetLimit| limit.scope == scope && limit.unit == unit;
         let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, BY_PERSON.to_owned()));
@@ -219,7 +219,7 @@ impl BudgetCheck<'_> {
         Failure::new(FailureKind::BudgetExceeded, message, self.raise(limit, used + more))
     }
 
-    /// How to go on: more, where the policy allows it, or something else.
+    /// Returns how to continue: raise the budget if the policy allows it, or something else.
     fn raise(&self, limit: &InForce, least: f64) -> String {
         let most = limit.most.as_ref();
         if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
@@ -249,7 +249,7 @@ impl BudgetCheck<'_> {
         }
     }
 
-    /// A limit in dollars cannot be kept where nobody knows the price.
+    /// Returns the failure of a dollar limit that cannot be enforced because the price is unknown.
     fn unpriced(&self, limit: &InForce) -> Failure {
         let (model, amount, place) = (&self.options.model.name, worth(CostUsd, limit.limit), &limit.set_by);
         let whose = whose(limit.scope);
@@ -270,7 +270,7 @@ fn whose(scope: BudgetScope) -> &'static str {
     }
 }
 
-/// The key of the configuration that sets it.
+/// Returns the configuration key of a limit.
 fn key(scope: BudgetScope, unit: BudgetUnit) -> &'static str {
     match (scope, unit) {
         (Session, Tokens) => "budget.session_tokens",
@@ -282,7 +282,7 @@ fn key(scope: BudgetScope, unit: BudgetUnit) -> &'static str {
     }
 }
 
-/// `$4.87`, `$0.0026`, `1,300,000 tokens`.
+/// Formats an amount: `$4.87`, `$0.0026`, `1,300,000 tokens`.
 fn worth(unit: BudgetUnit, amount: f64) -> String {
     match unit {
         CostUsd if amount > 0.0 && amount < 0.0001 => "less than $0.0001".to_owned(),
@@ -309,11 +309,11 @@ fn grouped(amount: f64) -> String {
     text
 }
 
-/// A number that is quick to type: one or two digits that count.
+/// Rounds up to two significant digits, which are quick to type.
 fn rounded_up(unit: BudgetUnit, amount: f64) -> f64 {
     let least = if unit == CostUsd { 0.01 } else { 1.0 };
     let unit_of = 10f64.powf(amount.max(least).log10().floor() - 1.0).max(least);
-    // Through text, so that 0.30000000000000004 is 0.3.
+    // Formatting avoids values like 0.30000000000000004.
     let rounded = (amount / unit_of).ceil() * unit_of;
     format!("{rounded:.2}").parse().unwrap_or(rounded)
 }

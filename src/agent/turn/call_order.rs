@@ -1,30 +1,30 @@
-//! The order of the calls of one response: which of them wait until an earlier one is done.
+//! Order of the calls of one response: which of them wait for an earlier one.
 
 use super::{Call, CallState};
 use crate::ports::{Plan, Reach, touched};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
-/// What a call reads, writes and runs, for the comparison with the calls before it. What its arguments name counts even where its
-/// plan fails or finds nothing to change: an earlier call may change that.
+/// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths named in its arguments count even if its plan
+/// fails or finds nothing to change, because an earlier call may change that.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     touches: Vec<PathBuf>,
     /// Files whose content it would run.
     runs: Vec<PathBuf>,
-    /// Whether it changes what it touches.
+    /// Whether it changes the paths that it touches.
     changes: bool,
-    /// It writes or deletes files that it names.
+    /// Whether it writes or deletes files named in its arguments.
     writes: bool,
-    /// It may change any file.
+    /// Whether it may change any file.
     command: bool,
-    /// It could not be planned as the files are now, or would read a file that is missing.
+    /// Whether it could not be planned with the current files, or would read a missing file.
     failed: bool,
-    /// Where the effects of commands are approved, it starts when all before it that writes is done.
+    /// If effects of commands are approved: it starts when all earlier writing calls are done.
     turn: Option<Turn>,
 }
 
-/// What a call is to those after it that take turns.
+/// Kind of a call that takes turns with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Reads,
@@ -40,12 +40,12 @@ impl Order {
         order
     }
 
-    /// Where calls take turns.
+    /// Sets how the call takes turns.
     pub(super) fn in_turn(self, turn: Option<Turn>) -> Self {
         Self { turn, ..self }
     }
 
-    /// Of a call that could not be planned.
+    /// Returns the order of a call that could not be planned.
     pub(super) fn of_failed(scope: &[Action]) -> Self {
         let may_change = scope.iter().any(|action| writes(action) || runs(action));
         Self { failed: !scope.is_empty(), ..Self::of_actions(scope.iter(), may_change) }
@@ -60,9 +60,9 @@ impl Order {
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
-    /// Calls on the same path run in call order if one of them changes it. What a command touches is not known, so it and the calls
-    /// that write files wait for each other. A call that cannot be planned, or names a missing file, waits for every command: that may
-    /// make what is missing.
+    /// Whether it waits for an earlier call. Calls on the same path run in call order if one of them changes it. The paths of a command are
+    /// unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing file, waits
+    /// for every command, which may create what is missing.
     fn waits_for(&self, earlier: &Self) -> bool {
         self.reach().collides(&earlier.reach())
             || self.command && earlier.writes
@@ -70,7 +70,7 @@ impl Order {
             || self.turn.is_some() && earlier.is_writing()
     }
 
-    /// Whether it may leave something to those after it.
+    /// Whether later calls may depend on its effects.
     fn is_writing(&self) -> bool {
         (self.writes || self.command) && self.turn != Some(Turn::Reads)
     }
@@ -80,12 +80,12 @@ impl Order {
     }
 }
 
-/// Whether an action by the arguments of a call writes files.
+/// Whether an action, based on the arguments of a call, writes files.
 pub(super) fn writes(action: &Action) -> bool {
     matches!(action, Action::Write { .. } | Action::Delete { .. })
 }
 
-/// Whether an action would read what is not there: running it now only says so.
+/// Whether an action would read a missing file.
 fn reads_nothing(action: &Action) -> bool {
     matches!(action, Action::Read { target } if target.place == Place::Missing)
 }
@@ -95,12 +95,12 @@ fn runs(action: &Action) -> bool {
 }
 
 impl Call {
-    /// Whether one of the calls before it has to be done first.
+    /// Whether an earlier call has to be done first.
     pub(super) fn waits(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }
 
-    /// Waits for an earlier call; planned and judged again when that is done, because it may change what this one would do.
+    /// Makes the call wait for an earlier one. It is planned and judged again afterwards, because its effect may have changed.
     pub(super) fn defer(&mut self) {
         self.state = CallState::Deferred;
     }

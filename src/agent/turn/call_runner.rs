@@ -1,6 +1,6 @@
 //! Call runner: moves the calls of a step from planning to their results.
 //!
-//! It borrows what it needs of the rest for the length of one input, and says what is to follow as outputs.
+//! It borrows the rest of the session for the duration of one input, and returns what follows as outputs.
 
 use super::super::limits::SAME_POLLS;
 use super::amend::Amended;
@@ -19,7 +19,7 @@ use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict}
 use crate::ports::{Durability, Edited, LayerRun, Plan, Record};
 use crate::protocol::{Action, Amendment, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
 
-/// What the calls of a step need of the rest of the session.
+/// Parts of the session that the calls of a step need.
 pub(super) struct CallRunner<'a> {
     pub policy: &'a mut Enforcer,
     pub options: &'a Options,
@@ -28,18 +28,18 @@ pub(super) struct CallRunner<'a> {
     pub rewinds: &'a mut Rewinds,
     pub guard: &'a mut LoopGuard,
     pub step_id: Option<StepId>,
-    /// The user typed the command that runs.
+    /// Whether the user typed the running command.
     pub typed: bool,
-    /// The task is to stop.
+    /// Whether the task is being stopped.
     pub cancelling: bool,
-    /// The session is to end.
+    /// Whether the session is ending.
     pub quitting: bool,
     pub out: Outputs,
 }
 
-/// Planning: what becomes of a planned call.
+/// Handling of planned calls.
 impl CallRunner<'_> {
-    /// Decides what becomes of one planned call.
+    /// Decides how to continue with one planned call.
     pub(super) fn settle_plan(
         &mut self,
         before: &[Call],
@@ -79,7 +79,7 @@ impl CallRunner<'_> {
                 call.order = Order::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
                 let waits = !cancelling && call.waits(before);
                 if waits && !plan.changes && call.scope.iter().any(writes) {
-                    // It finds nothing to change yet. The journal has it once it is known what it does.
+                    // It finds nothing to change yet. It is recorded once its effect is known.
                     return call.defer();
                 }
                 self.narrow_offer(call, &mut plan);
@@ -87,7 +87,7 @@ impl CallRunner<'_> {
                 call.touches = plan.touches();
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
-                // What may not be touched is not written down either.
+                // Protected content is not recorded either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
                 if cancelling {
@@ -102,7 +102,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Announces a call that was not planned to its end, by what its arguments name.
+    /// Announces a call that could not be fully planned, based on its arguments.
     pub(super) fn announce_scope(&mut self, call: &mut Call) {
         let scope = std::mem::take(&mut call.scope);
         self.announce(call, &scope);
@@ -166,7 +166,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Of what the tool offers, what the policy and an earlier attempt leave.
+    /// Reduces the options of the tool to what the policy and earlier attempts allow.
     pub(super) fn narrow_offer(&self, call: &Call, plan: &mut Plan) {
         if plan.preview != PreviewOffer::Possible {
             return;
@@ -178,19 +178,19 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Leave to preview what the policy wants previewed before any question.
+    /// Returns the permit for a preview that the policy requires before asking.
     pub(super) fn first_look(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
         let wanted = self.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
         match verdict {
-            // What can write nothing has no effects to look at.
+            // A call that cannot write has no effects to preview.
             Verdict::Allow(permit) if wanted && !permit.reads_only() => Some(permit.preview()),
-            // Where nobody answers there is nobody to look.
+            // Without a user, nobody can review the effects.
             Verdict::Ask(question) if wanted && self.options.approver != Approver::Nobody => Some(question.preview()),
             Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => None,
         }
     }
 
-    /// Why a call that a rule lets pass is asked about all the same.
+    /// Returns why a call that a rule allows still requires approval.
     pub(super) fn why_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
         self.goes_in_circles(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::asks_as_edited(call))
     }
@@ -206,13 +206,13 @@ impl CallRunner<'_> {
         (call.asked || !is_quiet(effects)).then(|| "its changes are applied only with your approval".to_owned())
     }
 
-    /// Why a call is asked about that a rule would let pass: the person wrote it.
+    /// Returns why a call that a rule allows requires approval: the user edited it.
     pub(super) fn asks_as_edited(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::asks);
         asks.then(|| "you edited it".to_owned())
     }
 
-    /// Why a call that may run is asked about all the same.
+    /// Returns why an allowed call requires approval because of its repetition.
     pub(super) fn goes_in_circles(&self, call: &Call) -> Option<String> {
         let times = self.guard.too_often(call.row)?;
         if call.polls && times < SAME_POLLS {
@@ -221,7 +221,7 @@ impl CallRunner<'_> {
         Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
-    /// A question that a rule asks, with that reason besides its own.
+    /// Adds the repetition to the reason of an approval.
     pub(super) fn asking_why(&self, call: &Call, mut question: Question) -> Question {
         if let Some(why) = self.goes_in_circles(call) {
             question.reason = format!("{why}; {}", question.reason);
@@ -229,7 +229,7 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Plans a call anew, with what it is to be asked to open.
+    /// Plans a call again, with the access it asks for.
     pub(super) fn plan_again(&mut self, call: &mut Call, index: usize) {
         call.state = CallState::Planning;
         let planned = call.call.clone();
@@ -242,7 +242,7 @@ impl CallRunner<'_> {
         });
     }
 
-    /// What the person wanted cannot be made of the call; whether it is asked about again as it was proposed.
+    /// Handles an amendment that could not be planned. Returns whether the original proposal is asked about again.
     pub(super) fn amending_failed(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
         if call.amended.by.is_empty() {
             return false;
@@ -255,7 +255,7 @@ impl CallRunner<'_> {
     }
 }
 
-/// Runs and previews, and their results.
+/// Runs, previews and their results.
 impl CallRunner<'_> {
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
         let edited = call.edited(&plan);
@@ -289,14 +289,14 @@ impl CallRunner<'_> {
         batch.previews.push((ticket, looked));
     }
 
-    /// Stops a preview that nobody waits for any more.
+    /// Stops a preview that is no longer needed.
     pub(super) fn stop_preview(&mut self, call: &Call) {
         if let CallState::Previewing(viewing) = &call.state {
             self.out.effect(Effect::StopPreview { ticket: viewing.ticket });
         }
     }
 
-    /// The view of the call is gone, so nothing in it can be kept.
+    /// Drops the preview of the call, so that nothing in it can be applied.
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
         call.previewed = false;
         call.proposal = None;
@@ -330,7 +330,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Takes what a run came to; only a call that runs can come to anything.
+    /// Handles the result of a run; only a running call can have one.
     pub(super) fn settle_run(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         if self.may_be_opened(call, &result) {
             return self.hold(call, index, result, latency_ms);
@@ -345,7 +345,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Whether the person is asked before the model is told of this result.
+    /// Whether the user is asked to allow blocked access before the model sees this result.
     pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
         let person = self.options.approver == Approver::Person && self.policy.mode() != Mode::Plan;
@@ -353,20 +353,19 @@ impl CallRunner<'_> {
         person && !stopping && !offline && call.held.is_none() && !result.denied.is_empty()
     }
 
-    /// Keeps a result back, saved, while the person is asked.
+    /// Holds a result back, recorded, while the user is asked.
     pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         self.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
         self.out.commit(Durability::Process);
         call.held = Some(BlockedRun::new(result, latency_ms));
-        // Whatever was previewed has been kept.
+        // The effects of a preview have been applied.
         call.previewed = false;
         call.no_preview = None;
         self.plan_again(call, index);
     }
 
-    /// The place of a change is not what the person saw any more. Nothing was done: it is made for what stands there now, and asked
-    /// about again, once.
+    /// Plans a change again, once, if its files no longer match what the user saw. Nothing was done, and the new change requires approval.
     pub(super) fn renews(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
@@ -377,7 +376,7 @@ impl CallRunner<'_> {
         true
     }
 
-    /// For what stands at its places by now; it is asked about again.
+    /// Plans the call again for the current files; it requires approval again.
     pub(super) fn make_anew(&mut self, call: &mut Call, index: usize) {
         call.amended = Amended { renewed: true, ..Amended::default() };
         let tool_call_id = call.call.tool_call_id.clone();
@@ -396,7 +395,7 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Why a call that was let through would be refused now.
+    /// Returns why an allowed call would be denied now.
     pub(super) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denied(self.policy, &plan.tool_name, &plan.actions, at)
     }
@@ -424,7 +423,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Records and tells the result of a call that is done.
+    /// Records and reports the result of a call.
     pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
         let CallState::Done(result) = &call.state else { return };
         let latency_ms = call.held.as_ref().and_then(BlockedRun::latency_ms).unwrap_or(latency_ms);

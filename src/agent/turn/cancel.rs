@@ -1,11 +1,11 @@
-//! Stopping: first gently, then by force.
+//! Stopping a task: gently first, then by force.
 
 use super::{Call, CallState, Effect, Input, InputTime, Phase, TurnMachine};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Command, ErrorCode};
 
 impl TurnMachine {
-    /// The model is stopped and nothing new is started; what runs finishes.
+    /// Stops the model and starts nothing new; running calls finish.
     pub(super) fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) {
             return self.empty_queue();
@@ -19,7 +19,7 @@ impl TurnMachine {
         self.waste_what_streams(at);
         let Some(task) = &mut self.task else { return };
         let first = !std::mem::replace(&mut task.cancelling, true);
-        // What is said after a stop is to be begun once the task has ended, so a second one does not give it back.
+        // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
         if first {
             self.empty_queue();
         }
@@ -34,7 +34,7 @@ impl TurnMachine {
         }
     }
 
-    /// Withdraws what waits, for the user or for another call. `first`: the stop was not asked for before.
+    /// Withdraws calls that wait for the user or for another call. `first`: the task was not being stopped before.
     fn stop_calls(&mut self, first: bool, at: InputTime) {
         let task_id = self.task.as_ref().map(|task| task.id.clone()).filter(|_| first);
         self.with_calls(|runner, calls| {
@@ -64,8 +64,8 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,
-    /// so that nobody has to guess it later.
+    /// Ends the session and keeps the state of its task. Running calls that change something are stopped, and their outcomes are saved, so
+    /// that nobody has to guess them later.
     pub(super) fn quit(&mut self, at: InputTime) {
         self.quitting = true;
         if let Some(task) = &mut self.task
@@ -77,7 +77,7 @@ impl TurnMachine {
             self.out.push(Effect::StopModel);
             self.note(Record::PartialAnswer { step_id, text });
         }
-        // What was saved of the answer is counted with it.
+        // What was saved of the response is counted too.
         self.waste_what_streams(at);
         self.commit(Durability::Process);
         self.stop_previews();
@@ -87,24 +87,24 @@ impl TurnMachine {
         self.end_if_nothing_runs();
     }
 
-    /// Nothing came of them yet, so nothing of them is lost: they are asked about again.
+    /// Stops the previews. Nothing was applied, so nothing is lost: they are asked about again.
     fn stop_previews(&mut self) {
         self.with_calls(|runner, calls| calls.iter().for_each(|call| runner.stop_preview(call)));
     }
 
-    /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.
+    /// Ends the session once all changing calls have outcomes, and all rules to be saved are saved or reported as failed.
     fn end_if_nothing_runs(&mut self) {
         if !self.changes_run() && !self.grants.is_saving() && !self.rewinds.is_running() {
             self.out.push(Effect::End);
         }
     }
 
-    /// What is still listened to once the session ends.
+    /// Handles the inputs that still matter while the session ends.
     pub(super) fn wind_down(&mut self, input: Input, at: InputTime) {
         match input {
             Input::ToolFinished { index, result, latency_ms } => {
                 self.settle_run(index, result, latency_ms);
-                // A step whose calls all have results is completed, also if no other one follows.
+                // A step whose calls all have results is completed, even if no other step follows.
                 if self.calls_mut().iter().all(Call::is_done) {
                     self.close_step(at);
                     self.commit(Durability::Process);
@@ -117,7 +117,7 @@ impl TurnMachine {
             }
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
-            // Said too late to be begun, but not lost.
+            // Too late to start, but kept.
             Input::Command(Command::Prompt { text }) => self.enqueue(text, false),
             Input::Command(Command::Steer { text }) => self.enqueue(text, true),
             Input::Command(Command::EditWaiting { id, text }) => {
@@ -188,10 +188,10 @@ impl TurnMachine {
         })
     }
 
-    /// The gentle stop. Where a command runs on, it is said what ends that.
+    /// Stops the task gently. If a command keeps running, the user is told how to end it.
     pub(super) fn stop(&mut self, at: InputTime) {
         if self.is_own() {
-            // As ctrl+c in a shell.
+            // Like ctrl+c in a shell.
             return self.kill(at);
         }
         let again = self.task.as_ref().is_some_and(|task| task.cancelling);
@@ -205,8 +205,8 @@ impl TurnMachine {
         self.notice(format!("the task stops when {} finishes; stop again to kill it", names.join(", ")));
     }
 
-    /// As `cancel`, and running commands are killed. What does not end all the same is given up by the host after its grace, so the
-    /// task ends whatever a tool does.
+    /// Cancels the task and kills running commands. The host abandons whatever does not end within its grace period, so the task ends
+    /// whatever a tool does.
     pub(super) fn kill(&mut self, at: InputTime) {
         self.out.push(Effect::KillTools);
         self.cancel(at);

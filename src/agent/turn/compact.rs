@@ -1,8 +1,7 @@
 //! Compaction: a summary replaces older messages, or the oldest messages are left out.
 //!
-//! The model is asked for the summary with the same system prompt, the same tools and the same messages as before, so that what its
-//! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it
-//! calls all the same is not run.
+//! The summary request has the same system prompt, tools and messages as other requests, so that the provider's cache applies, and because
+//! some providers refuse a thread with calls if no tools are offered. If the response contains tool calls, they are not run.
 
 mod aborted;
 mod breakdown;
@@ -27,69 +26,69 @@ use crate::session::Spent;
 use jiff::Timestamp;
 use std::sync::Arc;
 
-/// What the machine knows of the window, and the summary that is being made.
+/// State of the context window, and the compaction in progress.
 #[derive(Debug, Default)]
 pub(super) struct ContextWindow {
     pub counting: Counting,
-    /// The person asked for one in the middle of a step; it is made before the next request.
+    /// Compaction requested by the user during a step; it runs before the next request.
     wanted: Option<SummaryRequest>,
     work: Option<RunningSummary>,
-    /// None begins by itself before a request has so many tokens.
+    /// Number of request tokens below which no automatic compaction starts.
     quiet_until: u64,
-    /// The request of this step was too long once already.
+    /// Whether the request of this step was already found too long.
     too_long: bool,
 }
 
-/// A summary that was asked for.
+/// Requested compaction.
 #[derive(Debug)]
 struct SummaryRequest {
     focus: Option<String>,
 }
 
-/// A summary that is being made.
+/// Compaction in progress.
 #[derive(Debug)]
 struct RunningSummary {
     trigger: CompactionTrigger,
     focus: Option<String>,
     cut: CompactionPoint,
-    /// Estimated tokens that the messages to be summed up may have.
+    /// Estimated tokens available for the messages to summarize.
     budget: u64,
     halvings: u32,
     attempt: u32,
     since: Timestamp,
-    /// Set while the request waits to be sent again.
+    /// Set while the request waits for a retry.
     ticket: Option<u64>,
     then: AfterSummary,
 }
 
-/// What follows once there is a summary, or is to be none.
+/// Action after a compaction, successful or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterSummary {
     Nothing,
-    /// The request that needed the room.
+    /// Send the request that needed the space.
     Request {
         attempt: u32,
     },
-    /// The task that stood still.
+    /// Continue the paused task.
     GoOn,
-    /// What waits in the queue.
+    /// Start the next queued message.
     Next,
 }
 
 impl TurnMachine {
-    /// Whether a summary is being made.
+    /// Whether a compaction is in progress.
     pub(super) fn is_compacting(&self) -> bool {
         self.room.work.is_some()
     }
 
-    /// Something is to begin, but a summary is being made: it begins after that.
+    /// Starts the next queued message after the compaction in progress.
     pub(super) fn next_after_compaction(&mut self) {
         if let Some(work) = self.room.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
             work.then = AfterSummary::Next;
         }
     }
 
-    /// `/continue` while a summary is being made for a task that stands still. Whether that is so.
+    /// Continues a paused task after the compaction in progress. Returns whether there is one.
     pub(super) fn goes_on_after_compaction(&mut self) -> bool {
         let Some(work) = &mut self.room.work else { return false };
         if !matches!(work.then, AfterSummary::Request { .. }) {
@@ -99,7 +98,7 @@ impl TurnMachine {
         true
     }
 
-    /// The person wants a summary.
+    /// Compacts the conversation on request of the user.
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.is_compacting() {
@@ -116,7 +115,7 @@ impl TurnMachine {
         self.compact_now(focus, AfterSummary::Nothing, at);
     }
 
-    /// What the person asked for in the middle of the task that is over now, before the next one. Whether it began.
+    /// Runs a compaction requested during the task that just ended, before the next one. Returns whether it started.
     pub(super) fn compact_as_wanted(&mut self, at: InputTime) -> bool {
         self.room.wanted.take().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::Next, at))
     }
@@ -135,7 +134,7 @@ impl TurnMachine {
         }
     }
 
-    /// Makes a summary before a request that is about to be sent, where one is due. Whether it did: the request follows it.
+    /// Starts a compaction before a request, if one is due. Returns whether it did; the request follows it.
     pub(super) fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
         let then = AfterSummary::Request { attempt };
         if let Some(SummaryRequest { focus }) = self.room.wanted.take() {
@@ -155,12 +154,12 @@ impl TurnMachine {
         begun
     }
 
-    /// The step got its answer, or another begins: its request is not too long, as far as is known.
+    /// Notes that the request was not too long, because the step got its response or another step begins.
     pub(super) fn request_fitted(&mut self) {
         self.room.too_long = false;
     }
 
-    /// Begins to make a summary; says why where none would help.
+    /// Starts a compaction; the error says why none would help.
     fn begin_compaction(
         &mut self,
         trigger: CompactionTrigger,
@@ -170,7 +169,7 @@ impl TurnMachine {
     ) -> Result<(), String> {
         let budget = self.message_budget();
         let recent = budget * RECENT_PERCENT / 100;
-        // Who asks for it wants it however much of the window is left; and what was too long says that the window is not known.
+        // A requested compaction ignores the free space; after an overlong request, the real window size is unknown.
         let of_thread = self.thread.tokens() * RECENT_PERCENT / 100;
         let (keep, least) = match trigger {
             CompactionTrigger::Asked => (recent.min(of_thread), COMPACT_LEAST_TOKENS),
@@ -180,7 +179,7 @@ impl TurnMachine {
             }
         };
         let nothing = || "nothing to compact: the conversation is short enough".to_owned();
-        // Also of a task that ended before it was done: it may be taken up again.
+        // A task that ended early counts too, because it may be continued.
         let task = self.task.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone());
         let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
         let question = super::super::context::estimate(&[summary::question(focus.as_deref())]);
@@ -231,7 +230,7 @@ impl TurnMachine {
         self.out.push(Effect::Request(request));
     }
 
-    /// What streams while a summary is made; its words are not shown, they are no answer. They cost as much.
+    /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
     pub(super) fn summary_delta(&mut self, delta: Delta, at: InputTime) {
         if self.summary_ticket().is_some() {
             return;
@@ -319,7 +318,7 @@ impl TurnMachine {
         self.after_compaction(at);
     }
 
-    /// Also what a journal tells of it.
+    /// Replaces messages with a summary; also used when restoring a journal.
     pub(super) fn replace_by_summary(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message) {
         if self.thread.compact(until, verbatim, message) {
             self.room.counting.counted = 0;
@@ -343,7 +342,7 @@ impl TurnMachine {
         }
     }
 
-    /// There will be no summary; nothing is changed by that. Where room must be made, the oldest messages fall out.
+    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are left out.
     fn give_up_compaction(&mut self, why: &str, at: InputTime) {
         let Some(work) = &self.room.work else { return };
         let (trigger, too_long) = (work.trigger, work.trigger == CompactionTrigger::TooLong);
@@ -361,7 +360,7 @@ impl TurnMachine {
         self.after_compaction(at);
     }
 
-    /// Even what is to be summed up does not fit: less of it is sent.
+    /// Shortens a summary request that does not fit.
     fn summary_is_too_long(&mut self, at: InputTime) {
         let Some(work) = &mut self.room.work else { return };
         work.halvings += 1;
@@ -400,7 +399,7 @@ impl TurnMachine {
             if !matches!(then, AfterSummary::Request { .. }) {
                 return self.give_up_compaction(&failure.message, at);
             }
-            // The task's own request would fare no better: it waits for the person, as it is.
+            // The request of the task would fail too, so the task waits for the user.
             self.room.work = None;
             return self.pause(failure);
         };
@@ -425,17 +424,17 @@ impl TurnMachine {
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
-    /// When the summary under way was asked for; `None` while that request waits to be sent again.
+    /// Returns when the summary was requested; `None` while that request waits for a retry.
     pub(super) fn summary_asked_at(&self) -> Option<Timestamp> {
         self.room.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
     }
 
-    /// The ticket that the request for a summary waits for.
+    /// Returns the ticket that the summary request waits for.
     pub(super) fn summary_ticket(&self) -> Option<u64> {
         self.room.work.as_ref().and_then(|work| work.ticket)
     }
 
-    /// The wait is over. Whether it was one for a summary.
+    /// Sends the summary request again after its delay. Returns whether the ticket was for it.
     pub(super) fn summary_woken(&mut self, ticket: u64, at: InputTime) -> bool {
         if self.summary_ticket() != Some(ticket) {
             return false;
@@ -447,8 +446,7 @@ impl TurnMachine {
         true
     }
 
-    /// The next request for the summary may not be sent. A task that needs it waits, or fails; what waited for it is told the same
-    /// once it begins.
+    /// Handles a summary request that may not be sent. A task that needs it waits or fails; anything else learns the reason when it starts.
     fn no_summary_now(&mut self, failure: &Failure, at: InputTime) {
         if self.room.work.as_ref().is_some_and(|work| matches!(work.then, AfterSummary::Request { .. })) {
             self.room.work = None;
@@ -459,7 +457,7 @@ impl TurnMachine {
         self.after_compaction(at);
     }
 
-    /// The person wants no summary: nothing changes. Whether there was one in the making for no task that runs.
+    /// Stops the compaction; nothing changes. Returns whether one was in progress outside a running task.
     pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
         if self.summary_asked_at().is_some() {
             self.waste_what_streams(at);

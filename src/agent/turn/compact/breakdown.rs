@@ -1,14 +1,14 @@
-//! What fills the window, for the person.
+//! Breakdown of the context window for the user.
 
 use super::super::super::context::{image_tokens, images, part_bytes, tokens_of, tool_tokens};
 use super::super::super::limits::MESSAGE_OVERHEAD_TOKENS;
 use super::super::TurnMachine;
 use crate::protocol::{ContextShare, ContextUse, EventKind, Message, Part, Role};
 
-/// Where instructions begin in the system prompt.
+/// Heading of instructions in the system prompt.
 const INSTRUCTIONS: &str = "\n## Instructions from ";
 
-/// Estimated tokens, and of how many things.
+/// Estimated tokens and number of items.
 #[derive(Default, Clone, Copy)]
 struct Sum {
     tokens: u64,

@@ -1,4 +1,4 @@
-//! The words of a summary: what the model is asked, and the message that stands for what it summed up.
+//! Text of a summary: the question to the model, and the message that replaces the summarized ones.
 
 use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, SAID_MOST_BYTES, SAID_PERCENT};
 use super::super::super::thread::is_prompt;
@@ -11,12 +11,12 @@ pub(super) const OPENING: &str = "[Summary of the conversation until here";
 const SAID: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
-/// Arguments that name files, whatever the tool.
+/// Arguments that name files, in any tool.
 const PATHS: [&str; 8] = ["path", "file_path", "paths", "files", "source", "destination", "from", "to"];
-/// Lines of a patch that name files.
+/// Patch lines that name files.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// What the model is asked.
+/// Returns the question to the model.
 pub(super) fn question(focus: Option<&str>) -> Part {
     let text = match focus {
         Some(focus) => {
@@ -27,7 +27,7 @@ pub(super) fn question(focus: Option<&str>) -> Part {
     Part::Text { text }
 }
 
-/// What it said, without what it thought or called.
+/// Returns the text of the response, without reasoning and calls.
 pub(super) fn words(content: &[Part]) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -36,8 +36,8 @@ pub(super) fn words(content: &[Part]) -> String {
     texts.collect::<String>().trim().to_owned()
 }
 
-/// The message that stands for `older`: the model's summary, and what needs no model to be kept. `earlier` is the summary that stands
-/// first among them.
+/// Returns the message that replaces `older`: the model's summary, the user's messages and the file names. `earlier` is the summary at the
+/// start of the replaced messages.
 pub(super) fn content(
     summary: &str,
     older: &[Arc<Message>],
@@ -78,7 +78,7 @@ pub(super) fn content(
     content
 }
 
-/// What stands beside an earlier summary: what the person said, and the files.
+/// Returns what an earlier summary message preserves: the user's messages, and the files.
 fn kept(summary: &Message) -> (Vec<String>, Vec<String>) {
     let (mut said, mut files) = (Vec::new(), Vec::new());
     for part in summary.content.iter().skip(1) {
@@ -92,7 +92,7 @@ fn kept(summary: &Message) -> (Vec<String>, Vec<String>) {
     (said, files)
 }
 
-/// The files that a call names.
+/// Returns the files that a call names.
 fn paths(call: &ToolCall) -> Vec<String> {
     let Arguments::Object(arguments) = &call.arguments else { return Vec::new() };
     let mut paths = Vec::new();

@@ -1,16 +1,16 @@
-//! A request that its provider says is too long: made shorter, and sent once more.
+//! Requests that the provider finds too long: shortened and sent once more.
 
 use super::super::{InputTime, TurnMachine};
 use super::AfterSummary;
 use crate::protocol::{CompactionTrigger, Failure};
 
 impl TurnMachine {
-    /// The provider says that the request was too long: it is made shorter and sent once more. Whether it is.
+    /// Shortens a request that the provider found too long, and sends it once more. Returns whether it did.
     pub(in crate::agent::turn) fn shorten(&mut self, at: InputTime) -> bool {
         let name = self.room.counting.model.clone();
         let tokens = self.room.counting.real(&name, self.room.counting.asked);
         self.room.counting.too_long(&name, tokens);
-        // It was too long for another model than is asked by now.
+        // The request was too long for a model that is no longer the current one.
         let other = name != self.model_name();
         if !other && std::mem::replace(&mut self.room.too_long, true) {
             return false;
@@ -34,7 +34,7 @@ impl TurnMachine {
         shorter
     }
 
-    /// What to do about a request that is too long and cannot be made shorter.
+    /// Adds a hint to the failure of a request that cannot be shortened.
     pub(in crate::agent::turn) fn cannot_be_shortened(&self, failure: Failure) -> Failure {
         let fixed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
         let hint = if fixed * 2 > self.input_limit() {

@@ -1,4 +1,4 @@
-//! A summary taken back: the messages it stood for are here again.
+//! Undoing a compaction: the replaced messages are restored.
 
 use super::super::TurnMachine;
 use crate::ports::{Durability, Record};
@@ -29,11 +29,11 @@ impl TurnMachine {
         }
     }
 
-    /// Also what a journal tells of it.
+    /// Removes the summary; also used when restoring a journal.
     pub(in crate::agent::turn) fn take_summary_back(&mut self) {
         if self.thread.undo() {
             self.room.counting.counted = 0;
-            // Who takes it back does not want the next one at once.
+            // After an undo, no automatic compaction should follow at once.
             self.be_quiet();
         }
     }

@@ -1,4 +1,4 @@
-//! The window in numbers: what fills it, what it holds, and when it is full.
+//! Context window calculations: usage, limits, and thresholds.
 
 use super::super::super::context;
 use super::super::super::limits::{
@@ -13,12 +13,12 @@ impl TurnMachine {
         &self.options.model.name
     }
 
-    /// All the model takes, or the policy lets it be given.
+    /// Returns the context window of the model, or the smaller limit of the policy.
     pub(super) fn window(&self) -> u64 {
         self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min)
     }
 
-    /// Kept free for the answer.
+    /// Returns the tokens reserved for the response.
     pub(super) fn reserved(&self) -> u64 {
         self.answer_limit().min(self.options.model.context_window * RESERVED_PERCENT / 100)
     }
@@ -27,26 +27,26 @@ impl TurnMachine {
         self.policy.llm().filter_map(|limits| limits.max_output_tokens).fold(self.options.max_output_tokens, u64::min)
     }
 
-    /// What an answer may have beside an input of so many tokens: a server that is asked for more than its window holds refuses.
+    /// Returns the output limit beside an input of this size. Servers refuse a request that asks for more than their window.
     pub(in crate::agent::turn) fn output_limit(&self) -> u64 {
         let left = self.options.model.context_window.saturating_sub(self.next_input_tokens());
         self.answer_limit().min(left.max(self.reserved()))
     }
 
-    /// The input that a request may have.
+    /// Returns the maximum input of a request.
     pub(super) fn input_limit(&self) -> u64 {
         let beside_the_answer = self.options.model.context_window - self.reserved();
         self.window().min(beside_the_answer).min(self.room.counting.most(self.model_name()))
     }
 
-    /// What the next request has, as far as is known: the thread, the system prompt and the tools, as this model counts them.
+    /// Returns the known tokens of the next request as this model counts them: thread, system prompt and tools.
     pub(in crate::agent::turn) fn next_input_tokens(&self) -> u64 {
         let counting = &self.room.counting;
         counting.real(self.model_name(), counting.fixed + self.thread.tokens())
     }
 
-    /// Estimated tokens that the messages of a request may have. Where the rest leaves nothing, they get a share all the same: it is
-    /// the provider who knows.
+    /// Returns the estimated tokens available for messages. If the rest leaves none, they get a share anyway, because only the provider
+    /// knows the exact size.
     pub(super) fn message_budget(&self) -> u64 {
         let counting = &self.room.counting;
         let limit = self.input_limit();
@@ -54,13 +54,13 @@ impl TurnMachine {
         all.saturating_sub(counting.fixed).max(all * RESERVED_PERCENT / 100)
     }
 
-    /// The tools have changed, or are known for the first time.
+    /// Counts the system prompt and the tools again after the tools changed.
     pub(in crate::agent::turn) fn count_what_is_fixed(&mut self) {
         let system = context::tokens_of(self.options.system.len());
         self.room.counting.fixed = system + context::tool_tokens(&self.options.tools);
     }
 
-    /// Why no request can be sent: the policy allows it fewer tokens than the system prompt and the tools have.
+    /// Returns why no request can be sent, if the policy allows fewer tokens than the system prompt and the tools have.
     pub(in crate::agent::turn) fn holds_no_request(&self) -> Option<Failure> {
         let most = self.policy.most_input_tokens()?;
         let needed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
@@ -78,27 +78,26 @@ impl TurnMachine {
         ))
     }
 
-    /// The request's own size, for what its provider says of it.
+    /// Notes the size of the request, for comparison with the provider's count.
     pub(in crate::agent::turn) fn note_request(&mut self) {
         self.room.counting.asked = self.room.counting.fixed + self.thread.tokens();
         self.room.counting.model.clone_from(&self.options.model.name);
     }
 
-    /// The provider counted the request.
+    /// Learns from the provider's count of the request.
     pub(in crate::agent::turn) fn note_counted(&mut self, usage: Usage) {
-        // Another may have been chosen since it was asked.
+        // Another model may have been chosen since the request was sent.
         let name = self.room.counting.model.clone();
         self.room.counting.learn(&name, usage.input_tokens);
     }
 
-    /// Tokens of input at which a summary is made without being asked for.
+    /// Returns the input tokens at which an automatic compaction starts.
     pub(super) fn threshold(&self) -> Option<u64> {
         let percent = self.options.compact_at_percent.filter(|percent| *percent > 0)?;
         Some((self.window() * percent / 100).min(self.input_limit() * COMPACT_LATEST_PERCENT / 100))
     }
 
-    /// Another model is asked from now on, or more is known of this one: what came to nothing with the window before may be needed
-    /// in this one.
+    /// Resets what failed before when the model or its known window changes, because it may be needed now.
     pub(in crate::agent::turn) fn another_window(&mut self) {
         self.room.quiet_until = 0;
         let budget = self.message_budget();
@@ -111,14 +110,14 @@ impl TurnMachine {
         self.room.quiet_until = self.next_input_tokens() + self.window() * COMPACT_GROWTH_PERCENT / 100;
     }
 
-    /// Leaves the oldest messages out where all of them do not fit. `Err`: what is left cannot fit either.
+    /// Leaves out the oldest messages that do not fit. `Err`: the rest cannot fit either.
     pub(in crate::agent::turn) fn fit_the_window(&mut self) -> Result<(), Failure> {
         let budget = self.message_budget();
         self.drop_to(budget);
         let counting = &self.room.counting;
         let (window, name) = (self.window(), self.model_name());
         let hopeless = |tokens| counting.real(name, tokens) * 100 > window * HOPELESS_PERCENT;
-        // One message is not too much where all of them are not; it may stand thousands of messages back.
+        // A single message is not too long if all of them together are not.
         if !hopeless(self.thread.tokens()) {
             return Ok(());
         }
@@ -135,7 +134,8 @@ impl TurnMachine {
         Ok(())
     }
 
-    /// The provider found it too long, and there is no summary: the older half is left out, also in what another process sends.
+    /// Leaves out the older half, because the provider found the thread too long and there is no summary. Recorded, so that other processes
+    /// do the same.
     pub(super) fn drop_half(&mut self) -> bool {
         let tokens = self.thread.tokens() / 2;
         let Some(removed) = self.drop_to(tokens) else { return false };
@@ -144,7 +144,7 @@ impl TurnMachine {
         true
     }
 
-    /// Brings the thread of a journal to what it was after that.
+    /// Applies a recorded cut to the thread of a journal.
     pub(in crate::agent::turn) fn fit_again(&mut self, tokens: u64) {
         if self.thread.fit(tokens).is_some() {
             self.room.counting.counted = 0;
@@ -158,7 +158,7 @@ impl TurnMachine {
         Some(removed)
     }
 
-    /// Brings the thread of a journal to what it was when this answer was given.
+    /// Restores the thread of a journal to its state at this response.
     pub(in crate::agent::turn) fn refit(&mut self, usage: Usage) {
         let budget = self.message_budget();
         self.thread.fit(budget);
@@ -166,10 +166,10 @@ impl TurnMachine {
         self.note_counted(usage);
     }
 
-    /// How much a summary would free now, as the model counts.
+    /// Returns the tokens that a compaction would free now, as the model counts them.
     pub(super) fn compactable(&self) -> u64 {
         let keep = (self.message_budget().min(self.thread.tokens())) * RECENT_PERCENT / 100;
-        // Also of a task that ended before it was done: it may be taken up again.
+        // A task that ended early counts too, because it may be continued.
         let task = self.task.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone());
         let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= COMPACT_LEAST_TOKENS);
         cut.map_or(0, |cut| self.room.counting.real(self.model_name(), cut.freed))
