@@ -32,7 +32,7 @@ pub(super) enum Turn {
 }
 
 impl Order {
-    /// `scope`: the actions by the arguments alone.
+    /// Returns the order of a planned call. `scope`: actions based on the arguments alone.
     pub(super) fn of_plan(plan: &Plan, scope: &[Action]) -> Self {
         let mut order = Self::of_actions(plan.actions.iter().chain(scope), plan.changes);
         order.runs.clone_from(&plan.runs);

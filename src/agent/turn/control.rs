@@ -1,4 +1,4 @@
-//! Control of the session: what concerns several sub-machines at once, such as rewinds, usage and budgets.
+//! Control of the session: actions that concern several sub-machines, such as rewinds, usage and budgets.
 
 use super::super::limits::BYTES_PER_TOKEN;
 use super::approval::waited;
@@ -35,7 +35,7 @@ impl TurnMachine {
         if !self.stand_still(at) {
             return self.notice("a task is running; stop it first, then rewind");
         }
-        // What was left open has its results by now.
+        // Open calls have results by now.
         let aim = self.rewinds.resolve(target, scope, &self.thread).unwrap_or(aim);
         let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
         let mut done = None;
@@ -49,7 +49,7 @@ impl TurnMachine {
         u64::from(self.counters.steps).max(1)
     }
 
-    /// Ends a task that only waits for the person. Whether nothing runs now.
+    /// Ends a task that only waits for the user. Returns whether nothing is running now.
     fn stand_still(&mut self, at: InputTime) -> bool {
         if self.opening.is_some() || self.is_compacting() {
             return false;
@@ -58,7 +58,7 @@ impl TurnMachine {
         let waits = match &task.phase {
             Phase::Paused => true,
             Phase::Working(calls) => {
-                // A question, or a call that a crash left open, waits for nobody else.
+                // An approval, or a call that a crash left open, only waits for the user.
                 let waits = |call: &Call| matches!(call.state, CallState::Unknown | CallState::Asking(_));
                 let still = |call: &Call| waits(call) || matches!(call.state, CallState::Deferred | CallState::Done(_));
                 calls.iter().any(waits) && calls.iter().all(still)
@@ -83,13 +83,13 @@ impl TurnMachine {
             None if begins_next && !self.queue.is_empty() => self.start_next(at),
             None => {}
         }
-        // Somebody may wait for a task that was asked for while files were put back.
+        // A prompt may have been queued while files were restored.
         if begins_next && then.is_some() && !self.is_busy() && !self.queue.is_empty() {
             self.start_next(at);
         }
     }
 
-    /// Finishes a rewind. Returns whether what waits begins next, and what follows where a process before this one began it.
+    /// Finishes a rewind. Returns whether the next queued message starts, and how to continue if the previous process started the rewind.
     pub(super) fn rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>) -> Option<(bool, Option<Unfinished>)> {
         let mut after = None;
         self.with_outputs(|machine, out| after = machine.rewinds.finish(number, outcome, &mut machine.thread, out));
@@ -98,7 +98,7 @@ impl TurnMachine {
         Some((after.begins_next, after.then))
     }
 
-    /// Adapts the rest of the session to a rewind.
+    /// Applies a rewind to the rest of the session.
     pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
         if effect.forgets_task {
             (self.ended, self.blocked) = (None, None);
@@ -108,7 +108,7 @@ impl TurnMachine {
         }
     }
 
-    /// Does the rest of a rewind that the process before this one began. Whether there was one.
+    /// Completes a rewind that the previous process started. Returns whether there was one.
     pub(super) fn finish_rewind(&mut self, unfinished: Unfinished) -> bool {
         let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
         let Some(effect) = self.rewinds.resume(begins_next, unfinished, step) else { return false };
@@ -119,19 +119,19 @@ impl TurnMachine {
         true
     }
 
-    /// The model that the request under way went to.
+    /// Returns the model of the current request.
     pub(super) fn asked_model(&self) -> &str {
         self.usage.request_model().unwrap_or(&self.options.model.name)
     }
 
-    /// Counts an answer; what its provider did not count is estimated, and said to be.
+    /// Counts the usage of a response; what its provider did not report is estimated and marked so.
     pub(super) fn spend_on_answer(&mut self, usage: Usage, content: &[Part], at: InputTime) -> Spent {
         let spent = self.usage.end_with_answer(usage, content, &self.options.model, at);
         self.count(spent.usage, spent.cost_usd);
         spent
     }
 
-    /// Counts a request that gave no answer.
+    /// Counts a request without a response.
     pub(super) fn waste(&mut self, error: Option<&ModelError>) -> Option<Spent> {
         let spent = self.usage.end_without_answer(error, &self.options.model)?;
         let Spent { usage, cost_usd, estimated } = spent;
@@ -140,7 +140,7 @@ impl TurnMachine {
         Some(spent)
     }
 
-    /// Says what a request used that is not repeated; of one that is, its repetition says it.
+    /// Reports the usage of a failed request that is not retried; for a retried one, the retry event does.
     pub(super) fn tell_of_waste(
         &mut self,
         wasted: Option<Spent>,
@@ -153,7 +153,7 @@ impl TurnMachine {
         self.tell_of_request(CompletedRequest { spent, stop_reason, latency_ms: waited(since, at), model });
     }
 
-    /// Counts the request under way, if there is one, before it is stopped.
+    /// Counts the current request, if there is one, before it is stopped.
     pub(super) fn waste_what_streams(&mut self, at: InputTime) {
         let of_task = self.task.as_ref().and_then(|task| match &task.phase {
             Phase::Requesting(stream) => Some(stream.since),
@@ -166,7 +166,7 @@ impl TurnMachine {
         }
     }
 
-    /// The process before ended in the middle of an answer: it was paid for all the same, and nobody has counted it.
+    /// Counts a response that was interrupted by the end of the previous process, because it was billed but never counted.
     pub(super) fn count_what_was_lost(&mut self, bytes: usize) {
         if bytes == 0 || self.task.is_none() {
             return;
@@ -180,7 +180,7 @@ impl TurnMachine {
         self.notice(format!("aye exited during a response, which is lost; it counts as about {tokens} tokens"));
     }
 
-    /// Adds to the sums of the session and of the task, also from the journal.
+    /// Adds usage to the totals of the session and the task; also used when restoring a journal.
     pub(super) fn count(&mut self, usage: Usage, cost_usd: Option<f64>) {
         let spent = Spent { usage, cost_usd, estimated: false };
         self.usage.add(spent);
@@ -189,24 +189,24 @@ impl TurnMachine {
         }
     }
 
-    /// A task begins: what is said of one begins anew.
+    /// Resets the warnings and counts of the task when one begins.
     pub(super) fn count_anew(&mut self) {
         self.usage.begin_task();
         self.budgets.begin_task();
     }
 
-    /// The task is done; what it used can still be asked for.
+    /// Notes the usage of the finished task, so that it can still be shown.
     pub(super) fn note_done(&mut self) {
         self.usage.end_task(self.last_task());
     }
 
-    /// The numbers of the task that runs, or of the last one.
+    /// Returns the usage of the current or last task.
     pub(super) fn last_task(&self) -> Option<TaskUsage> {
         let of = |task: &super::Task| TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps };
         self.task.as_ref().or(self.ended.as_ref()).map(of).or(self.usage.last_task())
     }
 
-    /// What the session cost; nothing where a part of it is not known.
+    /// Returns the cost of the session; `None` if a part of it is unknown.
     pub(super) fn session_cost(&self) -> Option<f64> {
         self.usage.totals().whole_cost_usd()
     }
@@ -215,13 +215,13 @@ impl TurnMachine {
         self.task.as_ref()?.totals.whole_cost_usd()
     }
 
-    /// What the next request may use.
+    /// Returns the estimated usage of the next request.
     pub(super) fn next_request(&self, at: InputTime) -> Usage {
         let Options { model, max_output_tokens, .. } = &self.options;
         self.usage.next_request(self.next_input_tokens(), model, *max_output_tokens, at)
     }
 
-    /// The budgets, with what counts against them.
+    /// Returns the budgets with the usage counted against them.
     pub(super) fn budget_check(&self) -> BudgetCheck<'_> {
         BudgetCheck {
             budgets: &self.budgets,
@@ -233,7 +233,7 @@ impl TurnMachine {
         }
     }
 
-    /// What of the session is limited, for who comes to it.
+    /// Returns the session budgets, for a front end that connects.
     pub fn budgets(&self) -> Vec<Budget> {
         self.budget_check().list()
     }
@@ -243,7 +243,7 @@ impl TurnMachine {
         self.emit(EventKind::BudgetShown { budgets });
     }
 
-    /// Allows more, or less, from now on. A task that waits for more goes on.
+    /// Sets a budget. A task that is paused for it continues.
     pub(super) fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
         if let Err(why) = self.budget_check().validate(limit) {
             return self.notice(why);
@@ -260,7 +260,7 @@ impl TurnMachine {
         }
     }
 
-    /// What the person set in the session, as the journal has it.
+    /// Restores a budget that the user set in the session.
     pub(super) fn fold_budget(&mut self, limit: BudgetLimit) {
         let same = |one: &&Allowance| one.limit.scope == limit.scope && one.limit.unit == limit.unit;
         if !self.options.limits.iter().find(same).is_some_and(|one| one.for_this_run) {
@@ -271,7 +271,7 @@ impl TurnMachine {
     fn take_limit(&mut self, limit: BudgetLimit) {
         self.budgets.set(limit);
         if (limit.scope, limit.unit) == (BudgetScope::Task, BudgetUnit::Steps) {
-            // It was checked to be at least 1; more steps than fit are as good as all of them.
+            // The value was checked to be at least 1; the maximum stands for anything larger.
             self.options.max_steps = limit.limit.min(f64::from(u32::MAX)) as u32;
             for task in [&mut self.task, &mut self.ended].into_iter().flatten() {
                 task.max_steps = self.options.max_steps;
@@ -279,19 +279,19 @@ impl TurnMachine {
         }
     }
 
-    /// Why the next request may not be sent: it would pass a limit, as far as that can be foretold.
+    /// Returns why the next request may not be sent, if its estimate would exceed a budget.
     pub(super) fn over_budget(&self, at: InputTime) -> Option<Failure> {
         self.budget_check().forbids(&self.next_request(at))
     }
 
-    /// Warns once of each limit that is nearly reached.
+    /// Warns once about each budget that is nearly used up.
     pub(super) fn warn_of_budgets(&mut self) {
         for budget in self.nearly_used() {
             self.emit(EventKind::BudgetApproaching { budget });
         }
     }
 
-    /// Budgets that are nearly used up, each once.
+    /// Returns budgets that are nearly used up, each only once.
     pub(super) fn nearly_used(&mut self) -> Vec<Budget> {
         let budgets = self.budget_check().nearly_used();
         self.budgets.mark_warned(&budgets);

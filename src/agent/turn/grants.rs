@@ -1,4 +1,4 @@
-//! "Always allow": what the person chose is kept in memory or in their files, and taken back again.
+//! "Always allow": rules are saved in memory or in policy files, and removed again.
 
 use super::Effect;
 use super::outputs::Outputs;
@@ -7,24 +7,24 @@ use crate::ports::{Durability, Record, Saved};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Remember};
 use std::path::PathBuf;
 
-/// What the person chose to keep in this run.
+/// Rule saved in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub rules: Vec<GrantRule>,
     pub scope: GrantScope,
-    /// What verdicts call it.
+    /// Rule names, as in verdicts.
     pub names: Vec<String>,
-    /// Where a command was asked about.
+    /// Directory of the command that was approved.
     pub directory: Option<PathBuf>,
 }
 
-/// How a change of the person's files came out.
+/// Result of reading or changing the policy files.
 #[derive(Debug)]
 pub enum RuleFileResult {
     Saved(Grant, Result<Saved, String>),
     Removed(Grant, Result<Saved, String>),
     Listed(Result<Vec<String>, String>),
-    /// The last commands, to be held against this offer of a question.
+    /// Recent commands, to be compared with this offer of an approval.
     Recent {
         approval_id: ApprovalId,
         offer: usize,
@@ -33,7 +33,7 @@ pub enum RuleFileResult {
 }
 
 impl RuleFileResult {
-    /// Whether commands see other directories from now on.
+    /// Whether commands get access to other directories from now on.
     pub fn changes_what_is_seen(&self) -> bool {
         match self {
             Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
@@ -44,22 +44,22 @@ impl RuleFileResult {
     }
 }
 
-/// The rules that the user saved in this run.
+/// Rules that the user saved in this run.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
-    /// The last one last.
+    /// Saved rules, oldest first.
     saved: Vec<Grant>,
-    /// Changes of the user's files that are not done yet.
+    /// Number of pending changes of the policy files.
     changes: usize,
 }
 
 impl Grants {
-    /// Whether a change of the user's files is under way.
+    /// Whether a change of the policy files is pending.
     pub fn is_saving(&self) -> bool {
         self.changes > 0
     }
 
-    /// Keeps what the person chose of an offer. What is asked about runs once, whatever becomes of this.
+    /// Saves the chosen offer. The approved call runs once whatever the result.
     pub fn remember(
         &mut self,
         always: &Always,
@@ -88,7 +88,7 @@ impl Grants {
                 out.notice(format!("no rule was saved: {why}; allowed this once"));
             }
             (GrantScope::Project | GrantScope::Everywhere, None) => {
-                // The answer is in the journal before the file is touched.
+                // The decision is in the journal before the file is changed.
                 out.commit(Durability::Process);
                 self.changes += 1;
                 out.effect(Effect::Remember { grant, until: remember.until });
@@ -96,7 +96,7 @@ impl Grants {
         }
     }
 
-    /// Takes back what was kept last.
+    /// Removes the rule saved last.
     pub fn undo(&mut self, policy: &mut Enforcer, out: &mut Outputs) {
         match self.saved.pop() {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
@@ -111,7 +111,7 @@ impl Grants {
         }
     }
 
-    /// Takes the outcome of a change of the user's files.
+    /// Handles the result of a change of the policy files.
     pub fn on_outcome(&mut self, outcome: RuleFileResult, policy: &mut Enforcer, out: &mut Outputs) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);
@@ -140,7 +140,7 @@ impl Grants {
                 self.saved.push(grant);
                 out.notice(format!("{names} was not removed: {why}"));
             }
-            // Answered where the time is known.
+            // Handled where the time is known.
             RuleFileResult::Recent { .. } => {}
             RuleFileResult::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
             RuleFileResult::Listed(Ok(lines)) => {

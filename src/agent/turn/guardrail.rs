@@ -1,7 +1,7 @@
-//! What a provider's guardrail blocked: the task fails, and the model is told with the next request, so that it takes another way.
+//! Guardrail blocks of a provider: the task fails, and the next request tells the model, so that it tries another way.
 //!
-//! The note is in the thread alone and follows from the record of the task's end. It stands after the words of the next prompt, or
-//! after the last result where the same task goes on: every provider takes text there.
+//! The note exists only in the thread and follows from the record of the task's end. It is placed after the text of the next prompt, or
+//! after the last result if the same task continues, because every provider accepts text there.
 
 use super::super::limits::BLOCKED_CHARS;
 use super::TurnMachine;
@@ -9,7 +9,7 @@ use crate::ports::TaskEnd;
 use crate::protocol::{FailureKind, Message, Part, Role};
 
 impl TurnMachine {
-    /// A task ended; whether a guardrail ended it counts until the next request.
+    /// Notes whether a guardrail ended the task, until the next request.
     pub(super) fn note_blocked(&mut self, end: &TaskEnd) {
         self.blocked = match end {
             TaskEnd::Failed { failure } if failure.kind == FailureKind::GuardrailBlocked => {
@@ -19,7 +19,7 @@ impl TurnMachine {
         };
     }
 
-    /// The prompt with the note in it, for the thread.
+    /// Adds the note to the next prompt, for the thread.
     pub(super) fn told_of_block(&mut self, mut prompt: Message) -> Message {
         if let Some(why) = self.blocked.take() {
             after_the_words(&mut prompt, &note(&why));
@@ -28,12 +28,12 @@ impl TurnMachine {
         prompt
     }
 
-    /// The same task goes on: the note joins what was said last.
+    /// Adds the note to the last message when the same task continues.
     pub(super) fn tell_of_block(&mut self) {
         let Some(why) = self.blocked.take() else { return };
         let note = note(&why);
         self.thread.amend_last(|message| match (message.role, message.content.last_mut()) {
-            // Its own words stay its own.
+            // The model's own text stays unchanged.
             (Role::Assistant, _) => {}
             (Role::User | Role::Tool, Some(Part::ToolResult(result))) => {
                 result.output_text = format!("{}\n\n{note}", result.output_text);
@@ -43,7 +43,7 @@ impl TurnMachine {
     }
 }
 
-/// The first part stays what was typed.
+/// Inserts the note after the typed text, which stays the first part.
 pub(super) fn after_the_words(message: &mut Message, note: &str) {
     let place = message.content.len().min(1);
     message.content.insert(place, Part::Text { text: format!("\n\n{note}") });

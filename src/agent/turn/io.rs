@@ -1,4 +1,4 @@
-//! What goes into the machine and what comes out of it.
+//! Inputs and effects of the turn machine.
 
 use super::{Grant, PolicyChange, RuleFileResult, Sampled};
 use crate::policy::{Permit, PreviewPermit};
@@ -9,39 +9,39 @@ use crate::protocol::{
 };
 use jiff::Timestamp;
 
-/// When an input arrives; `jitter` is a random number in 0..1.
+/// Time of an input; `jitter` is a random number in 0..1.
 #[derive(Debug, Clone, Copy)]
 pub struct InputTime {
     pub now: Timestamp,
     pub jitter: f64,
 }
 
-/// What a prompt names of a server.
+/// Server resource mentioned in a prompt.
 #[derive(Debug)]
 pub struct Resource {
     pub server: String,
     pub uri: String,
-    /// Why the person is asked before it is read.
+    /// Why the user is asked before it is read.
     pub asks: Option<String>,
 }
 
-/// What planning a call came to.
+/// Result of planning a call.
 #[derive(Debug)]
 pub struct Planned {
     pub index: usize,
-    /// What the call would touch by its arguments alone, whatever its plan found; empty where they name nothing, or where it is known.
+    /// Actions based on the arguments alone, whatever the plan found; empty if they name nothing, or if the plan lists all actions.
     pub scope: Vec<Action>,
     pub plan: Result<Plan, ToolError>,
 }
 
-/// What happened.
+/// Input of the turn machine.
 #[derive(Debug)]
 pub enum Input {
     Command(Command),
     Delta(Delta),
     ModelFailed(ModelError),
     Planned(Vec<Planned>),
-    /// What became of `Effect::Preview`, by its ticket.
+    /// Result of `Effect::Preview`, by its ticket.
     Previewed {
         index: usize,
         ticket: u64,
@@ -56,22 +56,22 @@ pub enum Input {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// What a question would change is not on disk any more as its plan found it, or is so again.
+    /// The files of a proposal no longer match its plan, or match again.
     Outdated {
         approval_id: ApprovalId,
         outdated: bool,
     },
-    /// The policy's files changed.
+    /// The policy changed.
     PolicyChanged(Box<PolicyChange>),
-    /// The person's files were changed or read.
+    /// The policy files of the user were changed or read.
     RuleFiles(RuleFileResult),
-    /// A wait asked for by `Effect::Wake` is over.
+    /// The delay of `Effect::Wake` is over.
     Woken {
         ticket: u64,
     },
-    /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
+    /// Result of `Effect::OpenModel`, or facts that a server reported about the current model.
     ModelOpened(Result<ModelFacts, Failure>),
-    /// What became of `Effect::PlanMentions`, in the order of its calls.
+    /// Result of `Effect::PlanMentions`, in the order of its calls.
     MentionsPlanned {
         ticket: u64,
         plans: Vec<Result<Plan, ToolError>>,
@@ -80,16 +80,16 @@ pub enum Input {
         ticket: u64,
         results: Vec<ToolResult>,
     },
-    /// A server asked the model something of its own.
+    /// A server used the model.
     Sampled(Sampled),
-    /// What became of `Effect::Rewind`.
+    /// Result of `Effect::Rewind`.
     FilesRewound {
         number: u32,
         outcome: Result<FilesRewound, String>,
     },
 }
 
-/// What to do.
+/// Effect for the host to perform.
 #[derive(Debug)]
 pub enum Effect {
     Commit(Vec<Record>, Durability),
@@ -101,14 +101,14 @@ pub enum Effect {
     Request(ModelRequest),
     StopModel,
     Plan(Vec<(usize, ToolCall)>),
-    /// Plans a call again with something opened for it, and as the person had it; answered as `Plan` is.
+    /// Plans a call again with more access and with the user's amendments; answered like `Plan`.
     PlanOpened {
         index: usize,
         call: ToolCall,
         opens: Vec<Outside>,
         amendments: Vec<Amendment>,
     },
-    /// Plans what was asked about as the person has it; answered as `Plan` is.
+    /// Plans an approval's proposal with an amendment; answered like `Plan`.
     Amend {
         index: usize,
         plan: Plan,
@@ -120,7 +120,7 @@ pub enum Effect {
         permit: PreviewPermit,
         ticket: u64,
     },
-    /// Nobody waits for this preview any more.
+    /// Stops a preview that is no longer needed.
     StopPreview {
         ticket: u64,
     },
@@ -128,11 +128,11 @@ pub enum Effect {
         index: usize,
         plan: Plan,
         permit: Permit,
-        /// Bytes of output that the conversation has room for.
+        /// Maximum bytes of output that fit the conversation.
         most_bytes: usize,
     },
     KillTools,
-    /// A running command goes on in the background; without an id, the one that runs longest.
+    /// Moves a running command to the background; without an ID, the one that has run longest.
     Background {
         tool_call_id: Option<CallId>,
     },
@@ -145,7 +145,7 @@ pub enum Effect {
     },
     Forget(Grant),
     ListGrants,
-    /// What this offer of a question would have let through is to be said.
+    /// Finds the recent commands that this offer would have allowed.
     Recent {
         approval_id: ApprovalId,
         offer: usize,
@@ -155,7 +155,7 @@ pub enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
-    /// Plans the reading of files that a prompt names.
+    /// Plans to read the files that a prompt mentions.
     PlanMentions {
         ticket: u64,
         calls: Vec<ToolCall>,
@@ -163,16 +163,16 @@ pub enum Effect {
     ReadMentions {
         ticket: u64,
         runs: Vec<(Plan, Permit)>,
-        /// What servers are to hand over, each by its server and address; their results come behind the others.
+        /// Server resources to read; their results come after those of the files.
         resources: Vec<Resource>,
     },
-    /// Ask this model from now on; answered by `Input::ModelOpened`.
+    /// Opens this model; answered by `Input::ModelOpened`.
     OpenModel {
-        /// Saved before the model is opened.
+        /// API key to save before the model is opened.
         key: Option<KeyText>,
         name: String,
     },
-    /// Ask the one that was opened from now on.
+    /// Uses the opened model from now on.
     UseModel {
         name: String,
     },
@@ -180,12 +180,12 @@ pub enum Effect {
         ask: bool,
     },
     ReloadPolicy,
-    /// Fills in what each task changed, and tells it.
+    /// Adds the file changes of each task, and emits the event.
     TellRewindPoints {
         points: Vec<RewindPoint>,
         can_redo: bool,
     },
-    /// Fills in what would become of files, and tells it.
+    /// Adds the effects on files, and emits the event.
     PlanRewind {
         plan: RewindPlan,
         since: Option<Since>,

@@ -1,4 +1,4 @@
-//! Commands whose effects are approved: each runs in a layer first, and only what it would change is asked about.
+//! Commands approved by their effects: each runs in a layer first, and only its changes need approval.
 
 use super::call_order::Turn;
 use super::call_runner::CallRunner;
@@ -12,7 +12,7 @@ use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolResult};
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
 
 impl CallRunner<'_> {
-    /// Leave to run a command in a layer before anybody is asked.
+    /// Returns the permit to run a command in a layer before approval.
     pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
         let Verdict::Ask(question) = verdict else { return None };
         let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
@@ -21,7 +21,7 @@ impl CallRunner<'_> {
         question.layer().filter(|_| is_first && is_asked && may)
     }
 
-    /// What a command did in its layer goes into the journal before anything is made of it.
+    /// Records the effects of a command in its layer before they are used.
     pub(super) fn note_layer(&mut self, call: &Call, plan: &Plan) {
         let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, &plan.effects) else { return };
         self.out.record(Record::LayerEnded {
@@ -33,7 +33,7 @@ impl CallRunner<'_> {
         });
     }
 
-    /// Decides what becomes of the effects: kept, asked about, or discarded and the command asked about.
+    /// Decides how to handle the effects: apply them, ask about them, or discard them and ask about the command.
     pub(super) fn settle_layer(
         &mut self,
         verdict: Verdict,
@@ -89,7 +89,7 @@ impl CallRunner<'_> {
         self.ask(call, index, plan, question, batch, at);
     }
 
-    /// Whether effects need no approval: there are none but build output, or the mode lets file tools do the same.
+    /// Whether effects need no approval: there is only build output, or the mode allows file tools to do the same.
     fn keeps(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
         if effects.is_build_output() {
             return true;
@@ -103,14 +103,14 @@ impl CallRunner<'_> {
         effects.unlisted().is_none() && matches!(self.policy.judge(actions, at.now), Verdict::Allow(_))
     }
 
-    /// Nothing of the layer is kept, and the command is asked about before it runs for good.
+    /// Discards the layer, and asks about the command before it runs without one.
     pub(super) fn ask_before(&mut self, call: &mut Call, index: usize) {
         call.held = None;
         self.drop_preview(call);
         self.plan_again(call, index);
     }
 
-    /// aye ended while a layer of the call was there. It is gone, nothing is run again, and the model is told.
+    /// Discards a layer that was open when aye exited. Nothing runs again, and the model is told.
     pub(super) fn discard_layer(&mut self, call: &mut Call) {
         self.drop_preview(call);
         self.announce(call, &[]);
@@ -120,7 +120,7 @@ impl CallRunner<'_> {
         self.out.notice(format!("`{}` was running in a copy when aye exited; nothing was applied", call.summary));
     }
 
-    /// The same question, with why the command did not run in a layer first.
+    /// Adds to an approval why the command did not run in a layer first.
     pub(super) fn asking_before(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
         if question.layer().is_none() {
             return question;
@@ -135,7 +135,7 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Says once what a command that nobody was asked about did.
+    /// Tells the user once about a command that ran without approval.
     fn tell_of_layers(&mut self, call: &Call, effects: &Effects) {
         if std::mem::replace(&mut self.counters.told_of_layers, true) {
             return;
@@ -146,14 +146,14 @@ impl CallRunner<'_> {
         self.out.notice(message);
     }
 
-    /// How a call takes turns with those before and after it; `None` where commands are approved before they run.
+    /// Returns how a call takes turns with others; `None` if commands are approved before they run.
     pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<Turn> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
         (self.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
     }
 }
 
-/// What a command came to that was kept from something in its layer.
+/// Returns the result of a command that was blocked in its layer.
 fn blocked(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
     let text = format!(

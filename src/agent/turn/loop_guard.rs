@@ -1,7 +1,7 @@
-//! The same call again and again, with the same outcome: the person is asked whether it goes on.
+//! Loop guard: identical calls with identical outcomes in a row require approval.
 //!
-//! A call whose outcome differs from the one before got somewhere, so it begins anew: who looks whether something is done by now, or
-//! repeats a check after each change, goes in no circle. Times of day and durations tell no outcomes apart.
+//! A different outcome means progress and resets the count, so polling for a result and repeating a check after each change are not loops.
+//! Times of day and durations do not make outcomes different.
 
 use super::super::limits::SAME_CALLS;
 use super::TurnMachine;
@@ -10,33 +10,33 @@ use regex::Regex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-/// `12:04:33`, `0.34s`, `12 ms`, `1m 03s`: what differs each time and says nothing.
+/// Times and durations to ignore in outcomes: `12:04:33`, `0.34s`, `12 ms`, `1m 03s`.
 static TIMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?|\d+([.,]\d+)?\s?(ns|us|µs|ms|s|secs?|seconds?|m|min|mins|minutes?)\b").ok()
 });
 
-/// The calls of a task, as far as the last of them repeat one.
+/// Row of identical calls at the end of a task.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
     last: Option<(String, Arguments)>,
-    /// What the last one came to.
+    /// Outcome of the last call.
     outcome: Option<u64>,
     row: RepeatCount,
 }
 
-/// A call among those before it that were the same.
+/// Position of a call in a row of identical calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RepeatCount {
-    /// Which row; another call begins the next.
+    /// Number of the row; a different call starts the next one.
     number: u64,
-    /// How many there are in it until now.
+    /// Calls in the row so far.
     times: u32,
-    /// So many are let through; a yes lets more.
+    /// Calls allowed without approval; each approval allows more.
     free: u32,
 }
 
 impl LoopGuard {
-    /// For each call of an answer, the row it stands in. Arguments are the same where their JSON is, in whatever order.
+    /// Returns the row of each call of a response. Arguments are equal if their JSON is, in any order.
     pub(super) fn count(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
         let mut rows = Vec::with_capacity(calls.len());
         for (index, call) in calls.iter().enumerate() {
@@ -57,10 +57,10 @@ impl LoopGuard {
         rows
     }
 
-    /// What the calls of a step came to, in their order. What was not let through came to nothing, and changes nothing.
+    /// Notes the outcomes of the calls of a step, in order. A denied call has no outcome and changes nothing.
     fn came_to<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
         let outcomes: Vec<Option<u64>> = results.map(outcome).collect();
-        // Those at the end that repeat the last call.
+        // Calls at the end that repeat the last one.
         let times = usize::try_from(self.row.times).unwrap_or(usize::MAX);
         let repeated = outcomes.len().min(times);
         if repeated == times {
@@ -77,13 +77,13 @@ impl LoopGuard {
         }
     }
 
-    /// How many times in a row, where that is too often.
+    /// Returns the number of calls in a row if it requires approval.
     pub(super) fn too_often(&self, row: RepeatCount) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
         (row.times > free).then_some(row.times)
     }
 
-    /// It runs. Where it was too often, that was a yes, which lets as many through as there were without a question.
+    /// Notes that the call runs. If it was approved because of repetition, as many further calls are allowed as before.
     pub(super) fn allow(&mut self, row: RepeatCount) {
         if row.number == self.row.number && row.times > self.row.free {
             self.row.free = row.times.saturating_add(SAME_CALLS - 1);
@@ -92,7 +92,7 @@ impl LoopGuard {
 }
 
 impl TurnMachine {
-    /// A step is done, with these results.
+    /// Notes the results of a completed step.
     pub(super) fn note_outcomes(&mut self, message: &Message) {
         let results = message.content.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),
@@ -104,7 +104,7 @@ impl TurnMachine {
     }
 }
 
-/// What a result tells, without what differs each time; nothing where the call was not let through.
+/// Returns a hash of a result without times and durations; `None` if the call was denied.
 fn outcome(result: &ToolResult) -> Option<u64> {
     let code = result.error.as_ref().map(|error| error.code);
     if matches!(
@@ -204,7 +204,7 @@ mod tests {
             .collect()
     }
 
-    /// How many in a row there are after each of these steps.
+    /// Returns the length of the row after each of these steps.
     fn rows(steps: &[(&[ToolCall], &[&str])]) -> Vec<u32> {
         let mut guard = LoopGuard::default();
         let after = |(calls, outputs): &(&[ToolCall], &[&str])| {
@@ -222,10 +222,10 @@ mod tests {
         let thrice = vec![poll[0].clone(); 3];
         assert_eq!(rows(&[(poll, &["10 %"]), (poll, &["20 %"]), (poll, &["20 %"]), (poll, &["30 %"])]), [1, 1, 2, 1]);
         assert_eq!(rows(&[(&thrice, &["a", "a", "b"]), (&thrice, &["b", "b", "b"])]), [1, 4]);
-        // Another call in between, whatever it comes to.
+        // Another call in between resets the row, whatever its result.
         let other = [call("Stat", "{}"), poll[0].clone()];
         assert_eq!(rows(&[(poll, &["a"]), (&other, &["x", "a"]), (poll, &["a"])]), [1, 1, 2]);
-        // A no is no outcome.
+        // A denial is not an outcome.
         assert_eq!(rows(&[(poll, &["a"]), (poll, &["denied"]), (poll, &["a"]), (poll, &["denied"])]), [1, 2, 3, 4]);
     }
 

@@ -1,4 +1,4 @@
-//! Files that a prompt names: read before the task begins, as far as they may be read without a question.
+//! Files mentioned in a prompt: read before the task begins, as far as that needs no approval.
 
 use super::super::mentions::{Mention, mentions};
 use super::{Approver, Effect, InputTime, Resource, TurnMachine};
@@ -6,21 +6,21 @@ use crate::policy::{Permit, Verdict};
 use crate::ports::Plan;
 use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
 
-/// A prompt whose files are looked at. It waits in the queue until it is a task, so that a crash does not lose it.
+/// Prompt whose files are being read. It stays in the queue until it becomes a task, so that a crash does not lose it.
 #[derive(Debug)]
 pub(super) struct PendingPrompt {
-    /// Of the message that waits.
+    /// ID of the queued message.
     id: u64,
-    /// All that its words named when it was begun.
+    /// All mentions in its text when it was started.
     named: Vec<Mention>,
-    /// Those files of them that are read.
+    /// Mentioned files to read.
     mentions: Vec<Mention>,
-    /// What servers are to hand over: because the person names it, and for no other reason.
+    /// Mentioned server resources; they are read only because the user names them.
     offered: Vec<Mention>,
 }
 
 impl TurnMachine {
-    /// Starts a task with these words, once the files they name are read.
+    /// Starts a task with this prompt, once the files it mentions are read.
     pub(super) fn begin(&mut self, text: String, at: InputTime) {
         let mentions = mentions(&text, &self.servers);
         if mentions.is_empty() {
@@ -29,7 +29,7 @@ impl TurnMachine {
         let (id, outputs) = self.queue.add_first(text);
         self.perform(outputs);
         let named = mentions.clone();
-        // What servers are to hand over is no file: nothing of it is planned.
+        // Server resources are not files, so they are not planned.
         let (offered, files): (Vec<Mention>, Vec<Mention>) = mentions.into_iter().partition(|mention| mention.server.is_some());
         let calls: Vec<ToolCall> = files.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
         let is_planned = !calls.is_empty();
@@ -41,12 +41,12 @@ impl TurnMachine {
         }
     }
 
-    /// The names of the servers whose resources a prompt may name.
+    /// Sets the servers whose resources a prompt may mention.
     pub fn know_servers(&mut self, names: Vec<String>) {
         self.servers = names;
     }
 
-    /// What may be read without a question is read. What would be asked about is left to the model, whose call shows what it is.
+    /// Reads the mentioned files that need no approval. The others are left to the model, whose call can be reviewed.
     pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
         let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
         let mut runs = Vec::new();
@@ -80,7 +80,7 @@ impl TurnMachine {
         }
     }
 
-    /// Judged before anything is sent to the server.
+    /// Judges a resource before anything is sent to the server.
     fn may_be_handed_over(&self, mention: &Mention, at: InputTime) -> Result<Resource, String> {
         let path = &mention.path;
         let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
@@ -117,7 +117,7 @@ impl TurnMachine {
         }
     }
 
-    /// The task begins, with what its words name. Whoever took the words back in the meantime wants no task.
+    /// Starts the task with its mentions, unless the user removed the prompt in the meantime.
     pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
         let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
         let Some((text, outputs)) = self.queue.take(ticket) else {
@@ -125,7 +125,7 @@ impl TurnMachine {
         };
         self.perform(outputs);
         if mentions(&text, &self.servers) != opening.named {
-            // The words were changed since then, and name other files.
+            // The text was edited since then and mentions other files.
             return self.begin(text, at);
         }
         let most_bytes = self.options.result_bytes(results.len());
@@ -152,10 +152,10 @@ impl TurnMachine {
     }
 }
 
-/// What the person is told of what could not be read; nothing where the word may well have meant no file.
+/// Returns the notice about a mention that could not be read; `None` if the word may not mean a file.
 fn unread(mention: &Mention, error: &ToolError) -> Option<String> {
     let may_mean_no_file = error.code == ErrorCode::FileNotFound && !mention.is_a_path();
-    // What the tool says is said to a model, which looks for it with other tools.
+    // The tool's own message is for the model, which looks for the file with other tools.
     let why = match error.code {
         ErrorCode::FileNotFound if !error.message.contains("did you mean") => {
             "no such file; write its path relative to the workspace, as in `@src/main.rs`, and quote it if it contains spaces"

@@ -1,7 +1,6 @@
-//! The turn machine: what happens next, given what happened. No clock, no network, no disk.
+//! Turn machine: decides what happens next. No clock, no network, no disk.
 //!
-//! The host performs the effects in the order they are given and stops at a commit that fails, so an effect
-//! that stands after a commit never happens without it.
+//! The host performs the effects in order and stops at a commit that fails, so no effect after a commit happens without it.
 
 mod amend;
 mod approval;
@@ -66,80 +65,80 @@ use std::sync::Arc;
 use std::time::Duration;
 use usage::UsageLedger;
 
-/// Who answers questions.
+/// Who decides on approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approver {
     Person,
-    /// Nobody: what would ask is denied at once.
+    /// Nobody: whatever requires approval is denied at once.
     Nobody,
-    /// Everything that would ask is approved; only for a place where nothing can be lost.
+    /// Everything that requires approval is approved; only for disposable environments.
     Everyone,
 }
 
-/// What a session is run with.
+/// Options of a session.
 pub struct Options {
     pub model: ModelFacts,
     pub effort: Option<Effort>,
-    /// Tokens of an answer, where the model can give as many.
+    /// Maximum tokens of a response, if the model supports that many.
     pub max_output_tokens: u64,
     pub max_steps: u32,
-    /// What may be used up, as far as it was set before the session.
+    /// Budgets set before the session.
     pub limits: Vec<Allowance>,
-    /// The model that a session that goes on asked last.
+    /// Last model of a resumed session.
     pub model_before: Option<String>,
-    /// The effort was said for this run: what the person said in the session before does not count.
+    /// Whether the effort was set for this run, so that it overrides what the user chose in the session before.
     pub effort_for_this_run: bool,
     pub approver: Approver,
     pub backoff: Backoff,
     pub system: Arc<str>,
     pub tools: Arc<[ToolDefinition]>,
-    /// The names of these tools and of the ones that the model can load.
+    /// Names of these tools, and of those that the model can load.
     pub tool_names: Vec<String>,
-    /// What holds a command, in words, for the approval.
+    /// Sandbox of commands, described for approvals.
     pub sandbox: String,
-    /// The laxest mode that may be chosen while the session runs.
+    /// Laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
-    /// After so long without an answer a question counts as denied; without one it waits as long as the session does.
+    /// Time after which an approval counts as denied; `None` to wait without limit.
     pub approval_timeout: Option<Duration>,
-    /// The share of the window at which older messages are summed up without a question, in percent; none where never.
+    /// Percentage of the context window at which older messages are summarized automatically; `None` for never.
     pub compact_at_percent: Option<u64>,
 }
 
-/// One session.
+/// Turn machine of one session.
 pub struct TurnMachine {
     policy: Enforcer,
     options: Options,
     thread: Thread,
-    /// What is known of the window that the thread has to fit.
+    /// State of the context window.
     room: compact::ContextWindow,
     queue: PromptQueue,
     counters: Counters,
     usage: UsageLedger,
     budgets: Budgets,
     choice: model::Choice,
-    /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
+    /// Message of the provider's guardrail that ended the last task; told to the model with the next request.
     blocked: Option<String>,
     states: state::States,
     rewinds: rewind::Rewinds,
     task: Option<Task>,
-    /// A prompt that becomes a task once the files it names are read.
+    /// Prompt that becomes a task once the files it mentions are read.
     opening: Option<mentions::PendingPrompt>,
-    /// Whose resources a prompt may name.
+    /// Servers whose resources a prompt may mention.
     servers: Vec<String>,
-    /// The last task that ended before it was done; `Continue` takes it up again.
+    /// Last task that ended early; `Continue` resumes it.
     ended: Option<Task>,
-    /// A paused task, while a command of the person's own has its place.
+    /// Paused task, while a command of the user takes its place.
     aside: Option<Task>,
-    /// What the person ran and the model is told with what is said next.
+    /// Output of the user's commands, for the model with the next message.
     own_said: Vec<String>,
-    /// What is known beside the journal, until it is restored.
+    /// Recovery information, until the session is restored.
     known: Known,
-    /// Whether the journal says which policy is in force.
+    /// Whether the journal records the policy in force.
     policy_noted: bool,
-    /// The person ended the session: what runs is waited for, nothing new begins.
+    /// Whether the user ended the session: running calls finish, and nothing new begins.
     quitting: bool,
     grants: Grants,
-    /// Records that wait for the next commit.
+    /// Records for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
 }
@@ -151,9 +150,9 @@ struct Counters {
     messages: u64,
     approvals: u32,
     tickets: u64,
-    /// The user was told that commands run in a layer first.
+    /// Whether the user was told that commands run in a layer first.
     told_of_layers: bool,
-    /// The user was told why they do not.
+    /// Whether the user was told why they do not.
     told_of_no_layers: bool,
 }
 
@@ -161,23 +160,23 @@ struct Counters {
 struct Task {
     id: TaskId,
     step_id: Option<StepId>,
-    /// Completed steps.
+    /// Number of completed steps.
     step_count: u32,
     max_steps: u32,
     totals: Totals,
     phase: Phase,
-    /// The response so far, where its model is asked for the rest of it.
+    /// Response so far, if its model is asked to continue it.
     parts: Parts,
-    /// The person wants it to stop; it ends where nothing is lost.
+    /// Whether the task is being stopped; it ends at a point where nothing is lost.
     cancelling: bool,
-    /// How often it made the same call in a row.
+    /// Count of identical calls in a row.
     guard: loop_guard::LoopGuard,
-    /// It is a command of the person's own, and no task.
+    /// Command of the user, if this is one rather than a task.
     own: Option<user_command::UserCommand>,
 }
 
 impl Task {
-    /// The task with this many steps in addition to those it completed.
+    /// Returns the task with this many more steps than it has completed.
     fn with_steps(self, more: u32) -> Self {
         Self { max_steps: self.step_count.saturating_add(more), ..self }
     }
@@ -185,15 +184,15 @@ impl Task {
 
 #[derive(Debug)]
 enum Phase {
-    /// The answer streams.
+    /// The response is streaming.
     Requesting(Stream),
-    /// The request failed and is sent again when the ticket comes.
+    /// The request failed and is retried when the ticket fires.
     Retrying { attempt: u32, ticket: u64 },
-    /// Older messages are summed up; the request follows.
+    /// Older messages are being summarized; the request follows.
     Compacting,
-    /// The answer's calls are planned, asked for, run.
+    /// The calls of the response are planned, approved and run.
     Working(Vec<Call>),
-    /// The user has to resume it.
+    /// The user has to continue it.
     Paused,
 }
 
@@ -201,24 +200,24 @@ enum Phase {
 struct Stream {
     attempt: u32,
     since: Timestamp,
-    /// Text not yet in the journal.
+    /// Text that is not yet in the journal.
     unsaved: String,
     saved_at: Timestamp,
-    /// Whether the person saw any of it.
+    /// Whether the user has seen any of it.
     shown: bool,
 }
 
-/// One call of the answer.
+/// One call of a response.
 #[derive(Debug)]
 struct Call {
     call: ToolCall,
     summary: String,
-    /// Paths it touches, and whether it changes them; known once planned.
+    /// Paths it touches, known once planned; `changes` says whether it changes them.
     touches: Vec<PathBuf>,
     changes: bool,
-    /// What it touches by its arguments alone.
+    /// Actions based on its arguments alone.
     scope: Vec<Action>,
-    /// How it compares with the calls before it.
+    /// Comparison with earlier calls.
     order: call_order::Order,
     /// Where it is a command, or does something elsewhere.
     ran: side_effects::SideEffects,
@@ -226,26 +225,26 @@ struct Call {
     proposal: Option<Proposal>,
     /// As the model proposed it, once the front end and the journal know of it.
     announced: Option<Edited>,
-    /// A question about it was put: what a rule would let pass by now is asked about all the same.
+    /// Whether it was already asked about; then approval is required even if a rule would allow it by now.
     asked: bool,
-    /// It ran in a view, and what it did there is kept by running it.
+    /// Whether it ran in a preview, whose changes are applied by running it.
     previewed: bool,
-    /// Why it cannot be previewed, once that was tried.
+    /// Why a preview failed, once it was tried.
     no_preview: Option<String>,
-    /// It ran in a layer before anybody was asked, or began to; that is done once.
+    /// Whether it ran or started in a layer before approval; that happens once.
     layered: bool,
-    /// Why nothing of that is kept, so that it is asked about before it runs for good.
+    /// Why its layer was discarded, so that approval is required before it runs.
     no_layer: Option<String>,
-    /// What it came to when it ran and was kept from something.
+    /// Result of a run that the sandbox blocked.
     held: Option<sandbox_escalation::BlockedRun>,
     row: loop_guard::RepeatCount,
-    /// Of a call that a crash left in the middle: which of its places is new and which old, and what it printed last.
+    /// For a call interrupted by a crash: which of its paths are new and which old.
     partly: Option<String>,
     tail: Option<Tail>,
-    /// What a run that came to nothing left beside its places.
+    /// Temporary files of an earlier run that failed.
     left: Vec<PathBuf>,
     amended: amend::Amended,
-    /// It acts on nothing and changes nothing: it looks whether something else is done.
+    /// Whether it changes nothing and only checks whether something else has finished.
     polls: bool,
     state: CallState,
 }
@@ -255,26 +254,26 @@ enum CallState {
     /// Waits for an earlier call on the same path.
     Deferred,
     Planning,
-    /// Waits for the person.
+    /// Waits for the user's decision.
     Asking(Box<Pending>),
-    /// Runs in a view of its own; nothing of it happens.
+    /// Runs in a preview; nothing is applied.
     Previewing(Box<preview::ActivePreview>),
     Running,
-    /// A crash left no outcome; waits for the person.
+    /// A crash left no outcome; waits for the user.
     Unknown,
     Done(ToolResult),
 }
 
-/// A planned call and the question about it.
+/// Planned call and its approval.
 #[derive(Debug)]
 struct Pending {
     plan: Plan,
     question: Question,
-    /// What was offered to be kept.
+    /// Offered rules.
     always: Always,
     approval_id: ApprovalId,
     since: Timestamp,
-    /// Of the wait for the answer, where that has an end.
+    /// Ticket of the timeout, if there is one.
     ticket: Option<u64>,
 }
 
@@ -323,7 +322,7 @@ impl Call {
         self.settle(refused);
     }
 
-    /// It is done; what it came to before is not lost where this says nothing.
+    /// Sets the result. An earlier result is kept if the new one contains nothing.
     fn settle(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
@@ -401,7 +400,7 @@ impl TurnMachine {
         self.effects()
     }
 
-    /// Tasks begun, tokens used, dollars spent where all prices were known.
+    /// Returns the number of tasks, the tokens used, and the cost in US dollars if all prices are known.
     pub fn totals(&self) -> (u32, u64, Option<f64>) {
         (self.counters.tasks, self.usage.totals().tokens(), self.session_cost())
     }
@@ -424,7 +423,7 @@ impl TurnMachine {
             Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
             Command::UndoGrant => self.with_outputs(|machine, out| machine.grants.undo(&mut machine.policy, out)),
             Command::ListGrants => self.out.push(Effect::ListGrants),
-            // The host has done these: nothing of the turn depends on them.
+            // The host handles these; the turn does not depend on them.
             Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } | Command::GoOnUnsaved | Command::Resume => {}
             Command::ListRewindPoints => self.out.push(self.rewinds.list_points()),
             Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
@@ -453,14 +452,14 @@ impl TurnMachine {
         self.with_outputs(|machine, out| machine.grants.on_outcome(outcome, &mut machine.policy, out));
     }
 
-    /// Lets a sub-machine act, then does what it wants done.
+    /// Calls a sub-machine, then performs its outputs.
     fn with_outputs(&mut self, act: impl FnOnce(&mut Self, &mut Outputs)) {
         let mut outputs = Outputs::default();
         act(self, &mut outputs);
         self.perform(outputs);
     }
 
-    /// Does what a sub-machine wants done.
+    /// Performs the outputs of a sub-machine.
     fn perform(&mut self, outputs: Outputs) {
         for output in outputs {
             match output {
@@ -473,7 +472,7 @@ impl TurnMachine {
     }
 
     fn emit(&mut self, kind: EventKind) {
-        // What the person runs belongs to no task.
+        // Commands of the user belong to no task.
         let task = self.task.as_ref().filter(|task| task.own.is_none());
         self.out.push(Effect::Emit {
             task_id: task.map(|task| task.id.clone()),
@@ -486,7 +485,7 @@ impl TurnMachine {
         self.emit(EventKind::Notice { message: message.into() });
     }
 
-    /// Records what the person chose. A session in which nothing was said is not kept, so there it waits for the first prompt.
+    /// Records a choice of the user. A session without messages is not saved, so there the record waits for the first prompt.
     fn keep(&mut self, record: Record) {
         if self.counters.tasks == 0 {
             self.choice.unsaid.push(record);

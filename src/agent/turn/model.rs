@@ -1,20 +1,20 @@
-//! Another model, or more that is known of the one that is asked. The policy has its say before it takes effect; the request that is
-//! under way is answered by the model it was sent to.
+//! Model changes, and new facts about the current model. The policy judges a model before it is used; a running request is still answered
+//! by the model it was sent to.
 
 use super::{Effect, InputTime, Options, Phase, TurnMachine};
 use crate::ports::Record;
 use crate::protocol::{Effort, EventKind, Failure, KeyText, ModelFacts};
 
-/// What the person chose of models.
+/// User's model choices.
 #[derive(Debug)]
 pub(super) struct Choice {
-    /// The name that is being opened.
+    /// Name of the model being opened.
     opening: Option<String>,
-    /// What the journal says was chosen last.
+    /// Last choice in the journal.
     pub last: Option<(String, Option<Effort>)>,
-    /// Tokens of an answer whatever model it is.
+    /// Configured output limit, for any model.
     output_tokens: u64,
-    /// Chosen before anything was said.
+    /// Choices made before the first message.
     pub unsaid: Vec<Record>,
 }
 
@@ -25,7 +25,7 @@ impl Choice {
 }
 
 impl TurnMachine {
-    /// With a key to be kept for its provider first.
+    /// Opens a model, after saving an API key for its provider, if given.
     pub(super) fn set_model(&mut self, name: String, key: Option<KeyText>) {
         if let Err(denial) = self.policy.may_call(&name) {
             return self.refused(&denial);
@@ -50,12 +50,12 @@ impl TurnMachine {
                 self.adopt(facts, at);
             }
             _ if is_asked => self.learn(facts),
-            // Of a model that is not asked any more.
+            // The facts are about a model that is no longer in use.
             _ => {}
         }
     }
 
-    /// Its server told more of the model that is asked.
+    /// Learns new facts about the current model from its server.
     fn learn(&mut self, facts: ModelFacts) {
         if facts != self.options.model {
             let message = sentence(&facts);
@@ -66,9 +66,9 @@ impl TurnMachine {
         }
     }
 
-    /// The model is asked from the next request on.
+    /// Uses the model from the next request on.
     fn adopt(&mut self, facts: ModelFacts, at: InputTime) {
-        // Another policy may be in force since it was asked for.
+        // The policy may have changed since the model was requested.
         if let Err(denial) = self.policy.may_call(&facts.name) {
             return self.refused(&denial);
         }
@@ -86,7 +86,7 @@ impl TurnMachine {
         self.keep(Record::ModelChosen { model: name.clone(), effort: self.options.effort });
         self.out.push(Effect::UseModel { name });
         self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
-        // Who takes another model while one is waited for does not want to wait.
+        // A user who switches the model during a retry delay does not want to wait.
         if let Some(ticket) = self.summary_ticket() {
             self.summary_woken(ticket, at);
         } else if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Retrying { .. })) {
@@ -106,18 +106,18 @@ impl TurnMachine {
         self.emit(EventKind::ModelChanged { facts, effort, message });
     }
 
-    /// An answer is as long as the session wants it, where the model gives as much.
+    /// Limits the output to what the session and the model allow.
     pub(super) fn fit_answer(&mut self) {
         let wanted = self.choice.output_tokens;
         self.options.max_output_tokens = self.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
     }
 
-    /// What was chosen before anything was said is said with the first prompt.
+    /// Records earlier choices with the first prompt.
     pub(super) fn note_choices(&mut self) {
         self.pending.append(&mut self.choice.unsaid);
     }
 
-    /// What the journal says was chosen.
+    /// Restores a choice from the journal.
     pub(super) fn fold_choice(&mut self, model: String, effort: Option<Effort>) {
         if !self.options.effort_for_this_run {
             self.options.effort = effort;
@@ -125,7 +125,7 @@ impl TurnMachine {
         self.choice.last = Some((model, effort));
     }
 
-    /// The command line has the last word, and the session says so where that is a change.
+    /// Applies the command line, which overrides the session, and reports a change.
     pub(super) fn note_model_of_this_run(&mut self) {
         let (name, effort) = (self.options.model.name.clone(), self.options.effort);
         if name.is_empty() {
@@ -157,7 +157,7 @@ impl TurnMachine {
     }
 }
 
-/// `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out for a million tokens`.
+/// Formats `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out per million tokens`.
 fn sentence(facts: &ModelFacts) -> String {
     let window = match facts.context_window {
         window if window >= 1_000_000 => format!("{:.1}M", window as f64 / 1e6),

@@ -1,21 +1,21 @@
-//! Outputs of the sub-machines: records, events and effects, in their order.
+//! Outputs of the sub-machines: records, events and effects, in order.
 
 use super::Effect;
 use crate::ports::{Durability, Record};
 use crate::protocol::EventKind;
 
-/// One thing that a sub-machine wants done.
+/// One output of a sub-machine.
 #[derive(Debug)]
 pub(super) enum Output {
-    /// Goes into the journal with the next commit.
+    /// Record for the journal, written with the next commit.
     Record(Record),
     Commit(Durability),
-    /// The turn machine adds the task and the step that it belongs to.
+    /// Event; the turn machine adds the task and step.
     Event(EventKind),
     Effect(Effect),
 }
 
-/// What a sub-machine wants done, in order. It has no effect until the turn machine performs it.
+/// Outputs in order. They have no effect until the turn machine performs them.
 #[derive(Debug, Default)]
 #[must_use]
 pub(super) struct Outputs(Vec<Output>);

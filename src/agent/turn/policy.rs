@@ -1,4 +1,4 @@
-//! What changes when the policy or the mode does.
+//! Changes of the policy and the mode.
 
 use super::{CallState, InputTime, TurnMachine};
 use crate::policy::permit::Denial;
@@ -7,13 +7,13 @@ use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{Action, Decision, EventKind, Mode, SandboxTier, ToolDefinition};
 use std::sync::Arc;
 
-/// What holds commands, as the person is told.
+/// Sandbox of commands, as shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxStatus {
     pub tier: SandboxTier,
-    /// For the status row: `sandbox on · net off`.
+    /// Status row text: `sandbox on · net off`.
     pub words: String,
-    /// What is missing on this system and how to get it.
+    /// Features missing on this system, and how to install them.
     pub missing: Option<String>,
 }
 
@@ -23,26 +23,26 @@ impl From<SandboxStatus> for EventKind {
     }
 }
 
-/// A policy to take the place of the one in force.
+/// Policy that replaces the current one.
 #[derive(Debug)]
 pub struct PolicyChange {
     pub enforcer: Enforcer,
-    /// What the model is offered under it.
+    /// Tools offered to the model under it.
     pub tools: Arc<[ToolDefinition]>,
-    /// The names of these tools and of the ones that the model can load.
+    /// Names of these tools, and of those that the model can load.
     pub tool_names: Vec<String>,
-    /// What holds a command, in words.
+    /// Description of the sandbox.
     pub sandbox: String,
-    /// The same for the status row.
+    /// Description of the sandbox for the status row.
     pub sandbox_status: SandboxStatus,
-    /// What the status row calls it.
+    /// Name in the status row.
     pub name: String,
-    /// What changed, for the person; nothing where it is the same policy in another mode.
+    /// Description of the change for the user; `None` if only the mode changed.
     pub message: Option<String>,
 }
 
 impl TurnMachine {
-    /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.
+    /// Switches to another policy. Rules saved for this run stay, and running calls continue.
     pub(super) fn policy_changed(&mut self, change: PolicyChange, at: InputTime) {
         self.policy.replace(change.enforcer);
         self.options.tools = change.tools;
@@ -69,14 +69,14 @@ impl TurnMachine {
         self.judge_again(at);
     }
 
-    /// Says in the journal what decides, before anything is decided by it.
+    /// Records the policy in force, before anything is decided by it.
     pub(super) fn note_policy(&mut self) {
         if !std::mem::replace(&mut self.policy_noted, true) {
             self.note(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });
         }
     }
 
-    /// Something else decides from now on; where nothing was decided yet it is said with what comes first.
+    /// Records another policy; if nothing was decided yet, with the first record.
     fn note_policy_anew(&mut self) {
         if self.policy_noted {
             self.policy_noted = false;
@@ -84,7 +84,7 @@ impl TurnMachine {
         }
     }
 
-    /// What waits for the person and is no longer to be asked is denied. What is allowed now was asked, and stays so.
+    /// Denies pending approvals that the new policy denies. Those it would allow still wait, because they were asked.
     fn judge_again(&mut self, at: InputTime) {
         self.with_calls(|runner, calls| {
             for call in calls {
@@ -109,13 +109,13 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    /// Why a call that was let through would be refused now.
+    /// Returns why an allowed call would be denied now.
     pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denied(&self.policy, &plan.tool_name, &plan.actions, at)
     }
 }
 
-/// Why the policy refuses a call with these actions.
+/// Returns why the policy denies a call with these actions.
 pub(super) fn denied(policy: &Enforcer, tool_name: &str, actions: &[Action], at: InputTime) -> Option<Denial> {
     match policy.judge_call(tool_name, actions, at.now) {
         Verdict::Deny(denial) => Some(denial),

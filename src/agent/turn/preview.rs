@@ -1,4 +1,4 @@
-//! Previews: a command runs in a view of its own, and what it did there is asked about before any of it is kept.
+//! Previews: a command runs in a copy-on-write layer, and its changes need approval before they are applied.
 
 use super::tool_calls::Batch;
 use super::{Call, CallState, InputTime, TurnMachine};
@@ -6,7 +6,7 @@ use crate::policy::PreviewPermit;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{Action, ApprovalId, Decision, Effects, PreviewOffer, ToolError, ToolResult};
 
-/// A call that runs in its view. The plan is with the router; this is what can still be judged.
+/// Running preview. The plan is with the router; this is what can still be judged.
 #[derive(Debug)]
 pub(super) struct ActivePreview {
     pub ticket: u64,
@@ -14,24 +14,24 @@ pub(super) struct ActivePreview {
     pub actions: Vec<Action>,
 }
 
-/// What a preview is begun with.
+/// Parameters of a preview.
 pub(super) struct PreviewRequest {
     pub index: usize,
     pub plan: Plan,
     pub permit: PreviewPermit,
-    /// The question it was asked for in.
+    /// Approval in which it was requested.
     pub approval_id: Option<ApprovalId>,
-    /// Nobody was asked before.
+    /// Whether it runs before any approval.
     pub unasked: bool,
 }
 
 impl TurnMachine {
-    /// The person wants to see what would happen before they answer.
+    /// Runs a preview that the user requested instead of deciding.
     pub(super) fn preview(&mut self, approval_id: &ApprovalId, at: InputTime) {
         self.decided(approval_id, Decision::Previewed, at);
     }
 
-    /// Takes what a command did in its view. What nobody waits for any more is dropped, and its view with it.
+    /// Handles the result of a preview. A preview that is no longer needed is dropped.
     pub(super) fn previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {
         self.with_calls(|runner, calls| {
             let waits = |call: &Call| matches!(&call.state, CallState::Previewing(viewing) if viewing.ticket == ticket);
@@ -61,7 +61,7 @@ impl TurnMachine {
         self.commit(Durability::Process);
     }
 
-    /// What recovery found out about effects that were being kept when the process ended.
+    /// Handles the recovery result of effects that were being applied when the process ended.
     pub(super) fn settle_commits(&mut self, settled: Vec<ToolResult>) {
         self.with_calls(|runner, calls| {
             for result in settled {
@@ -77,7 +77,7 @@ impl TurnMachine {
     }
 }
 
-/// Why a plan cannot be previewed.
+/// Returns why a plan cannot be previewed.
 pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     if plan.effects.is_some() {
         return Some("it already ran in a preview".to_owned());
@@ -89,7 +89,7 @@ pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     }
 }
 
-/// Whether it changed nothing and tried nothing that it may not.
+/// Whether a run changed nothing and had no access blocked.
 pub(super) fn is_quiet(effects: &Effects) -> bool {
     effects.is_empty() && effects.refused.is_empty() && effects.denied.is_empty()
 }

@@ -7,11 +7,11 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Waiting};
 use std::collections::VecDeque;
 
-/// The messages that wait, in the order in which they were sent. They are the user's until they are taken.
+/// Queued messages in the order in which they were sent. The user can edit them until they are taken.
 #[derive(Debug, Default)]
 pub(super) struct PromptQueue {
     waiting: VecDeque<Waiting>,
-    /// The highest id given so far.
+    /// Highest ID used so far.
     last_id: u64,
 }
 
@@ -24,7 +24,7 @@ impl PromptQueue {
         self.waiting.len()
     }
 
-    /// Adds a message, for the next step if it steers, else for after the task.
+    /// Adds a message: for the next step if it steers, otherwise for after the task.
     pub fn add(&mut self, text: String, steer: bool) -> Outputs {
         let mut outputs = Outputs::default();
         if text.trim().is_empty() {
@@ -40,7 +40,7 @@ impl PromptQueue {
         self.saved()
     }
 
-    /// Puts a prompt first while the files it names are read. Returns its id.
+    /// Puts a prompt first while the files it mentions are read. Returns its ID.
     pub fn add_first(&mut self, text: String) -> (u64, Outputs) {
         let id = self.next_id();
         self.waiting.push_front(Waiting { id, text, steer: false });
@@ -50,7 +50,7 @@ impl PromptQueue {
         (id, outputs)
     }
 
-    /// Changes a message that waits, or removes it if there is no text.
+    /// Changes a queued message, or removes it if the text is empty.
     pub fn edit(&mut self, id: u64, text: String) -> Outputs {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) else {
             let mut outputs = Outputs::default();
@@ -70,7 +70,7 @@ impl PromptQueue {
         self.saved()
     }
 
-    /// Removes the message with this id, which becomes a task.
+    /// Removes the message with this ID, which becomes a task.
     pub fn take(&mut self, id: u64) -> Option<(String, Outputs)> {
         let place = self.waiting.iter().position(|waiting| waiting.id == id)?;
         let waiting = self.waiting.remove(place)?;
@@ -82,19 +82,19 @@ impl PromptQueue {
         Some((waiting.text, outputs))
     }
 
-    /// Removes what waits for the next step, as one message: not every provider takes several user messages in a row.
+    /// Removes all messages for the next step, joined into one, because not every provider accepts several user messages in a row.
     pub fn take_steering(&mut self) -> Option<(String, Outputs)> {
         let text = self.steering()?;
         Some((text, self.changed()))
     }
 
-    /// Removes what begins next: first what was for a step that did not come any more, then what waits longest.
+    /// Removes the next message: steering messages whose step never came first, then the oldest prompt.
     pub fn take_next(&mut self) -> Option<(String, Outputs)> {
         let text = self.steering().or_else(|| self.waiting.pop_front().map(|waiting| waiting.text))?;
         Some((text, self.changed()))
     }
 
-    /// What was to steer a task that failed steers no other: it waits as a prompt does.
+    /// Turns steering messages of a failed task into prompts, so that they steer no other task.
     pub fn stop_steering(&mut self) -> Outputs {
         if !self.waiting.iter().any(|waiting| waiting.steer) {
             return Outputs::default();
@@ -103,33 +103,33 @@ impl PromptQueue {
         self.changed()
     }
 
-    /// Moves all messages into the draft: who stops a task does not want what waits behind it to run.
+    /// Moves all messages to the draft, because a user who stops a task does not want the queued ones to run.
     pub fn return_all_to_draft(&mut self) -> Outputs {
         let mut outputs = Outputs::default();
         if self.is_empty() {
             return outputs;
         }
         let text = self.waiting.drain(..).map(|waiting| waiting.text).collect::<Vec<_>>().join("\n\n");
-        // First into the draft, then out of the queue: a crash between the two shows them twice, not never.
+        // The draft is saved before the queue is emptied: a crash in between shows the messages twice rather than never.
         outputs.effect(Effect::SaveDraft(text.clone()));
         outputs.append(self.saved());
         outputs.event(EventKind::DraftRestored { text });
         outputs
     }
 
-    /// Moves a message that came too late, or is one too many, into the draft.
+    /// Moves a message that came too late, or exceeds the limit, to the draft.
     pub fn return_to_draft(&self, text: String) -> Outputs {
         let mut outputs = Outputs::default();
         if !text.trim().is_empty() {
             outputs.effect(Effect::SaveDraft(text.clone()));
             outputs.event(EventKind::DraftRestored { text });
-            // Other messages still wait.
+            // Other messages are still queued.
             outputs.event(self.event());
         }
         outputs
     }
 
-    /// Restores the queue from the journal. An older version gave no ids.
+    /// Restores the queue from the journal. Older versions stored no IDs.
     pub fn restore(&mut self, prompts: Vec<Waiting>) {
         let last = prompts.iter().map(|waiting| waiting.id).max().unwrap_or(0);
         self.last_id = self.last_id.max(last);
@@ -140,7 +140,7 @@ impl PromptQueue {
         }
     }
 
-    /// The event that shows the queue.
+    /// Returns the event that shows the queue.
     pub fn event(&self) -> EventKind {
         EventKind::QueueChanged { waiting: self.waiting.iter().cloned().collect() }
     }
@@ -166,7 +166,7 @@ impl PromptQueue {
         Record::Queue { prompts: self.waiting.iter().cloned().collect() }
     }
 
-    /// The change goes into the same commit as what follows from it.
+    /// Records the change in the same commit as what follows from it.
     fn changed(&self) -> Outputs {
         let mut outputs = Outputs::default();
         outputs.record(self.record());
@@ -174,7 +174,7 @@ impl PromptQueue {
         outputs
     }
 
-    /// The change is committed at once.
+    /// Records the change and commits it at once.
     fn saved(&self) -> Outputs {
         let mut outputs = Outputs::default();
         outputs.record(self.record());

@@ -1,20 +1,20 @@
-//! What is known of calls that were under way when the process ended: by the disk, and by what they printed last.
+//! Recovery of calls that were running when the process ended, based on the disk and on their last output.
 
 use super::{Call, CallState, TurnMachine};
 use crate::ports::{Found, Known};
 use crate::protocol::ToolResult;
 use std::path::{Path, PathBuf};
 
-/// Of what an unfinished change left beside its place.
+/// Maximum number of leftover files listed in a message.
 const NAMED_LEFT: usize = 5;
 
 impl TurnMachine {
-    /// Call it once, before the session is restored.
+    /// Sets the recovery information. Call this once, before the session is restored.
     pub fn know(&mut self, known: Known) {
         self.known = known;
     }
 
-    /// Settles what the disk tells of: what is done is done, and what did not happen is planned and judged as if it had not begun.
+    /// Settles calls by the state of the disk: completed ones are done, and those that did not happen are planned and judged again.
     pub(super) fn settle_by_the_disk(&mut self) {
         let Known { mut found, mut tails } = std::mem::take(&mut self.known);
         self.with_calls(|runner, calls| {
@@ -22,7 +22,7 @@ impl TurnMachine {
             for call in calls.iter_mut().filter(under_way) {
                 let id = call.call.tool_call_id.clone();
                 call.tail = tails.remove(&id);
-                // What its view changed, and what it was kept from, are other questions.
+                // Previewed and blocked calls are recovered in other ways.
                 let looked = found.remove(&id).filter(|_| !call.previewed && call.held.is_none());
                 match looked {
                     Some(Found::Done { left }) => {
@@ -53,7 +53,7 @@ impl TurnMachine {
     }
 }
 
-/// What was not cleared away; where it lies is where the call's files do.
+/// Returns the note about leftover files, which are in the same directories as the call's files.
 pub(super) fn beside(left: &[PathBuf]) -> String {
     if left.is_empty() {
         return String::new();

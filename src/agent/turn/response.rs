@@ -1,4 +1,4 @@
-//! The model's answer: streamed, whole, failed, asked for again.
+//! Responses of the model: streamed, complete, failed, retried.
 
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::approval::waited;
@@ -11,9 +11,9 @@ use crate::protocol::{
 use crate::session::Spent;
 use std::time::Duration;
 
-/// What a model is told when its answer was cut by its own output limit.
+/// Message to the model after its output limit cut a response.
 const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
-/// What it is told where its provider paused a long turn.
+/// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Go on.]";
 
 impl TurnMachine {
@@ -27,20 +27,20 @@ impl TurnMachine {
         }
     }
 
-    /// Tells of an answer that still counts.
+    /// Emits an event of a response that still counts.
     fn show(&mut self, kind: EventKind) {
         if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
             self.emit(kind);
         }
     }
 
-    /// Shows the text at once; the journal has it at most `PARTIAL_SAVE_MS` later.
+    /// Shows the text at once; it is in the journal at most `PARTIAL_SAVE_MS` later.
     fn text(&mut self, text: String, at: InputTime) {
         let Some(task) = &mut self.task else { return };
         let Phase::Requesting(stream) = &mut task.phase else { return };
         stream.shown = true;
         stream.unsaved.push_str(&text);
-        // A clock that was set back must not keep it from being saved.
+        // A clock that was set back must not prevent the save.
         let save = !(0..PARTIAL_SAVE_MS).contains(&(at.now.as_millisecond() - stream.saved_at.as_millisecond()));
         let saved = save.then(|| std::mem::take(&mut stream.unsaved));
         if save {
@@ -78,7 +78,7 @@ impl TurnMachine {
             .collect();
         let empty = content.is_empty();
         if let Some(message) = self.message(Role::Assistant, content, at) {
-            // An empty one is kept for what it cost; no provider takes it back.
+            // An empty response is recorded for its cost, but not sent back, because providers refuse it.
             self.note(request.record(message.clone()));
             if let Some(task) = &mut self.task {
                 task.parts.note(&message, stop_reason);
@@ -95,7 +95,7 @@ impl TurnMachine {
         }
     }
 
-    /// The provider took its answer back. Sent again as said, it would stand as the model's own word, so the thread has none of it.
+    /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the model's own text.
     fn answered_in_vain(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
         let shown = match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Requesting(stream)) => stream.shown,
@@ -111,7 +111,7 @@ impl TurnMachine {
         self.not_answered(failure, at);
     }
 
-    /// Says what a request came to and cost, whatever it was for.
+    /// Reports the result and cost of any request.
     pub(super) fn tell_of_request(&mut self, request: CompletedRequest) {
         let CompletedRequest { spent, stop_reason, latency_ms, model } = request;
         self.emit(EventKind::LlmRequestCompleted {
@@ -226,7 +226,7 @@ impl TurnMachine {
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
-    /// The request gave no answer, and would give none again. What was too long is made shorter once.
+    /// Handles a request that failed for good. An overlong request is shortened once.
     fn not_answered(&mut self, failure: Failure, at: InputTime) {
         if failure.kind != FailureKind::ContextTooLong {
             return self.fail(failure);
@@ -236,7 +236,7 @@ impl TurnMachine {
         }
     }
 
-    /// What streamed does not count; journal and screen keep it, the thread has none of it.
+    /// Discards the text streamed so far. The journal and the screen keep it, the thread does not.
     pub(super) fn discard_answer(&mut self, reason: &str) {
         let Some(task) = &mut self.task else { return };
         let unsaved = match &mut task.phase {
@@ -251,7 +251,7 @@ impl TurnMachine {
         self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
     }
 
-    /// The person does not want to wait.
+    /// Retries a pending request at once, on request of the user.
     pub(super) fn retry_now(&mut self, at: InputTime) {
         if let Some(ticket) = self.summary_ticket() {
             return self.woken(ticket, at);
@@ -281,7 +281,7 @@ impl TurnMachine {
     }
 }
 
-/// As long or longer: who comes back then is not too early.
+/// Formats a delay, rounded up so that a retry after it is not too early.
 fn in_minutes(wait: Duration) -> String {
     match wait.as_secs().div_ceil(60) {
         minutes @ 0..60 => format!("{minutes} min"),
@@ -290,12 +290,12 @@ fn in_minutes(wait: Duration) -> String {
     }
 }
 
-/// How long a provider asks to wait.
+/// Returns the delay in milliseconds that a provider asks for.
 pub(super) fn asked_ms(retry_after: Option<Duration>) -> Option<u64> {
     retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What a request came to, besides its words.
+/// Result of a request, besides its content.
 pub(super) struct CompletedRequest {
     pub spent: Spent,
     pub stop_reason: StopReason,
@@ -311,7 +311,7 @@ impl CompletedRequest {
     }
 }
 
-/// Why an answer that ended so does not count, neither its words nor its calls.
+/// Returns why a response that ended so is discarded, including its text and calls.
 fn spoiled(stop_reason: StopReason) -> Option<Failure> {
     match stop_reason {
         StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(
@@ -333,7 +333,7 @@ fn spoiled(stop_reason: StopReason) -> Option<Failure> {
     }
 }
 
-/// Results find their calls by name: where a provider names two calls of an answer alike, the later one is named anew.
+/// Renames duplicate calls of a response, because results find their calls by ID.
 fn with_names_of_their_own(mut content: Vec<Part>) -> Vec<Part> {
     let mut taken = std::collections::HashSet::new();
     for part in &mut content {
@@ -348,7 +348,7 @@ fn with_names_of_their_own(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Providers refuse messages with empty text in them.
+/// Removes empty text, which providers refuse.
 fn without_empty_text(content: Vec<Part>) -> Vec<Part> {
     content.into_iter().filter(|part| !matches!(part, Part::Text { text } if text.is_empty())).collect()
 }

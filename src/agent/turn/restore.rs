@@ -1,4 +1,4 @@
-//! Restoring a session from its journal: a view over the changes that its records make.
+//! Restoring a session from its journal, by applying the changes of its records.
 
 use super::amend::Amended;
 use super::loop_guard::RepeatCount;
@@ -10,20 +10,20 @@ use crate::protocol::{
 };
 use crate::session::{Applied, CallChange, CallStage, Change, OpenCall, SessionState, Spent, Totals};
 
-/// What is to become of a task that was not done when the process ended.
+/// How to continue a task that was not finished when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
-    /// The person decides: it stands paused, with its questions asked again.
+    /// Pause it and ask its approvals again; the user decides.
     Wait,
-    /// It goes on at once.
+    /// Continue it at once.
     GoOn,
-    /// Another prompt takes its place: it ends where it stands.
+    /// End it, because another prompt replaces it.
     Replace,
 }
 
 impl TurnMachine {
-    /// Takes up the session the records tell of; call it once, on a new machine. `settled` is what is known by now of
-    /// calls that were under way when the process ended.
+    /// Restores the session from its records; call this once, on a new machine. `settled` contains the known outcomes of calls that were
+    /// running when the process ended.
     pub fn restore(
         &mut self,
         records: Vec<Record>,
@@ -40,7 +40,7 @@ impl TurnMachine {
         self.restore_calls(restored(state.take_calls(), &rows));
         self.count_what_was_lost(state.uncounted_bytes());
         self.tell_of_lost_summary(state.is_compacting);
-        // How to continue is said by whoever resumes it.
+        // The hint on how to continue is added by the code that resumes it.
         let failure = state.pause.filter(|why| *why != super::state::left_behind()).unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,
@@ -51,15 +51,15 @@ impl TurnMachine {
         self.settle_commits(settled);
         self.settle_by_the_disk();
         self.budgets.paused = failure.kind == FailureKind::BudgetExceeded;
-        // The user was warned of these in the process before.
+        // The previous process already warned the user about these.
         self.nearly_used();
         self.note_model_of_this_run();
         self.take_up(failure, unfinished, at);
         self.effects()
     }
 
-    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open
-    /// after it; `rows`: how often each call of that step was repeated.
+    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open after it;
+    /// `rows`: how often each call of that step was repeated.
     fn restore_change(
         &mut self,
         change: Change<'_>,
@@ -97,7 +97,7 @@ impl TurnMachine {
                 self.restore_task_change(change);
             }
             Change::RewindStarted { rewind_id, target, scope, overwrite } => {
-                // It began where no task ran.
+                // A rewind starts only while no task runs.
                 self.task = None;
                 self.rewinds.restore_start(rewind_id, (target, scope), overwrite.to_vec(), &self.thread);
             }
@@ -162,7 +162,7 @@ impl TurnMachine {
         }
     }
 
-    /// A call started: what the list of rewind points, and the count of repetitions, know of it.
+    /// Restores the start of a call for the rewind points and the repetition count.
     fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[RepeatCount]) {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
@@ -174,14 +174,14 @@ impl TurnMachine {
         }
     }
 
-    /// The calls of the step that is open at the end of the journal.
+    /// Restores the calls of the step that is open at the end of the journal.
     fn restore_calls(&mut self, calls: Vec<Call>) {
         if let Some(task) = self.task.as_mut().filter(|_| !calls.is_empty()) {
             task.phase = Phase::Working(calls);
         }
     }
 
-    /// The answer to a prompt that cannot be read: a marker stands for it, because a thread begins with a prompt.
+    /// Adds a marker for a prompt that cannot be read, because a thread has to begin with a prompt.
     fn fold_lost_prompt(&mut self, answer: &Message) {
         let content = vec![Part::Text { text: "[This version of aye cannot read this message.]".to_owned() }];
         let message_id = MessageId::new(format!("{}+", answer.message_id));
@@ -216,7 +216,7 @@ impl TurnMachine {
         self.thread.push(prompt);
     }
 
-    /// Restores an answer. Returns how often each of its calls was repeated.
+    /// Restores a response. Returns how often each of its calls was repeated.
     fn fold_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Spent) -> Vec<RepeatCount> {
         if self.task.is_none() {
             self.fold_lost_prompt(message);
@@ -236,7 +236,7 @@ impl TurnMachine {
         rows
     }
 
-    /// The end of a step. Where a record is missing, its calls get their results all the same, and only its calls.
+    /// Restores the end of a step. If a record is missing, exactly the calls of the step still get results.
     fn restore_step(&mut self, message: &Message, step_count: u32, mut calls: Vec<Call>, at: InputTime) {
         self.count_message(message);
         if message.role == Role::Tool {
@@ -260,7 +260,7 @@ impl TurnMachine {
         self.thread.push(message);
     }
 
-    /// Closes a step whose end cannot be read: no provider takes a call without its result.
+    /// Closes a step whose end cannot be read, because providers refuse a call without a result.
     fn mend(&mut self, mut calls: Vec<Call>, at: InputTime) {
         if calls.is_empty() || self.drop_own() {
             return;
@@ -275,14 +275,14 @@ impl TurnMachine {
         }
     }
 
-    /// The results of the open step's calls, in their order; of what has none the outcome is unknown.
+    /// Returns the results of the open step's calls in order; the outcome of a call without one is unknown.
     pub(super) fn results(&mut self) -> Vec<Part> {
         let count = self.calls_mut().len();
         let most_bytes = self.options.result_bytes(count);
         results_of(self.calls_mut(), most_bytes)
     }
 
-    /// Message ids are counted; a restored session counts on.
+    /// Continues the numbering of message IDs.
     fn count_message(&mut self, message: &Message) {
         let number = message.message_id.as_str().rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         self.counters.messages = self.counters.messages.max(number);
@@ -306,7 +306,7 @@ fn results_of(calls: &mut [Call], most_bytes: usize) -> Vec<Part> {
     calls.iter_mut().filter_map(result).collect()
 }
 
-/// The calls of a step, as the machine has them. A call that no answer asked for is none of its calls.
+/// Restores the calls of a step. A call that no response requested is left out.
 fn restored(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
     let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
     calls.into_iter().zip(rows).filter_map(|(call, row)| Call::restored(call, row)).collect()

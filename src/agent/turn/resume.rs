@@ -1,4 +1,4 @@
-//! What a crash left open: ended, gone on with, or put before the person.
+//! Resuming after a crash: open work is ended, continued, or shown to the user.
 
 use super::restore::Unfinished;
 use super::sandbox_escalation::BlockedRun;
@@ -7,7 +7,7 @@ use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, Role, SessionStatus, TaskStatus};
 
 impl TurnMachine {
-    /// Settles what the process left open when it ended.
+    /// Settles everything that the previous process left open.
     pub(super) fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
         if self.finish_rewind(unfinished) {
             return;
@@ -43,8 +43,8 @@ impl TurnMachine {
         }
     }
 
-    /// Applies the step limit of this run to the restored task. Where nobody can ask for more, or the task has used it up, the task
-    /// gets as many steps in addition to those it completed.
+    /// Applies the step limit of this run to the restored task. If nobody can raise the limit, or the task has used it up, it gets that
+    /// many steps in addition to the completed ones.
     fn limit_to_this_run(&mut self, unfinished: Unfinished) {
         let max_steps = self.options.max_steps;
         self.task = self.task.take().map(|task| {
@@ -56,7 +56,7 @@ impl TurnMachine {
         });
     }
 
-    /// The person stopped it before the process ended: it does not go on by itself, but is taken up again as one that was stopped.
+    /// Ends a task that was being stopped. It does not continue automatically, but can be continued.
     fn end_stopped(&mut self, unfinished: Unfinished, at: InputTime) {
         self.close_calls(at);
         let stopped = self.task.take();
@@ -72,7 +72,7 @@ impl TurnMachine {
         self.take_up_nothing(unfinished, at);
     }
 
-    /// An answer in words is the end of its task, also where the record that says so cannot be read.
+    /// Ends a task whose response contains no calls, even if the record of its end cannot be read.
     fn end_what_was_answered(&mut self) {
         let answered = self.thread.last().is_some_and(|message| message.role == Role::Assistant);
         if answered && self.task.is_some() && self.calls_mut().is_empty() {
@@ -80,17 +80,17 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task of the process before; who waits for the end of a task waits for one of this process.
+    /// Ends a task of the previous process without an event, because listeners wait for tasks of this one.
     fn end_unsaid(&mut self, end: TaskEnd) {
         let Some(task) = self.task.take() else { return };
-        // As the journal tells it: what was not done can be taken up again, and what it wants is kept in its words until then.
+        // As in the journal: an unfinished task can be continued, and its queued messages are kept until then.
         let is_done = end == TaskEnd::Completed;
         self.note(Record::TaskEnded { task_id: task.id.clone(), step_count: task.step_count, end });
         self.ended = Some(task).filter(|_| !is_done);
         self.commit(Durability::Process);
     }
 
-    /// No task is open: the last one ended, or what waited behind it had not begun.
+    /// Resumes a session without an open task.
     pub(super) fn take_up_nothing(&mut self, unfinished: Unfinished, at: InputTime) {
         let nothing = self.ended.is_none() && self.queue.is_empty();
         match unfinished {
@@ -111,7 +111,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the step with what its calls came to, so that no call in the thread is without a result.
+    /// Ends the step with the results of its calls, so that every call in the thread has one.
     pub(super) fn close_calls(&mut self, at: InputTime) {
         self.with_calls(|runner, calls| {
             for call in calls.iter_mut().filter(|call| !call.is_done()) {
@@ -127,7 +127,7 @@ impl TurnMachine {
         self.close_step(at);
     }
 
-    /// Completes the step with the results of its calls, without beginning the next one.
+    /// Completes the step with the results of its calls, without starting the next one.
     pub(super) fn close_step(&mut self, at: InputTime) {
         let results = self.results();
         if results.is_empty() || self.is_own() {
@@ -146,7 +146,7 @@ impl TurnMachine {
         }
     }
 
-    /// A call that ran and could change things is put before the person; all others are planned and judged again.
+    /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
     fn take_up_calls(&mut self, at: InputTime) {
         if self.calls_mut().is_empty() {
             return;

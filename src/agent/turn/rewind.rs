@@ -1,8 +1,8 @@
-//! Going back to before a prompt or a step, and forth again: what was said is cut here, files are put back by the tools.
+//! Rewind to before a prompt or step, and redo: the conversation is cut here, and the tools restore files.
 //!
-//! A rewind is in the journal twice, when it begins and when it is done; one that was not done when the process ended is done on
-//! resume. The journal keeps what was said, and the thread before the cut is kept in memory as long as it can be brought back: until
-//! the next prompt. What was used up stays counted.
+//! The journal records a rewind when it starts and when it is done; one that was not completed is completed on resume. The journal keeps
+//! the removed messages, and the thread before the cut stays in memory as long as a redo is possible: until the next prompt. Used tokens
+//! and money stay counted.
 
 use super::super::thread::Thread;
 use super::Effect;
@@ -16,20 +16,20 @@ use crate::protocol::{
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Of one task; others are not named.
+/// Maximum number of commands listed for one task.
 const COMMANDS: usize = 50;
-/// Paths that a sentence names.
+/// Maximum number of paths named in a message.
 const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Rewinds {
-    /// The prompts of the conversation, the oldest first.
+    /// Prompts of the conversation, oldest first.
     points: Vec<Point>,
-    /// Rewinds that can be taken back, the latest last.
+    /// Rewinds that can be undone, latest last.
     done: Vec<FinishedRewind>,
     count: u32,
     under_way: Option<RunningRewind>,
-    /// What the model is told with the next prompt.
+    /// Note for the model with the next prompt.
     note: Option<String>,
 }
 
@@ -40,13 +40,13 @@ struct Point {
     prompt: String,
     message_id: MessageId,
     timestamp: Timestamp,
-    /// The first one it may have, as counted over the session.
+    /// Its first step, counted over the session.
     first_step: u64,
     steps: u32,
     commands: Vec<String>,
-    /// What they did that no file tells of.
+    /// Effects of its calls that no file shows.
     lasting: Vec<String>,
-    /// Its files were put back while what was said stayed.
+    /// Whether its files were restored while the conversation stayed.
     files_undone: bool,
 }
 
@@ -65,13 +65,13 @@ struct RunningRewind {
     number: u32,
     aim: ResolvedTarget,
     overwrite: Vec<PathBuf>,
-    /// Nothing waited when it began: what is said meanwhile is begun after it.
+    /// Whether the queue was empty at the start, so that messages sent since then start afterwards.
     begins_next: bool,
-    /// What follows where a process before this one began it.
+    /// How to continue, if the previous process started it.
     then: Option<Unfinished>,
 }
 
-/// Where a rewind leads, all of it looked up.
+/// Resolved target of a rewind.
 #[derive(Debug)]
 pub(super) struct ResolvedTarget {
     target: RewindTarget,
@@ -79,28 +79,28 @@ pub(super) struct ResolvedTarget {
     since: Since,
     from: Option<MessageId>,
     point: Option<Point>,
-    /// For the composer.
+    /// Text for the composer.
     prompt: Option<String>,
     messages: u64,
     cannot: Vec<String>,
 }
 
-/// What a rewind means for the rest of the session.
+/// Effects of a rewind on the rest of the session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RewindEffect {
-    /// The thread is another one, so what the provider counted of it says nothing any more.
+    /// Whether the thread changed, so that the provider's count no longer applies.
     pub changes_thread: bool,
-    /// What the last task was about is gone: it cannot continue.
+    /// Whether the subject of the last task is gone, so that it cannot continue.
     pub forgets_task: bool,
 }
 
-/// What follows a rewind that is done.
+/// Actions after a completed rewind.
 #[derive(Debug)]
 pub(super) struct AfterRewind {
     pub effect: RewindEffect,
-    /// Nothing waited when it began: what was said since then begins now.
+    /// Whether messages sent since the start begin now.
     pub begins_next: bool,
-    /// What follows where a process before this one began it.
+    /// How to continue, if the previous process started it.
     pub then: Option<Unfinished>,
 }
 
@@ -109,7 +109,7 @@ impl Rewinds {
         self.under_way.is_some()
     }
 
-    /// A prompt begins a task: one can go back to before it, and no further forth. `number` and `first_step` count over the session.
+    /// Adds a prompt as a rewind point and ends the possibility of a redo. `number` and `first_step` count over the session.
     pub fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
         self.done.clear();
         self.under_way = None;
@@ -133,7 +133,7 @@ impl Rewinds {
         }
     }
 
-    /// A call of the last prompt ran.
+    /// Adds a call of the last prompt that ran.
     pub fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
         let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {
@@ -148,7 +148,7 @@ impl Rewinds {
         Effect::TellRewindPoints { points, can_redo: !self.done.is_empty() }
     }
 
-    /// What a rewind would do.
+    /// Plans a rewind.
     pub fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
         let aim = self.resolve(target, scope, thread)?;
         let plan = RewindPlan {
@@ -164,7 +164,7 @@ impl Rewinds {
         Ok(Effect::PlanRewind { plan, since })
     }
 
-    /// Begins a rewind, saved before anything is undone. Returns its number if there are no files to wait for.
+    /// Starts a rewind, recorded before anything is undone. Returns its number if there are no files to wait for.
     pub fn begin(
         &mut self,
         aim: ResolvedTarget,
@@ -190,7 +190,7 @@ impl Rewinds {
         None
     }
 
-    /// It is done: saved, told, and what was said is cut.
+    /// Finishes a rewind: records it, reports it, and cuts the conversation.
     pub fn finish(
         &mut self,
         number: u32,
@@ -209,7 +209,7 @@ impl Rewinds {
                 let FilesRewound { restored, kept } = files;
                 Rewound { target, scope, restored, kept, messages: aim.messages, message, prompt }
             }
-            // Nothing was done to files, so what was said stays too.
+            // No files were changed, so the conversation stays too.
             Err(why) => Rewound {
                 target: aim.target.clone(),
                 scope: RewindScope::Files,
@@ -229,7 +229,7 @@ impl Rewinds {
         Some(AfterRewind { effect, begins_next: under_way.begins_next, then: under_way.then })
     }
 
-    /// What a rewind makes of the conversation, also as a journal tells it.
+    /// Applies a rewind to the conversation; also used when restoring a journal.
     fn apply(&mut self, number: u32, from: Option<&MessageId>, rewound: &Rewound, thread: &mut Thread) -> RewindEffect {
         if rewound.target == RewindTarget::Redo {
             let mut effect = RewindEffect { changes_thread: false, forgets_task: true };
@@ -273,7 +273,7 @@ impl Rewinds {
         effect
     }
 
-    /// The model is told with the next prompt what was undone, and what was not.
+    /// Prepares the note that tells the model with the next prompt what was undone and what was not.
     fn note_scope(&mut self, rewound: &Rewound, place: usize) {
         match rewound.scope {
             RewindScope::Both => {}
@@ -295,10 +295,10 @@ impl Rewinds {
         }
     }
 
-    /// The prompt with the note in it, for the thread.
+    /// Adds the note to the prompt, for the thread.
     pub fn with_note(&mut self, mut prompt: Message) -> Message {
         if let Some(note) = self.note.take() {
-            // The first part stays what was typed.
+            // The first part stays the typed text.
             let place = prompt.content.len().min(1);
             prompt.content.insert(place, Part::Text { text: format!("\n\n{note}") });
             prompt.token_count = super::estimate(&prompt.content);
@@ -328,17 +328,17 @@ impl Rewinds {
         self.apply(number, from, rewound, thread)
     }
 
-    /// Does the rest of a rewind that the process before this one began; `None` where there was none.
+    /// Completes a rewind that the previous process started; `None` if there was none.
     pub fn resume(&mut self, begins_next: bool, then: Unfinished, step: u64) -> Option<Effect> {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
-        // Without files there is nothing to wait for, but the person hears of it the same way.
+        // Without files there is nothing to restore, but the user is told in the same way.
         let since = if under_way.aim.scope.files() { under_way.aim.since } else { Since::Rewind(u32::MAX) };
         Some(Effect::Rewind(FileRewind { number, since, step, overwrite }))
     }
 
-    /// Looks up where this leads.
+    /// Resolves a target.
     pub fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<ResolvedTarget, String> {
         let points = &self.points;
         let nothing = || "nothing to rewind to: this conversation has no messages yet".to_owned();
@@ -413,7 +413,7 @@ impl Point {
     }
 }
 
-/// In a sentence, for the person.
+/// Returns the message for the user.
 fn told(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
     let mut parts = Vec::new();
     if aim.scope.files() {

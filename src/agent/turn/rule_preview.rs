@@ -1,11 +1,11 @@
-//! A rule is looked at before it is kept: whether the person's own words may be one, and what it would have let through.
+//! Preview of a rule before it is saved: whether the user's own rule is valid, and which commands it would have allowed.
 
 use super::call_runner::CallRunner;
 use super::{Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::protocol::{Action, ApprovalId, EventKind, RuleAsked, RuleTold};
 
 impl TurnMachine {
-    /// The policy has its say on a rule; what it takes is one more offer of the question.
+    /// Answers a question about a rule. A valid rule becomes another offer of the approval.
     pub(super) fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
         let mut told = RuleTold::Refused { message: "this approval was already decided".to_owned() };
         let mut look = None;
@@ -20,7 +20,7 @@ impl TurnMachine {
         }
     }
 
-    /// The last commands are there: which of them asked, and would not have with this offer.
+    /// Finds the recent commands that required approval, and would not have with this offer.
     pub(super) fn reach(&mut self, approval_id: ApprovalId, offer: usize, commands: Result<Vec<String>, String>, at: InputTime) {
         let mut told = None;
         self.of_question(&approval_id, |runner, pending| {
@@ -38,7 +38,7 @@ impl TurnMachine {
                 }
             });
         });
-        // Whoever answered in between has no use for it.
+        // The approval may have been decided in the meantime.
         if let Some(told) = told {
             self.emit(EventKind::RuleTold { approval_id, told });
         }

@@ -1,4 +1,4 @@
-//! What MCP servers ask the model of the session: held to the same policy and the same budgets, and counted with all else.
+//! Sampling requests of MCP servers: subject to the same policy and budgets, and counted with everything else.
 
 use super::response::CompletedRequest;
 use super::{InputTime, TurnMachine};
@@ -6,11 +6,11 @@ use crate::ports::Record;
 use crate::protocol::{Failure, FailureKind, ModelFacts, StopReason, Usage};
 use crate::session::Spent;
 
-/// What one request of a server came to.
+/// Result of a sampling request.
 #[derive(Debug)]
 pub struct Sampled {
     pub server: String,
-    /// The model that answered.
+    /// Model that responded.
     pub model: ModelFacts,
     pub usage: Usage,
     pub estimated: bool,
@@ -19,12 +19,12 @@ pub struct Sampled {
 }
 
 impl TurnMachine {
-    /// Whether the person is asked before a server asks the model, or why it may not.
+    /// Returns whether the user is asked before the server uses the model; the error says why it may not.
     pub fn may_sample(&self, server: &str) -> Result<bool, String> {
         self.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
     }
 
-    /// The model that would answer, and how many tokens its answer may have; or what forbids a request of so many.
+    /// Returns the model and the maximum tokens of its response; the error says why such a request may not be sent.
     pub fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
         if let Some(failure) = self.forbids(at) {
             return Err(failure);
@@ -35,12 +35,12 @@ impl TurnMachine {
             let message = format!("about {input_tokens} input tokens do not fit the model's context window ({window})");
             return Err(Failure::new(FailureKind::ContextTooLong, message, "send a shorter request"));
         }
-        // All that it may use: nobody knows how much of it a server means to.
+        // The full output limit counts, because the actual usage is unknown.
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
         self.budget_check().forbids(&next).map_or_else(|| Ok((self.options.model.clone(), output_tokens)), Err)
     }
 
-    /// Counts it, and says it.
+    /// Counts and reports the usage.
     pub(super) fn sampled(&mut self, sampled: Sampled) {
         let Sampled { server, model, usage, estimated, stop_reason, latency_ms } = sampled;
         let cost_usd = model.cost_usd(&usage);

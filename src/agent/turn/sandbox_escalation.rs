@@ -1,13 +1,13 @@
-//! What a command was kept from: the person may have it run once more with exactly that opened.
+//! Blocked access: the user may allow a command to run once more with exactly that access.
 
 use crate::protocol::{ErrorCode, Outside, ToolResult};
 
-/// What a call came to when it ran and was kept from something.
+/// Result of a run that the sandbox blocked.
 #[derive(Debug)]
 pub(super) struct BlockedRun {
     first: ToolResult,
     latency_ms: u64,
-    /// It runs, or ran, once more.
+    /// Whether it runs, or ran, once more.
     again: bool,
 }
 
@@ -28,12 +28,12 @@ impl BlockedRun {
         !self.again
     }
 
-    /// How long the first run took, where its result is the one that counts.
+    /// Returns the duration of the first run, if its result is the final one.
     pub(super) fn latency_ms(&self) -> Option<u64> {
         (!self.again).then_some(self.latency_ms)
     }
 
-    /// The result of the call: the second run's, if there was one; what the first came to is not lost where that says nothing.
+    /// Returns the result of the call: that of the second run, if there was one. The output of the first run is kept in it.
     pub(super) fn or(&self, result: ToolResult) -> ToolResult {
         let names = names(&self.first.denied);
         if !self.again {
@@ -52,7 +52,7 @@ impl BlockedRun {
     }
 }
 
-/// `example.com:443 and writing `/opt``.
+/// Formats `example.com:443 and writing `/opt``.
 pub(super) fn names(places: &[Outside]) -> String {
     let names: Vec<String> = places.iter().map(ToString::to_string).collect();
     match names.split_last() {

@@ -1,11 +1,11 @@
-//! What a call is for who wants to go back: a command, and what of it no file tells of.
+//! Side effects of calls, for the list of rewind points: commands, and effects that no file shows.
 
 use crate::policy;
 use crate::protocol::Action;
 
 const COMMAND_CHARS: usize = 120;
 
-/// What a call is for the list of points: a command in a line, and what of it lasts.
+/// Side effects of a call: a command in one line, and its lasting effects.
 #[derive(Debug, Default, Clone)]
 pub(super) struct SideEffects {
     pub command: Option<String>,

@@ -1,4 +1,4 @@
-//! Where the session and its task stand: which change may follow which, and the one place where they change.
+//! States of the session and its task: the allowed transitions, and the only place where states change.
 
 use super::{Call, CallState, Effect, Phase, TurnMachine};
 use crate::ports::{Durability, Record};
@@ -9,10 +9,10 @@ use crate::protocol::TaskStatus::{
 };
 use crate::protocol::{EventKind, Failure, FailureKind, SessionState, TaskState};
 
-/// From, to, and when.
+/// Transition: from, to, and reason.
 pub(super) type Change<S> = (S, S, &'static str);
 
-/// The changes of a session.
+/// Transitions of a session.
 pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Created, Running, "the policy is valid and the model is ready"),
     (
@@ -25,11 +25,11 @@ pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Running, Failed, "its end cannot be saved"),
 ];
 
-/// What the loop needs beyond them.
+/// Further transitions that the loop needs.
 pub(super) const SESSION_TOO: &[Change<SessionStatus>] =
     &[(Paused, Failed, "nothing can be saved, and the user quits before that is fixed")];
 
-/// The changes of a task, in a session that runs.
+/// Transitions of a task in a running session.
 pub(super) const TASK: &[Change<TaskStatus>] = &[
     (Idle, TaskRunning, "a new prompt, or an ended task is continued"),
     (TaskRunning, WaitingForLlm, "the request is sent"),
@@ -48,7 +48,7 @@ pub(super) const TASK: &[Change<TaskStatus>] = &[
     (TaskCancelled, Idle, "the end is saved and reported"),
 ];
 
-/// What the loop needs beyond them.
+/// Further transitions that the loop needs.
 pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (WaitingForLlm, TaskCancelled, "a stop waits neither for the model nor for a retry"),
     (WaitingForLlm, TaskRunning, "a request that failed for good waits until the user starts the step again"),
@@ -70,19 +70,19 @@ fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
     tables.into_iter().flatten().any(|(before, after, _)| before == from && after == to)
 }
 
-/// Where both stand.
+/// Current states.
 #[derive(Debug)]
 pub(super) struct States {
     session: SessionStatus,
     status: TaskStatus,
-    /// Of the task that is or was, as it was told last.
+    /// State of the current or last task, as last reported.
     task: Option<TaskState>,
-    /// Nothing can be saved: the session waits, whatever its task does.
+    /// Whether nothing can be saved; then the session is paused, whatever its task does.
     stalled: bool,
-    /// Changes that were refused: each is a mistake of ours.
+    /// Number of rejected transitions; each is a bug.
     #[cfg(test)]
     pub refused: u32,
-    /// The last of them, in words.
+    /// Description of the last one.
     #[cfg(test)]
     pub refusal: String,
 }
@@ -103,7 +103,7 @@ impl Default for States {
 }
 
 impl States {
-    /// Whether something changed; what no table has is refused, and the old state stays.
+    /// Changes the session state. Returns whether it changed; an invalid transition is rejected.
     fn session_to(&mut self, to: SessionStatus) -> bool {
         let from = self.session;
         if from == to {
@@ -144,8 +144,8 @@ impl States {
 }
 
 impl TurnMachine {
-    /// The effects of an input. A change of state stands before the events that announce it: whoever acts on one of them at once finds
-    /// the new state.
+    /// Returns the effects of an input. A state change comes before the events that announce it, so that a reader of these events finds the
+    /// new state.
     pub(super) fn effects(&mut self) -> Vec<Effect> {
         let effects = std::mem::take(&mut self.out);
         let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());
@@ -162,14 +162,14 @@ impl TurnMachine {
         ordered
     }
 
-    /// The session is there; call it once, before any input.
+    /// Starts the session; call this once, before any input.
     pub fn begin_session(&mut self) -> Vec<Effect> {
         self.enter_session(Running);
         self.effects()
     }
 
-    /// The session is over; `saved`: with all that was to be kept of it. One that leaves a task behind is paused: the task goes on
-    /// once the session is resumed.
+    /// Ends the session; `saved`: everything was saved. A session with an unfinished task is paused: the task continues when the session is
+    /// resumed.
     pub fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         match (saved, self.task.as_ref().map(|task| task.own.is_some())) {
             (false, _) => self.enter_session(Failed),
@@ -177,7 +177,7 @@ impl TurnMachine {
             (true, _) if self.states.session == Paused => {}
             (true, _) => {
                 let failure = left_behind();
-                // A session whose approval waits is listed as one that waits for the user.
+                // A session with a pending approval is listed as waiting for the user.
                 if !self.waits_for_approval() {
                     self.note(Record::Paused { failure: failure.clone() });
                     self.commit(Durability::Power);
@@ -189,7 +189,7 @@ impl TurnMachine {
         self.effects()
     }
 
-    /// Whether the session ended, or stands, with a task that is open.
+    /// Whether the session ended, or is paused, with an open task.
     pub fn is_paused(&self) -> bool {
         self.states.session == Paused
     }
@@ -199,7 +199,7 @@ impl TurnMachine {
         calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
     }
 
-    /// Whether what was decided can be saved: as long as it cannot, the session waits.
+    /// Sets whether decisions can be saved; until they can, the session is paused.
     pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         self.states.stalled = stalled;
         let waits = stalled || self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
@@ -222,7 +222,7 @@ impl TurnMachine {
         EventKind::StateChanged { session_status, task }
     }
 
-    /// The task waits for the person, everything kept.
+    /// Pauses the task until the user continues it. Everything is saved.
     pub(super) fn pause(&mut self, failure: Failure) {
         if let Some(task) = &mut self.task {
             task.phase = Phase::Paused;
@@ -235,7 +235,7 @@ impl TurnMachine {
         self.enter_session(Paused);
     }
 
-    /// A response that said that the conversation is too long, and there is no budget to make it shorter, is done with.
+    /// Leaves a response that reported an overlong conversation, if no budget is left to shorten it.
     pub(super) fn leave_response(&mut self) {
         if self.states.status == ProcessingResponse {
             self.enter(TaskRunning);
@@ -243,7 +243,7 @@ impl TurnMachine {
     }
 
     pub(super) fn enter_session(&mut self, to: SessionStatus) {
-        // It waits for the disk, whatever goes on behind that.
+        // The session is paused for the disk, whatever happens behind that.
         if to == Running && self.states.stalled {
             return;
         }
@@ -261,7 +261,7 @@ impl TurnMachine {
         }
     }
 
-    /// The calls of the step say what the person can know of it best: a question before all else.
+    /// Sets the task status that describes its calls best for the user: a pending approval comes first.
     pub(super) fn enter_for_calls(&mut self) {
         let Some(task) = &self.task else { return };
         let Phase::Working(calls) = &task.phase else { return };
@@ -277,7 +277,7 @@ impl TurnMachine {
     }
 }
 
-/// Whether an event announces the change of state that is told after it.
+/// Whether an event announces the state change that is reported after it.
 fn announces(effect: &Effect) -> bool {
     let Effect::Emit { kind, .. } = effect else { return false };
     matches!(
@@ -296,7 +296,7 @@ fn announces(effect: &Effect) -> bool {
     )
 }
 
-/// Why a session is paused whose process ended in good order.
+/// Returns the reason of the pause of a session whose process exited normally.
 pub(super) fn left_behind() -> Failure {
     Failure::new(
         FailureKind::Internal,
@@ -313,7 +313,7 @@ fn works(call: &Call) -> bool {
 mod tests {
     use super::*;
 
-    /// All pairs of two states, and whether one may follow the other; the same state twice is no change.
+    /// Visits all pairs of states with whether the transition is allowed; a state does not change to itself.
     fn each_pair<S: Copy + PartialEq>(all: &[S], tables: [&[Change<S>]; 2], mut look: impl FnMut(S, S, bool)) {
         for from in all {
             for to in all.iter().filter(|to| *to != from) {

@@ -1,4 +1,4 @@
-//! A task from its prompt to its end, step by step.
+//! Task from its prompt to its end, step by step.
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Approver, CallState, Effect, InputTime, Phase, Stream, Task, TurnMachine};
@@ -13,7 +13,7 @@ impl TurnMachine {
         }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
         if paused {
-            // Nothing could begin: the session stays paused, and the task with it.
+            // Nothing could start: the session stays paused, and the task with it.
             if let Some(failure) = self.forbids(at) {
                 self.give_back(text);
                 self.notice("the session is paused; your prompt is back in the draft");
@@ -37,7 +37,7 @@ impl TurnMachine {
         self.perform(outputs);
     }
 
-    /// Moves a message into the draft.
+    /// Moves a message to the draft.
     pub(super) fn give_back(&mut self, text: String) {
         self.perform(self.queue.return_to_draft(text));
     }
@@ -47,8 +47,8 @@ impl TurnMachine {
         self.perform(outputs);
     }
 
-    /// Sends a message to the model before its next step. Where the task is paused it waits for `Continue`; where none runs, or one
-    /// is being stopped, it is a prompt.
+    /// Sends a message to the model before its next step. In a paused task it waits for `Continue`; if no task runs, or it is being
+    /// stopped, the message is a prompt.
     pub(super) fn steer(&mut self, text: String, at: InputTime) {
         match &self.task {
             Some(task) if !task.cancelling => {
@@ -58,14 +58,14 @@ impl TurnMachine {
                     self.notice("the task is paused; the model gets your message when the task continues");
                 }
             }
-            // It has no step yet, but will have.
+            // The task has no step yet, but will have.
             None if self.opening.is_some() => self.enqueue(text, true),
             Some(_) | None => self.prompt(text, at),
         }
     }
 
-    /// Adds what waits for this step behind the results of the one before. Leaving the queue and becoming a message are one commit,
-    /// that of the step.
+    /// Adds the steering messages after the results of the previous step. Leaving the queue and becoming a message are one commit, that of
+    /// the step.
     fn take_steers(&mut self, at: InputTime) {
         let Some((text, outputs)) = self.queue.take_steering() else { return };
         self.perform(outputs);
@@ -76,7 +76,7 @@ impl TurnMachine {
         self.emit(EventKind::Steered { text });
     }
 
-    /// Starts what waits. Leaving the queue and becoming a task are one commit.
+    /// Starts the next queued message. Leaving the queue and becoming a task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
         if let Some((text, outputs)) = self.queue.take_next() {
             self.perform(outputs);
@@ -89,12 +89,12 @@ impl TurnMachine {
         self.task.is_some() || self.opening.is_some() || self.is_compacting() || self.rewinds.is_running()
     }
 
-    /// Whether a prompt waits for the files it names.
+    /// Whether a prompt is waiting for the files it mentions.
     pub(super) fn is_busy_opening(&self) -> bool {
         self.opening.is_some()
     }
 
-    /// `attached`: what the model is shown with the words.
+    /// Starts a task. `attached`: content shown to the model with the prompt.
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
         self.counters.tasks += 1;
         self.count_anew();
@@ -125,17 +125,17 @@ impl TurnMachine {
         }
         self.emit(EventKind::TaskStarted { prompt: text, max_steps });
         self.enter(TaskStatus::TaskRunning);
-        // Commits the prompt with whatever comes of it: a step, a refusal or a pause.
+        // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
     }
 
-    /// Begins a step, or ends the task where it may not go on.
+    /// Starts a step, or ends the task if it may not continue.
     pub(super) fn next_step(&mut self, at: InputTime) {
         self.enter(TaskStatus::TaskRunning);
         let Some(task) = &self.task else { return };
         if task.cancelling {
             self.end(TaskEnd::Cancelled);
-            // What waited went back to the person with the stop; what was said since then is to be begun.
+            // The stop returned queued messages to the draft; messages sent since then start now.
             return self.start_next(at);
         }
         if task.step_count >= task.max_steps {
@@ -164,7 +164,7 @@ impl TurnMachine {
         self.request(0, at);
     }
 
-    /// A request may not be sent.
+    /// Handles a request that may not be sent.
     pub(super) fn forbidden(&mut self, failure: Failure) {
         match failure.kind {
             FailureKind::PolicyExpired => {
@@ -172,18 +172,19 @@ impl TurnMachine {
                 self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
                 self.pause(failure);
             }
-            // A person may raise it.
+            // A user may raise the budget.
             FailureKind::BudgetExceeded if self.options.approver == Approver::Person => self.pause(failure),
             _ => self.fail(failure),
         }
     }
 
-    /// What forbids a request: an expired policy, a model that is not allowed, a limit that no request keeps, a budget that is used up.
+    /// Returns why no request may be sent: an expired policy, a model that is not allowed, a limit that no request can meet, a used-up
+    /// budget.
     pub(super) fn preflight(&mut self, at: InputTime) -> Option<Failure> {
         self.forbids(at).or_else(|| self.holds_no_request()).or_else(|| self.over_budget(at))
     }
 
-    /// The same but for the budgets.
+    /// Returns why no request may be sent, apart from the budgets.
     pub(super) fn forbids(&self, at: InputTime) -> Option<Failure> {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then continue"));
@@ -198,7 +199,7 @@ impl TurnMachine {
         None
     }
 
-    /// Sends the thread, once there is room for it; `attempt` counts repetitions of the same request.
+    /// Sends the thread, after making space for it; `attempt` counts retries of the same request.
     pub(super) fn request(&mut self, attempt: u32, at: InputTime) {
         if self.make_room(attempt, at) {
             return;
@@ -226,7 +227,7 @@ impl TurnMachine {
         self.out.push(Effect::Request(request));
     }
 
-    /// The step is done: its results are in the thread.
+    /// Continues after a step whose results are in the thread.
     pub(super) fn step_done(&mut self, at: InputTime) {
         let Some(task) = &mut self.task else { return };
         task.step_count += 1;
@@ -238,13 +239,13 @@ impl TurnMachine {
         self.next_step(at);
     }
 
-    /// The answer is not whole: the model is asked for the rest.
+    /// Asks the model for the rest of an incomplete response.
     pub(super) fn ask_for_the_rest(&mut self, words: &str, at: InputTime) {
         let Some(message) = self.message(Role::User, vec![Part::Text { text: words.to_owned() }], at) else { return };
         self.complete_step(message, at);
     }
 
-    /// Closes a step with the message that follows its answer, then goes on.
+    /// Completes a step with the message that follows its response, then continues.
     pub(super) fn complete_step(&mut self, message: crate::protocol::Message, at: InputTime) {
         if let Some(task) = &self.task
             && let Some(step_id) = task.step_id.clone()
@@ -261,7 +262,7 @@ impl TurnMachine {
         self.end(TaskEnd::Failed { failure });
     }
 
-    /// Ends the task, saved before it is said. What waits in the queue waits on after a failure: the person decides.
+    /// Ends the task, recorded before it is reported. After a failure, queued messages keep waiting, because the user decides.
     pub(super) fn end(&mut self, end: TaskEnd) {
         self.enter_session(SessionStatus::Running);
         let Some(task) = &self.task else { return };
@@ -294,7 +295,7 @@ impl TurnMachine {
         self.enter(TaskStatus::Idle);
     }
 
-    /// The model is done with the task.
+    /// Ends a task that the model has finished.
     pub(super) fn complete(&mut self, at: InputTime) {
         if let Some(task) = &mut self.task {
             task.step_count += 1;
@@ -307,7 +308,7 @@ impl TurnMachine {
         }
     }
 
-    /// The person says go on: with what is paused, with the task that ended before it was done, or with what waits.
+    /// Continues on request of the user: a paused task, a task that ended early, or the next queued message.
     pub(super) fn go_on(&mut self, at: InputTime) {
         if self.goes_on_after_compaction() {
             return;

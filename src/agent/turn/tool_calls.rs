@@ -1,4 +1,4 @@
-//! The calls of one answer: planned, judged, asked for, run; results in call order.
+//! Calls of one response: planned, judged, approved, run; results in call order.
 
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::call_runner::CallRunner;
@@ -10,10 +10,10 @@ use crate::ports::{Durability, Plan, Record, Tail};
 use crate::protocol::{Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolResult};
 use std::fmt::Write;
 
-/// Of the paths of a call whose outcome is not known; others are counted.
+/// Maximum number of listed paths of a call with an unknown outcome; others are counted.
 const NAMED_PATHS: usize = 10;
 
-/// What follows from a batch of plans once it is in the journal.
+/// Actions that follow a batch of plans once it is in the journal.
 #[derive(Default)]
 pub(super) struct Batch {
     pub asks: Vec<Approval>,
@@ -22,7 +22,7 @@ pub(super) struct Batch {
 }
 
 impl TurnMachine {
-    /// Lets the calls of the running step be moved on, then does what follows from it.
+    /// Runs an action on the calls of the current step, then performs its outputs.
     pub(super) fn with_calls(&mut self, act: impl FnOnce(&mut CallRunner<'_>, &mut Vec<Call>)) {
         let Some(task) = &mut self.task else { return };
         let Phase::Working(calls) = &mut task.phase else { return };
@@ -70,7 +70,7 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    /// Takes what a run came to; only a call that runs can come to anything.
+    /// Handles the result of a run; only a running call can have one.
     pub(super) fn settle_run(&mut self, index: usize, result: ToolResult, latency_ms: u64) {
         self.with_calls(|runner, calls| {
             let Some(call) = calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) else { return };
@@ -78,7 +78,7 @@ impl TurnMachine {
         });
     }
 
-    /// What the person wants done about a call that a crash left without an outcome.
+    /// Carries out the user's decision about a call with an unknown outcome.
     pub(super) fn resolved(&mut self, id: &CallId, resolution: Resolution, at: InputTime) {
         let mut known = false;
         self.with_calls(|runner, calls| {
@@ -111,11 +111,11 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    /// Plans what waited for an earlier call, and closes the step when all calls are done.
+    /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
         let mut results = None;
         self.with_calls(|runner, calls| {
-            // An answer may have thousands of calls, and this is looked at whenever one of them ends.
+            // A response may have thousands of calls, and this runs whenever one of them ends.
             let Some(open) = calls.iter().position(|call| !call.is_done()) else {
                 let most_bytes = runner.options.result_bytes(calls.len());
                 let fitted = |call: &Call| done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)));
@@ -145,11 +145,11 @@ impl TurnMachine {
 }
 
 impl Options {
-    /// Bytes of output that each of `count` results may have in the thread; the journal and the person have all of it.
+    /// Returns the maximum bytes for each of `count` results in the thread. The journal and the user get the whole output.
     pub(super) fn result_bytes(&self, count: usize) -> usize {
         let tokens = self.model.context_window * RESULTS_PERCENT / 100;
         let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
-        // However many there are, all of them together leave room for the rest.
+        // Together they must leave space for the rest, however many there are.
         let least = RESULT_LEAST_BYTES.min(bytes.saturating_mul(2) / count.max(1));
         (bytes / count.max(1)).max(least)
     }
@@ -189,7 +189,7 @@ pub(super) fn outcome_unknown(call: &mut Call) {
     call.refuse(ErrorCode::OutcomeUnknown, message);
 }
 
-/// Where to look for what a change of files left unfinished: beside its place, never under its name. Of several files each is
+/// Returns where to look for leftovers of an unfinished file change: next to the file, under another name. Each of several files is either
 /// old or new.
 pub(super) fn leftovers(call: &Call) -> String {
     match call.touches.as_slice() {

@@ -1,8 +1,8 @@
-//! Usage ledger: what each request used at the price of the model that answers, and what the next one may use.
+//! Usage ledger: the usage of each request at the price of the model that responds, and the estimate for the next one.
 //!
-//! The estimate of the next request is what is to be sent, corrected by what the provider counted of the request before it, and a
-//! modest answer. What the provider kept of that request counts at its lower price as long as it surely still has it, all else
-//! at the full one.
+//! The estimate for the next request is its input, corrected by the provider's count of the previous request, and a modest response. The
+//! part that the provider has cached counts at the lower price as long as it is certainly still cached; everything else counts at the full
+//! price.
 
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
@@ -12,17 +12,17 @@ use crate::protocol::{ModelFacts, Part, Usage};
 use crate::session::{Spent, Totals};
 use jiff::Timestamp;
 
-/// The tokens and the cost of a session, and the request that is under way.
+/// Tokens and cost of a session, and the current request.
 #[derive(Debug, Default)]
 pub(super) struct UsageLedger {
     totals: Totals,
     request: Option<OpenRequest>,
     last: Option<CountedRequest>,
-    /// The numbers of the last task that was done.
+    /// Usage of the last finished task.
     done: Option<TaskUsage>,
 }
 
-/// A task in numbers.
+/// Usage of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskUsage {
     pub totals: Totals,
@@ -30,17 +30,17 @@ pub(super) struct TaskUsage {
     pub max_steps: u32,
 }
 
-/// The request that is under way.
+/// Current request.
 #[derive(Debug)]
 struct OpenRequest {
     model: ModelFacts,
-    /// As estimated, and corrected by what the provider counted before.
+    /// Estimated tokens, corrected by the provider's earlier count.
     tokens: u64,
-    /// Bytes of the answer so far.
+    /// Bytes of the response so far.
     heard_bytes: usize,
 }
 
-/// The last request that was answered and counted.
+/// Last request with a response and a count.
 #[derive(Debug)]
 struct CountedRequest {
     model: String,
@@ -53,26 +53,26 @@ impl UsageLedger {
         self.totals
     }
 
-    /// Adds to the sums, also from the journal.
+    /// Adds to the totals; also used when restoring a journal.
     pub fn add(&mut self, spent: Spent) {
         self.totals.add(spent);
     }
 
-    /// A request of so many tokens is sent; its price is that of the model it goes to, whatever is chosen while it answers.
+    /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another is chosen meanwhile.
     pub fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
         self.request = Some(OpenRequest { model, tokens, heard_bytes: 0 });
     }
 
-    /// The model that the request under way went to.
+    /// Returns the model of the current request.
     pub fn request_model(&self) -> Option<&str> {
         self.request.as_ref().map(|request| request.model.name.as_str())
     }
 
-    /// Counts what came of an answer.
+    /// Counts a part of the response.
     pub fn on_delta(&mut self, delta: &Delta) {
         let bytes = match delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
-            // All of its arguments until now, not those that are new: at least something came.
+            // The event has the total length, not the new bytes; 1 marks that something arrived.
             Delta::ToolCallProgress { .. } => 1,
             Delta::Completed(_) => 0,
         };
@@ -81,14 +81,14 @@ impl UsageLedger {
         }
     }
 
-    /// Ends the request under way, which used this. Returns what it cost, where the price is known: that of the model it went to,
-    /// else of `model`.
+    /// Ends the current request with this usage. Returns its cost, if the price is known: that of the model it was sent to, otherwise that
+    /// of `model`.
     pub fn charge(&mut self, usage: Usage, model: &ModelFacts) -> Option<f64> {
         let request = self.request.take().map(|request| request.model);
         request.as_ref().unwrap_or(model).cost_usd(&usage)
     }
 
-    /// Ends the request under way with an answer. What its provider did not count is estimated.
+    /// Ends the current request with a response. What its provider did not report is estimated.
     pub fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Spent {
         let mut counted = usage;
         if usage.input_tokens == 0 {
@@ -108,8 +108,8 @@ impl UsageLedger {
         Spent { usage: counted, cost_usd, estimated }
     }
 
-    /// Ends the request under way without an answer. Where its provider said nothing of what it used, what came of it is estimated;
-    /// of a request to which nothing came back nothing is counted.
+    /// Ends the current request without a response. If its provider reported no usage, it is estimated from what arrived; a request to
+    /// which nothing came back is not counted.
     pub fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Spent> {
         let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
         let guessed = self.request.as_ref().filter(|request| request.heard_bytes > 0).map(|request| Usage {
@@ -122,7 +122,7 @@ impl UsageLedger {
         Some(Spent { usage, cost_usd, estimated: told.is_none() })
     }
 
-    /// What the next request may use. `at`: what a provider keeps of the last request it keeps for some minutes.
+    /// Estimates the usage of the next request. `at` decides whether the last request is still in the provider's cache.
     pub fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: InputTime) -> Usage {
         let input_tokens = input_tokens.min(model.context_window);
         let output_tokens = max_output_tokens.min(OUTPUT_GUESS_TOKENS);
@@ -140,17 +140,17 @@ impl UsageLedger {
         next
     }
 
-    /// A task begins.
+    /// Resets the usage of the task when one begins.
     pub fn begin_task(&mut self) {
         self.done = None;
     }
 
-    /// A task is done; what it used can still be shown.
+    /// Ends a task; its usage can still be shown.
     pub fn end_task(&mut self, usage: Option<TaskUsage>) {
         self.done = usage;
     }
 
-    /// The numbers of the last task that was done.
+    /// Returns the usage of the last finished task.
     pub fn last_task(&self) -> Option<TaskUsage> {
         self.done
     }

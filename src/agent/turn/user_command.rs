@@ -1,7 +1,7 @@
-//! A command of the person's own, typed behind `!`: planned, judged, journalled and held as one of the model's is, and stopped as one.
+//! Commands of the user, typed after `!`: planned, judged, recorded, sandboxed and stopped like those of the model.
 //!
-//! It stands where a task stands, with one call and no request. Who typed it and pressed Enter has answered what a policy asks at low
-//! and medium risk; what is worse is asked about as ever. `shared`: what it came to is told to the model with what is said next.
+//! Such a command takes the place of a task, with one call and no request. Typing it and pressing Enter counts as approval at low and
+//! medium risk; higher risk still asks. `shared`: the model sees the result with the next message.
 
 use super::guardrail::after_the_words;
 use super::{Call, CallState, Effect, InputTime, Phase, Task, TurnMachine, Unfinished};
@@ -12,15 +12,15 @@ use crate::protocol::{
 };
 use crate::session::Totals;
 
-/// The tool that runs it.
+/// Tool that runs it.
 const TOOL: &str = "RunCommand";
 
-/// What makes a task one of these.
+/// Data of a user command.
 #[derive(Debug)]
 pub(super) struct UserCommand {
     line: String,
     shared: bool,
-    /// It was typed in this process, so its Enter counts.
+    /// Whether it was typed in this process, so that Enter counts as approval.
     pub typed: bool,
 }
 
@@ -29,7 +29,7 @@ impl TurnMachine {
         self.task.as_ref().is_some_and(|task| task.own.is_some())
     }
 
-    /// Runs it, where nothing else runs. A task that is paused waits until it is done.
+    /// Runs a command if nothing else is running. A paused task waits until it is done.
     pub(super) fn run_own(&mut self, line: &str, shared: bool) {
         let line = line.trim();
         if line.is_empty() {
@@ -61,7 +61,7 @@ impl TurnMachine {
         self.out.push(Effect::Plan(vec![(0, call)]));
     }
 
-    /// Puts it in the place of a task; one that stands there waits.
+    /// Puts the command in place of a task; a paused task is set aside.
     fn put_own(&mut self, id: TaskId, step_id: StepId, call: ToolCall, own: UserCommand) {
         self.counters.tasks += 1;
         self.counters.steps += 1;
@@ -80,7 +80,7 @@ impl TurnMachine {
         self.aside = aside.or(self.aside.take());
     }
 
-    /// It has come to something: that is told with what is said next, and what waited goes on waiting, or begins.
+    /// Ends the command: its result is kept for the next message, and waiting work continues to wait, or starts.
     pub(super) fn own_done(&mut self, at: InputTime) {
         let said = self.told_of_it();
         let Some(task_id) = self.task.as_ref().map(|task| task.id.clone()) else { return };
@@ -102,12 +102,12 @@ impl TurnMachine {
         if self.queue.is_empty() {
             return self.enter_session(SessionStatus::Paused);
         }
-        // What was said meanwhile is an answer to the pause, as a prompt is.
+        // A message sent in the meantime ends the paused task, like a prompt.
         self.end(crate::ports::TaskEnd::Cancelled);
         self.start_next(at);
     }
 
-    /// Command and output for the thread, where they are for it and it ran.
+    /// Returns the command and its output for the thread, if it is shared and ran.
     fn told_of_it(&mut self) -> Option<String> {
         let most_bytes = self.options.result_bytes(1);
         let own = self.task.as_ref()?.own.as_ref().filter(|own| own.shared)?;
@@ -116,7 +116,7 @@ impl TurnMachine {
         Some(format!("[The user ran this command:]\n$ {line}\n{}", result.fitted(most_bytes).text_for_model()))
     }
 
-    /// What a crash left of it. What ran and has no outcome is put before the person; all else ends where it stands.
+    /// Settles a command after a crash. If it ran without an outcome, the user is asked; otherwise it ends.
     pub(super) fn settle_own(&mut self, unfinished: Unfinished, at: InputTime) {
         if !self.is_own() {
             return;
@@ -130,7 +130,7 @@ impl TurnMachine {
         self.end_own_unsaid();
     }
 
-    /// Ends one of the process before; nobody of this one waits for its end.
+    /// Ends a command of the previous process without an event.
     fn end_own_unsaid(&mut self) {
         let said = self.told_of_it();
         let Some(task) = self.task.take() else { return };
@@ -149,7 +149,7 @@ impl TurnMachine {
         self.task = self.aside.take();
     }
 
-    /// Its end cannot be read: nothing of it is in the thread, so nothing is missing there.
+    /// Drops a command whose end cannot be read. It is not in the thread, so nothing is missing there.
     pub(super) fn drop_own(&mut self) -> bool {
         let is_own = self.is_own();
         if is_own {
@@ -158,7 +158,7 @@ impl TurnMachine {
         is_own
     }
 
-    /// The prompt with what the person ran before it, for the thread.
+    /// Adds the results of earlier user commands to the prompt, for the thread.
     pub(super) fn told_of_own(&mut self, mut prompt: Message) -> Message {
         for said in std::mem::take(&mut self.own_said).iter().rev() {
             after_the_words(&mut prompt, said);
@@ -167,7 +167,7 @@ impl TurnMachine {
         prompt
     }
 
-    /// The same task goes on: what the person ran joins what was said last, unless the model said that.
+    /// Adds the results of user commands to the last message when the same task continues, unless it is the model's.
     pub(super) fn tell_of_own(&mut self) {
         if self.thread.last().is_none_or(|last| last.role == Role::Assistant) {
             return;
@@ -181,7 +181,7 @@ impl TurnMachine {
     }
 }
 
-/// Whether it came to be run.
+/// Whether the command ran.
 fn ran(result: &ToolResult) -> bool {
     let not_run = |code| {
         matches!(
@@ -194,7 +194,7 @@ fn ran(result: &ToolResult) -> bool {
                 | ErrorCode::InvalidRequest
         )
     };
-    // What was stopped before it began has printed nothing.
+    // A command stopped before it started has no output.
     let stopped = |code| code == ErrorCode::Cancelled && result.output_text.is_empty();
     let not_run = |code| not_run(code) || stopped(code);
     result.status != ToolStatus::Denied && !result.error.as_ref().is_some_and(|error| not_run(error.code))
