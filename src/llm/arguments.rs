@@ -1,13 +1,13 @@
-//! The arguments of a call as they arrive: kept up to a limit, and an object that can be run only once their end came.
+//! Arguments of a call as they arrive: stored up to a limit, and usable as an object only once they are complete.
 
 use super::limits::{ALL_ARGUMENT_BYTES, ARGUMENT_HEAD_BYTES, ARGUMENT_VALUES};
 use crate::protocol::{ARGUMENT_BYTES, Arguments, Part, cut_before};
 use serde_json::{Map, Value};
 
-/// Arguments in pieces.
+/// Arguments in parts.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// All of them, or the start of those that are too long.
+    /// All arguments, or the start of overlong ones.
     text: String,
     bytes: usize,
 }
@@ -25,13 +25,13 @@ impl Pieces {
         }
     }
 
-    /// The whole, in the place of what arrived before.
+    /// Sets the complete arguments, replacing what arrived before.
     pub fn set(&mut self, whole: &str) {
         *self = Self::default();
         self.push(whole);
     }
 
-    /// Bytes that arrived, kept or not.
+    /// Returns the bytes that arrived, stored or not.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -44,7 +44,7 @@ impl Pieces {
         &self.text
     }
 
-    /// `ended`: the server said that the call is whole.
+    /// Returns the arguments. `ended`: the server marked the call as complete.
     pub fn arguments(&self, ended: bool) -> Arguments {
         if self.bytes > ARGUMENT_BYTES {
             return Arguments::over_limit(&self.text, &format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", self.bytes));
@@ -60,14 +60,14 @@ impl Pieces {
     }
 }
 
-/// Arguments that came whole.
+/// Parses arguments that arrived complete.
 pub(super) fn whole(json: &str, ended: bool) -> Arguments {
     let mut pieces = Pieces::default();
     pieces.push(json);
     pieces.arguments(ended)
 }
 
-/// Arguments that came as an object in a larger event.
+/// Returns arguments that arrived as an object in a larger event.
 pub(super) fn of_map(map: Map<String, Value>, ended: bool) -> Arguments {
     let json = Value::Object(map);
     let text = json.to_string();
@@ -77,7 +77,7 @@ pub(super) fn of_map(map: Map<String, Value>, ended: bool) -> Arguments {
     }
 }
 
-/// Keeps the arguments of calls as long as all of them together are within their limit.
+/// Removes the arguments of calls beyond the limit for all calls together.
 pub(super) fn within_limit(content: &mut [Part]) {
     let mut bytes = 0;
     for part in content {
@@ -107,7 +107,7 @@ fn bytes_of(arguments: &Arguments) -> usize {
     }
 }
 
-/// About how many values there are in a JSON text.
+/// Returns the approximate number of values in a JSON text.
 pub(super) fn values(json: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for &byte in json {

@@ -1,4 +1,4 @@
-//! Auth headers: the key of a provider in its requests.
+//! Authentication headers: the API key of a provider in its requests.
 
 use super::error::Speaker;
 use super::{Held, Secret};
@@ -7,18 +7,18 @@ use crate::protocol::{Failure, FailureKind};
 use std::sync::OnceLock;
 
 pub(super) type Headers = Vec<(&'static str, String)>;
-/// Makes headers of a key.
+/// Function that creates headers from an API key.
 type Make = fn(Option<String>) -> Headers;
 
-/// A shorter key stands in too many texts by chance.
+/// Minimum length for redaction; a shorter key would match by chance.
 const MIN_BYTES: usize = 8;
 
-/// The headers that carry the key; one that is asked for later is there with the first request.
+/// Headers with the API key. A key that is looked up later is available with the first request.
 pub(super) struct Key {
     secret: Option<Secret>,
     make: Make,
     made: OnceLock<Headers>,
-    /// One that was asked for later: what looks for secrets may not know of it.
+    /// Key that was looked up later, which the redactor may not know.
     asked: OnceLock<String>,
 }
 
@@ -64,7 +64,7 @@ impl Key {
         Ok(self.made.get_or_init(|| (self.make)(Some(key))))
     }
 
-    /// A provider may repeat in its error what it was sent.
+    /// Hides the key in an error, because a provider may repeat what it was sent.
     pub fn hidden_in(&self, mut error: ModelError) -> ModelError {
         if let Some(key) = self.asked.get().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");

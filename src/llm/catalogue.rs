@@ -8,27 +8,28 @@ use entry::{Card, Cards};
 use std::sync::{Arc, OnceLock};
 
 const MODELS: &str = include_str!("../../assets/models.toml");
-/// Assumed of a model that nobody knows.
+/// Context window assumed for unknown models, in tokens.
 const UNKNOWN_WINDOW: u64 = 200_000;
-/// The seller of models that everybody may serve; what stands after it is the start of their names.
+/// Provider name for open models, which any provider may serve; the rest of the entry is a prefix of their names.
 const OPEN: &str = "any";
-/// A server of this machine costs nothing, unless a list says that it does.
+/// Prefix of local models, which are free unless a list says otherwise.
 const LOCAL: &str = "local/";
 const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
-/// The models that are known: the built-in list, read when it is first asked, under a list of the person's own. Cheap to clone.
+/// Known models: the built-in list, parsed on first use, overridden by the user's list. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     own: Option<Arc<Cards>>,
 }
 
 impl Catalogue {
-    /// With a person's list on top; what is wrong with that, each with its line.
+    /// Adds the user's list; the error contains its mistakes with line numbers.
     pub fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
         Ok(Self { own: Some(Arc::new(entry::read(text)?)) })
     }
 
-    /// What is known of `provider/name`; of a model that is not listed, what its family can, the assumed window and no price.
+    /// Returns the facts about `provider/name`; for an unlisted model, the abilities of its family, the assumed context window and no
+    /// price.
     pub fn facts(&self, full_name: &str) -> ModelFacts {
         let mut facts = built_in().facts(
             full_name,
@@ -47,13 +48,13 @@ impl Catalogue {
         facts
     }
 
-    /// Whether a list has the model itself, so that nobody needs to be asked.
+    /// Whether a list contains exactly this model, so that no server needs to be queried.
     pub fn lists(&self, full_name: &str) -> bool {
         let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
         own || built_in().exactly(full_name).is_some()
     }
 
-    /// What the person wrote down of a model, over what others say.
+    /// Applies the user's entry for a model over other facts.
     pub fn over(&self, facts: ModelFacts) -> ModelFacts {
         match self.own.as_ref().and_then(|own| own.exactly(&facts.name)) {
             Some(card) => card.over(facts),
@@ -61,7 +62,7 @@ impl Catalogue {
         }
     }
 
-    /// The models of a provider that are listed, with those of the person first.
+    /// Returns the listed models of a provider, the user's first.
     pub fn of_provider(&self, provider: &str) -> Vec<ModelFacts> {
         let mut names: Vec<String> = Vec::new();
         for card in self.own.iter().flat_map(|own| &own.models).chain(&built_in().models) {
@@ -72,7 +73,7 @@ impl Catalogue {
         names.iter().map(|name| self.facts(name)).collect()
     }
 
-    /// The listed model of the same provider whose name is nearest to one that its provider does not know.
+    /// Returns the listed model of the same provider with the most similar name.
     pub fn nearest(&self, full_name: &str) -> Option<String> {
         let (provider, asked) = super::split_name(full_name)?;
         let asked = asked.to_ascii_lowercase();
@@ -88,7 +89,7 @@ impl Cards {
         self.models.iter().find(|card| name::is_named(&card.name, full_name))
     }
 
-    /// What this list says, over what was known before.
+    /// Applies this list over earlier facts.
     fn facts(&self, full_name: &str, before: ModelFacts) -> ModelFacts {
         let lower = full_name.to_ascii_lowercase();
         let of = |families: &[String]| families.iter().any(|family| lower.contains(family.as_str()));
@@ -106,7 +107,7 @@ impl Cards {
         }
     }
 
-    /// The same model at its maker, or an open one: it takes the same, but what it costs is another matter.
+    /// Returns the same model of its maker, or an open one. It has the same abilities, but may have another price.
     fn sold_by_another(&self, full_name: &str) -> Option<&Card> {
         let asked = name::bare(full_name);
         let made = self.models.iter().find(|card| {
@@ -138,7 +139,7 @@ impl Card {
 
 fn built_in() -> &'static Cards {
     static CARDS: OnceLock<Cards> = OnceLock::new();
-    // A test reads the built-in list, so it can be read.
+    // A test parses the built-in list, so this cannot fail.
     CARDS.get_or_init(|| entry::read(MODELS).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! Pending deltas: adjacent ones of one kind are merged until they are handed on.
+//! Pending deltas: adjacent ones of the same kind are merged until they are passed on.
 
 use crate::ports::Delta;
 
@@ -6,9 +6,9 @@ use crate::ports::Delta;
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     ready: Vec<Delta>,
-    /// Bytes of text until now, handed on or not.
+    /// Bytes of text so far, passed on or not.
     pub said: usize,
-    /// Pieces until now, handed on or not.
+    /// Number of parts so far, passed on or not.
     pub added: usize,
 }
 
@@ -39,7 +39,7 @@ impl Deltas {
         }
     }
 
-    /// `size` is the length of the arguments until now.
+    /// Adds call progress; `size` is the length of the arguments so far.
     pub fn call(&mut self, tool: &str, size: usize) {
         self.added += 1;
         match self.ready.last_mut() {

@@ -1,4 +1,4 @@
-//! The demo model: a recorded conversation, told again by what became of its calls.
+//! Demo model: a recorded conversation that follows the outcomes of its calls.
 
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CONVERSATION: &str = include_str!("../../assets/demo/conversation.toml");
-/// The turn that answers whatever was not recorded.
+/// Turn that answers anything that was not recorded.
 const OVER: &str = "over";
 const CALL_PREFIX: &str = "demo_";
 const WINDOW: u64 = 200_000;
@@ -31,17 +31,17 @@ const PROJECT: [(&str, &[u8], u32); 4] = [
     project_file!("lib/names.sh", 0o644),
 ];
 
-/// What the sample project is made of.
+/// Returns the files of the sample project.
 pub fn project() -> &'static [(&'static str, &'static [u8], u32)] {
     &PROJECT
 }
 
-/// How fast the recording plays.
+/// Playback speed of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// As a model would.
+    /// Speed of a real model.
     Recorded,
-    /// All at once.
+    /// Everything at once.
     #[cfg(test)]
     Instant,
 }
@@ -75,7 +75,7 @@ struct Call {
     arguments: Map<String, Value>,
 }
 
-/// By the outcome of the turn's last call.
+/// Next turn, chosen by the outcome of the last call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Next {
@@ -84,7 +84,7 @@ struct Next {
     failed: Option<String>,
 }
 
-/// The recording as a model.
+/// Recording as a model.
 #[derive(Debug)]
 pub struct Demo {
     conversation: Arc<Conversation>,
@@ -104,7 +104,7 @@ impl Demo {
         Ok(Self { conversation: Arc::new(conversation), pace })
     }
 
-    /// The prompt that the recording answers.
+    /// Returns the prompt that the recording answers.
     pub fn first_prompt(&self) -> &str {
         &self.conversation.first_prompt
     }
@@ -115,7 +115,7 @@ impl Conversation {
         self.turns.iter().find(|turn| turn.name == name)
     }
 
-    /// The turn that comes now. The thread is all there is to know it by, so a resumed session goes on as well.
+    /// Returns the next turn. It depends only on the thread, so a resumed session continues.
     fn choose(&self, messages: &[Arc<Message>]) -> Option<&Turn> {
         let Some(last) = messages.iter().rfind(|message| message.role == Role::Assistant) else { return self.turns.first() };
         let called = last.tool_calls().last().map(|call| &call.tool_call_id);
@@ -217,7 +217,7 @@ fn size(call: &Call) -> u64 {
     Value::Object(call.arguments.clone()).to_string().len() as u64
 }
 
-/// What a live model would have counted, roughly.
+/// Returns approximately what a real model would have counted.
 fn usage(request: &ModelRequest, turn: &Turn) -> Usage {
     let thread: u64 = request.messages.iter().map(|message| message.token_count).sum();
     let tools = request.tools.iter().map(|tool| {

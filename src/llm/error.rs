@@ -15,7 +15,7 @@ use crate::sys::http::HttpError;
 
 const SHOWN_CHARS: usize = 160;
 
-/// Who is speaking, for the hints.
+/// Provider that sent a response, for hints.
 #[derive(Debug, Clone)]
 pub(super) struct Speaker {
     pub provider: String,
@@ -25,18 +25,18 @@ pub(super) struct Speaker {
 }
 
 impl Speaker {
-    /// Who says something, and where: what one account sealed, at one address, no other can open.
+    /// Returns the provider and address, because only the account that encrypted a part can decrypt it there.
     pub fn origin(&self) -> String {
         format!("{} {}", self.provider, self.base_url)
     }
 
-    /// An answer with a status that is no success, or a body that holds an error.
+    /// Returns the error of a response with an error status, or with an error in its body.
     pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: Asked) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
         let said = asked.wait.or(words.wait);
         let mut failure = self.judge(status, words);
-        // What no repetition can mend is not repeated, whatever a header says.
+        // Errors that a retry cannot fix are not retried, whatever a header says.
         let hopeless = matches!(
             failure.kind,
             FailureKind::Authentication | FailureKind::Billing | FailureKind::ContextTooLong | FailureKind::GuardrailBlocked
@@ -48,7 +48,7 @@ impl Speaker {
         ModelError { failure, retry_after, usage: None }
     }
 
-    /// What a refusal says of the request: its sentence, and the names of the fields it means.
+    /// Returns what an error says about the request: its message, and the names of the fields it means.
     pub fn complaint(body: &[u8]) -> String {
         let words = read_body("", body);
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
@@ -57,7 +57,7 @@ impl Speaker {
         format!("{} {} {param} {}", words.message, words.behind, place.map(|place| place.to_string()).unwrap_or_default())
     }
 
-    /// An error object inside the stream.
+    /// Returns the error of an error object inside the stream.
     pub fn error_event(&self, error: &str) -> ModelError {
         let words = read_body("the provider reported an error without a message", error.as_bytes());
         let retry_after = words.wait;
@@ -65,7 +65,7 @@ impl Speaker {
         ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
     }
 
-    /// The stream did not carry events to its end.
+    /// Returns the error of an interrupted stream.
     pub fn broken(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
@@ -112,26 +112,26 @@ impl Speaker {
         failure.into()
     }
 
-    /// The answer stopped without its end marker.
+    /// Returns the error of a response without its end marker.
     pub fn cut(&self) -> ModelError {
         let message = format!("the response of `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
-    /// A body without a single event.
+    /// Returns the error of a body without any event.
     pub fn empty(&self) -> ModelError {
         let message = format!("`{}` sent an empty response", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
-    /// Signs of life, but no answer.
+    /// Returns the error of a stream with keep-alive events only.
     pub fn mute(&self, seconds: u64) -> ModelError {
         let message = format!("`{}` kept the connection open for {seconds} s without a response", self.provider);
         let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
-    /// A response over a limit. The next one would be as long, and each is paid for, so it is not requested again.
+    /// Returns the error of a response over a limit. It is not retried, because the next response would be as long, and each is billed.
     pub fn endless(&self, over: &str) -> ModelError {
         let message = format!("the response of `{}` was too long and was cut off: {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
@@ -139,7 +139,7 @@ impl Speaker {
         failure.into()
     }
 
-    /// Something that is no answer in this provider's language.
+    /// Returns the error of a body that is not a response of this API.
     pub fn garbage(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()
@@ -154,7 +154,7 @@ impl Speaker {
         let mut failure = Failure::new(kind, words.message, hint);
         failure.request_id = words.request_id;
         failure.status = (status > 0).then_some(status);
-        // The model's own call was refused by the server; another attempt may bring a better one.
+        // The server rejected the model's own call; another attempt may produce a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure
     }
@@ -186,12 +186,12 @@ impl Speaker {
     }
 }
 
-/// Whether what came instead of events says what is wrong.
+/// Whether a body without events describes an error.
 pub(super) fn is_refusal(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && holds_error(body)
 }
 
-/// The first bytes of something unexpected, on one line.
+/// Returns the start of an unexpected body on one line.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(bytes)
         .trim()

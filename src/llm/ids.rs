@@ -1,20 +1,20 @@
-//! Ids of calls in the form that a provider takes; always the same one for the same id, so that a result finds its call.
+//! Call IDs in the format that a provider accepts. The same ID always maps to the same one, so that results match their calls.
 
-/// What a provider takes for the id of a call.
+/// Format of call IDs that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// Nearly anything: some servers read their own ids again.
+    /// Nearly anything, because some servers parse their own IDs.
     Any,
     /// Letters, digits, `_` and `-`.
     Word,
-    /// No more characters than this.
+    /// Limited number of characters.
     UpTo(usize),
     /// Nine letters or digits.
     Nine,
 }
 
 impl Ids {
-    /// The id itself where it is fit, and one that stands for it where it is not.
+    /// Returns the ID if it is valid, otherwise a valid replacement.
     pub fn fit(self, id: &str) -> Option<String> {
         let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let printable = || !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
@@ -35,7 +35,7 @@ impl Ids {
     }
 }
 
-/// FNV-1a: the same in every version, since what is sent again should be what was sent before.
+/// FNV-1a hash. It must be the same in every version, so that repeated requests stay identical.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,14 +1,14 @@
-//! Images of results: which of them a request shows, and what is said of those it does not.
+//! Images of results: which of them a request contains, and the note for the others.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{Image, Message, ToolResult};
 
-/// Of each image of a message, whether it is shown.
+/// Returns for each image of a message whether it is sent.
 pub(super) fn shown_of(message: &Message, request: &ModelRequest) -> Vec<bool> {
     message.images().map(|image| content(image, request).is_some()).collect()
 }
 
-/// The text of a result, and the images that go with it: media type and base64.
+/// Returns the text of a result and its sent images: media type and base64.
 pub(super) fn told<'a>(result: &'a ToolResult, request: &'a ModelRequest) -> (String, Vec<(&'a str, &'a str)>) {
     let mut text = result.text_for_model();
     let shown: Vec<_> =
@@ -25,7 +25,7 @@ pub(super) fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'
     request.images.as_ref()?.get(&image.uri).map(AsRef::as_ref)
 }
 
-/// In the place of an image that is not shown.
+/// Returns the note in place of an image that is not sent.
 pub(super) fn note(request: &ModelRequest) -> &'static str {
     match &request.images {
         None => "[not shown: this model does not support images]",

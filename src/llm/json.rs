@@ -1,4 +1,4 @@
-//! JSON as requests are joined from and answers are read by.
+//! JSON helpers for writing requests and reading responses.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Appends a comma unless `out` is where a list begins.
+/// Appends a comma unless `out` is at the start of a list.
 pub(super) fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), None | Some(b'[' | b'{')) {
         out.push(b',');
@@ -15,14 +15,14 @@ pub(super) fn separate(out: &mut Vec<u8>) {
 
 /// Appends `value` as JSON.
 pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
-    // A vector takes every byte and the values are strings, maps with string keys and numbers: nothing can fail.
+    // The writer is a vector, and the values are strings, numbers and maps with string keys, so this cannot fail.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// More tokens than any request has; a count beyond it is a mistake, and sums of counts stay far from overflow.
+/// Maximum plausible token count; more is a mistake, and sums of counts cannot overflow.
 const MAX_COUNT: u64 = 1 << 40;
 
-/// A count as servers write them: a whole number, or one with a fraction, or a text. What is below zero counts as nothing.
+/// Parses a count: a whole number, a number with a fraction, or a string. Negative values count as 0.
 pub(super) fn count_of(value: &Value) -> Option<u64> {
     let count = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|count| count.round() as u64)),
@@ -32,7 +32,7 @@ pub(super) fn count_of(value: &Value) -> Option<u64> {
     count.map(|count| count.min(MAX_COUNT))
 }
 
-/// The text of a JSON string, without a copy where nothing is escaped; `None` for any other value.
+/// Returns the text of a JSON string, without a copy if nothing is escaped; `None` for any other value.
 pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     let json = raw.get();
     if !json.starts_with('"') {
@@ -40,12 +40,12 @@ pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
     match serde_json::from_str::<Text<'_>>(json) {
         Ok(text) => Some(text.0),
-        // Half of a surrogate pair, where a server splits its text at UTF-16 units.
+        // Half of a surrogate pair, from a server that splits text at UTF-16 units.
         Err(_) => serde_json::from_str::<Lossy>(json).ok().map(|text| Cow::Owned(text.0)),
     }
 }
 
-/// A string that is copied only where something in it is escaped. An `Option<Cow<str>>` is always copied by serde.
+/// String that is copied only if it contains escapes. Serde would always copy an `Option<Cow<str>>`.
 #[derive(serde::Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 

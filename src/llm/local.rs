@@ -1,4 +1,4 @@
-//! A model of this machine, at whichever of its servers has it. They are asked when the first request is, not before.
+//! Local models, at whichever server of this machine has them. The servers are queried with the first request.
 
 use super::ProviderSpec;
 use super::catalogue::Catalogue;
@@ -10,9 +10,9 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// Stands for whatever there is.
+/// Name that stands for any available model.
 const ANY: &str = "default";
-/// Models of a server that a sentence names.
+/// Maximum number of models per server listed in a message.
 const MAX_NAMED: usize = 3;
 
 pub(super) struct Local {
@@ -25,7 +25,7 @@ struct Inner {
     model: String,
     ports: Vec<u16>,
     catalogue: Catalogue,
-    /// At the address that is set, for what no server lists.
+    /// Model at the configured address, if no server lists it.
     elsewhere: Remote,
     found: OnceCell<Found>,
 }
@@ -53,7 +53,7 @@ impl Model for Local {
         self.inner.facts(&self.name)
     }
 
-    /// Which server has it, and how much of a conversation that takes.
+    /// Returns the context window that its server reports.
     fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         let (inner, name) = (Arc::clone(&self.inner), self.name.clone());
         Box::pin(async move {
@@ -90,7 +90,7 @@ impl Inner {
         }
     }
 
-    /// What is found is kept; what is not is looked for again, for a server may be started in between.
+    /// Returns the server of the model. A result is cached; a failure is not, because a server may be started later.
     async fn remote(&self) -> Result<&Remote, ModelError> {
         if let Some(found) = self.found.get() {
             return Ok(&found.remote);
@@ -121,7 +121,7 @@ impl Inner {
     }
 }
 
-/// Servers and their models, in words.
+/// Lists servers and their models for a message.
 pub fn said(servers: &[LocalServer]) -> String {
     let told = servers.iter().map(|server| {
         let names: Vec<&str> = server.models.iter().take(MAX_NAMED).map(|model| model.name.as_str()).collect();

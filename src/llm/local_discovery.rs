@@ -5,25 +5,25 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Ollama, LM Studio, llama.cpp, vLLM, LiteLLM.
+/// Default ports of Ollama, LM Studio, llama.cpp, vLLM and LiteLLM.
 pub const LOCAL_PORTS: [u16; 5] = [11434, 1234, 8080, 8000, 4000];
 
-/// For each of two questions; what does not answer at once on this machine is not waited for.
+/// Timeout of each of two queries; a local server responds at once.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// No list of models is longer; something else may be.
+/// Maximum bytes of a model list.
 const MAX_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_SERVERS: usize = 32;
-/// In tokens; outside of this a window is a slip, or meant to harm.
+/// Plausible context windows in tokens; others are mistakes or malicious.
 const WINDOWS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 
-/// A server of this machine that lists models.
+/// Local server that lists models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalServer {
-    /// `Ollama`, or where it is.
+    /// `Ollama`, or its address.
     pub name: String,
-    /// What stands before `/chat/completions`.
+    /// URL before `/chat/completions`.
     pub base_url: String,
     pub models: Vec<LocalModel>,
 }
@@ -31,19 +31,19 @@ pub struct LocalServer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalModel {
     pub name: String,
-    /// In tokens, where the server tells how much it really takes.
+    /// Context window in tokens, if the server reports its actual limit.
     pub context_window: Option<u64>,
 }
 
 impl LocalServer {
-    /// The one to ask where nobody said which: some servers list what cannot answer as well.
+    /// Returns the default model; some servers also list models that cannot generate text.
     pub fn first(&self) -> Option<&LocalModel> {
         let answers =
             |model: &&LocalModel| !["embed", "rerank"].iter().any(|word| model.name.to_ascii_lowercase().contains(word));
         self.models.iter().find(answers)
     }
 
-    /// The model of this name; one without a tag is the newest.
+    /// Returns the model with this name; a name without a tag means the latest.
     pub fn model(&self, name: &str) -> Option<&LocalModel> {
         let latest = format!("{name}:latest");
         let named = |wanted: &str| self.models.iter().find(|model| model.name == wanted);
@@ -71,13 +71,13 @@ impl Kind {
         }
     }
 
-    /// What usually listens there.
+    /// Returns the kind of server that usually uses this port.
     fn at(port: u16) -> Option<Self> {
         let usual = [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm, Self::LiteLlm];
         LOCAL_PORTS.iter().zip(usual).find(|(usual, _)| **usual == port).map(|(_, kind)| kind)
     }
 
-    /// By whom a server says that its models are.
+    /// Returns the kind of server by the owner that it reports for its models.
     fn of_owner(owner: &str) -> Option<Self> {
         Some(match owner {
             "library" => Self::Ollama,
@@ -88,7 +88,7 @@ impl Kind {
         })
     }
 
-    /// Where it tells how much of a conversation it really takes: not what a model could, but as it was started.
+    /// Returns the path where the server reports its actual context window, as started, not that of the model.
     fn details(self) -> Option<&'static str> {
         match self {
             Self::Ollama => Some("/api/ps"),
@@ -99,8 +99,8 @@ impl Kind {
     }
 }
 
-/// The servers that listen on these ports of this machine, all asked at once, in the order of the ports. Takes less than a second
-/// whatever listens there, and is never an error.
+/// Queries the servers at these local ports in parallel, and returns them in the order of the ports. Takes less than a second, and never
+/// fails.
 pub async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
     let asked = ports.iter().take(MAX_SERVERS).map(|port| look_at(*port));
     join_all(asked).await.into_iter().flatten().collect()
@@ -124,7 +124,7 @@ async fn look_at(port: u16) -> Option<LocalServer> {
     Some(LocalServer { name, base_url: format!("{root}/v1"), models })
 }
 
-/// What a server answers, if it answers in JSON, in time and at reasonable length.
+/// Returns the JSON response of a server, if it arrives in time and within the size limit.
 async fn ask(server: &Server, path: &str) -> Option<Value> {
     let answer = async {
         let reply = server.get(path, &[]).await.ok().filter(|reply| reply.status() == 200)?;
@@ -143,7 +143,7 @@ fn model(entry: &Value) -> Option<LocalModel> {
     Some(LocalModel { name: name.to_owned(), context_window: window(&told) })
 }
 
-/// What can be typed after `local/` and shown as it is.
+/// Whether a name can be typed after `local/` and displayed safely.
 fn is_name(name: &str) -> bool {
     let usual = |c: char| c.is_alphanumeric() || "-_.:/@+=#~,()[]".contains(c);
     !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(usual)
@@ -153,9 +153,9 @@ fn window(told: &[Option<&Value>]) -> Option<u64> {
     told.iter().find_map(|value| value.as_ref()?.as_u64()).filter(|tokens| WINDOWS.contains(tokens))
 }
 
-/// From what the kinds of servers tell at their own places.
+/// Sets the context windows from the details that each kind of server reports.
 fn tell_windows(models: &mut [LocalModel], details: &Value) {
-    // llama.cpp has one model, and tells for each of its slots.
+    // llama.cpp has one model, and reports the size of each of its slots.
     if let Some(tokens) = window(&[details.pointer("/default_generation_settings/n_ctx")]) {
         for model in &mut *models {
             model.context_window = Some(tokens);

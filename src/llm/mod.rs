@@ -1,4 +1,4 @@
-//! Providers, and how each says what the agent means.
+//! Model providers and their APIs.
 
 mod anthropic;
 mod arguments;
@@ -37,18 +37,18 @@ use crate::sys::http::Timeouts;
 use std::fmt;
 use std::sync::Arc;
 
-/// The data of all events in a body that comes in these pieces, for `fuzz/`.
+/// Returns the data of all events in a body that arrives in these chunks, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn events_in(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
     use futures_util::{FutureExt, StreamExt, stream};
     let events = sse::events(stream::iter(pieces.into_iter().map(|piece| Ok(piece.into()))));
     let told = events.map(|event| event.map(|event| event.data).map_err(|error| error.to_string()));
-    // Nothing of it waits for anything.
+    // None of this waits.
     told.collect().now_or_never().unwrap_or_default()
 }
 
-/// The bytes of text, thinking and arguments that a body hands on which comes in these pieces, for `benches/`; all the way that an
-/// answer takes but for the connection.
+/// Returns the bytes of text, thinking and arguments in a body that arrives in these chunks, for `benches/`. Covers everything but the
+/// connection.
 #[cfg(feature = "fuzzing")]
 pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, String> {
     use crate::ports::Delta;
@@ -73,21 +73,21 @@ pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, Stri
     Ok(heard + completion.content.len())
 }
 
-/// The language a server speaks.
+/// API of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, and every server that speaks like it.
+    /// OpenAI Chat Completions, and compatible servers.
     OpenAiChat,
-    /// Gemini, as its own interface has it.
+    /// Gemini's own API.
     Gemini,
-    /// OpenAI Responses, without anything kept there.
+    /// OpenAI Responses, without stored responses.
     OpenAiResponses,
 }
 
 impl Api {
-    /// Where the provider itself is; a key is needed there.
+    /// Returns the provider's own URL, which requires a key.
     pub fn home(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -97,7 +97,7 @@ impl Api {
     }
 }
 
-/// A key; nothing prints it.
+/// API key; never printed.
 #[derive(Clone)]
 pub struct Secret(Held);
 
@@ -112,7 +112,7 @@ impl Secret {
         Self(Held::Text(text.into()))
     }
 
-    /// One that the first request asks for, in a thread where it may take a moment.
+    /// Creates a key that is looked up with the first request, in a thread that may block.
     pub fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(Held::Later(Arc::new(ask)))
     }
@@ -124,38 +124,37 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who answers, and where.
+/// Provider and its address.
 #[derive(Debug, Clone)]
 pub struct ProviderSpec {
-    /// What stands before the slash of a model's name: `anthropic`.
+    /// Name before the slash of a model name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
-    /// for Responses what stands before `/responses`, for Gemini what stands before `/v1beta`.
+    /// URL before `/v1/messages` for Anthropic, `/chat/completions` for chat, `/responses` for Responses, and `/v1beta` for Gemini.
     pub base_url: String,
     pub key: Option<Secret>,
-    /// The variable the key comes from, for the sentence that asks for it.
+    /// Environment variable of the key, for hints.
     pub key_variable: String,
     pub timeouts: Timeouts,
 }
 
-/// Both halves of `provider/name`; the name may have slashes of its own.
+/// Splits `provider/name`; the name may contain slashes.
 pub fn split_name(full: &str) -> Option<(&str, &str)> {
     full.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
-/// A model at a provider; `model` is the name the provider knows. Nothing is sent yet.
+/// Creates a client for a model; `model` is its name at the provider. Nothing is sent yet.
 pub fn connect_knowing(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
 }
 
-/// The same with what everybody knows.
+/// Creates a client with the built-in catalogue.
 #[cfg(test)]
 pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
     connect_knowing(spec, model, &Catalogue::default())
 }
 
-/// How a key travels.
+/// Returns the function that creates authentication headers.
 fn headers_of(api: Api) -> fn(Option<String>) -> auth::Headers {
     match api {
         Api::Anthropic => anthropic::headers,
@@ -165,7 +164,7 @@ fn headers_of(api: Api) -> fn(Option<String>) -> auth::Headers {
     }
 }
 
-/// A model of this machine: at the first of the servers at `ports` that has it, else where `spec` says. Nobody is asked yet.
+/// Creates a client for a local model: at the first server on `ports` that has it, otherwise at the address in `spec`. Nothing is sent yet.
 pub fn connect_local(spec: ProviderSpec, model: &str, ports: Vec<u16>, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(local::Local::new(spec, model, ports, catalogue.clone())?))
 }

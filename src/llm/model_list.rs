@@ -12,16 +12,16 @@ use crate::sys::http::Server;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// A list that is longer is none.
+/// Maximum bytes of a list.
 const BODY_BYTES: usize = 8 << 20;
 const ERROR_BYTES: usize = 64 << 10;
-/// Lists come in pages at some providers; more pages than this are a circle.
+/// Maximum number of pages; more would be an endless loop.
 const PAGES: usize = 20;
 const MODELS: usize = 10_000;
-/// For all of it, whatever the server does.
+/// Timeout for the whole list.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a server is asked.
+/// Request format of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Anthropic,
@@ -50,7 +50,7 @@ impl Form {
         }
     }
 
-    /// What the next page is asked for with, if there is one.
+    /// Returns the query of the next page, if there is one.
     fn next(self, body: &Value) -> Option<String> {
         let text = |field: &str| body.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match self {
@@ -61,7 +61,7 @@ impl Form {
     }
 }
 
-/// The models that the server of a provider tells of.
+/// Returns the models that a provider's server lists.
 pub async fn models(spec: ProviderSpec) -> Result<Vec<Told>, Failure> {
     let speaker =
         Speaker { provider: spec.name, model: String::new(), key_variable: spec.key_variable, base_url: spec.base_url.clone() };
@@ -71,7 +71,7 @@ pub async fn models(spec: ProviderSpec) -> Result<Vec<Told>, Failure> {
     list.all().await
 }
 
-/// One list of models, asked for page by page.
+/// Model list, fetched page by page.
 pub(super) struct List<'a> {
     server: &'a Server,
     key: &'a Key,
@@ -133,7 +133,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// For the query of an address.
+/// Escapes text for the query of a URL.
 fn escaped(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

@@ -5,14 +5,14 @@ use crate::protocol::{Failure, FailureKind, ModelFacts};
 use futures_util::StreamExt;
 use futures_util::stream;
 
-/// Stands where a model will be. Whatever it is asked it says why nothing was sent.
+/// Placeholder for a model. Every request fails with the reason why nothing was sent.
 pub struct Unset {
     facts: ModelFacts,
     why: String,
 }
 
 impl Unset {
-    /// `name`: the model that the session had before, or nothing.
+    /// Creates a placeholder. `name`: model that the session had before, or an empty name.
     pub fn new(name: &str, why: String) -> Self {
         Self { facts: super::Catalogue::default().facts(name), why }
     }

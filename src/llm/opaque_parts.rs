@@ -1,5 +1,5 @@
-//! Opaque parts: signed or sealed thinking, and items that must be returned unchanged. Each is stored with its origin and sent
-//! only to that.
+//! Opaque parts: signed or encrypted thinking, and items that must be returned unchanged. Each is stored with its origin and sent only
+//! there.
 
 use crate::protocol::Part;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const FROM: &str = "from";
 const OWN: &str = "own";
 
-/// Notes on all of an answer that is for its provider alone where it came from.
+/// Marks all opaque parts of a response with their origin.
 pub(super) fn mark(content: &mut [Part], origin: &str) {
     for part in content {
         if let Part::Reasoning { opaque: Some(opaque), .. } = part {
@@ -19,7 +19,7 @@ pub(super) fn mark(content: &mut [Part], origin: &str) {
     }
 }
 
-/// What was marked, for the one it came from.
+/// Returns the content of a marked part if it is from this origin.
 pub(super) fn of<'a>(opaque: &'a Value, origin: &str) -> Option<&'a Value> {
     opaque.get(FROM)?.as_str().filter(|from| *from == origin)?;
     opaque.get(OWN)

@@ -1,40 +1,40 @@
-//! Quirks of a server: features that it refused, learned from its errors and not sent again in the session.
+//! Server quirks: features that a server rejected, learned from its errors and not sent again in the session.
 
 use super::ids::Ids;
 use super::thread::Form;
 use std::collections::BTreeSet;
 
-/// A field, or a way to write one, that not every server takes.
+/// Field or format that not every server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Field {
     StreamOptions,
-    /// `max_completion_tokens` where `max_tokens` was sent, and the other way round.
+    /// `max_completion_tokens` instead of `max_tokens`, or the other way round.
     OtherLimit,
     Tools,
     Effort,
     Thinking,
-    /// The newer of the two ways to ask for thinking.
+    /// Newer of the two ways to request thinking.
     Adaptive,
     Cache,
     SystemRole,
-    /// What a person says right behind results.
+    /// User message directly after tool results.
     WordsBehindResults,
 }
 
-/// What was learned of one server and model.
+/// Learned limits of one server and model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quirks {
     without: BTreeSet<Field>,
-    /// The most tokens of an answer that may be asked for.
+    /// Maximum output tokens that may be requested.
     pub most_output: Option<u64>,
     ids: Option<Ids>,
     version: u32,
 }
 
-/// Said by the templates of local models, whatever status their server puts on it.
+/// Error of local model templates, whatever the status.
 pub(super) const ROLES_MUST_ALTERNATE: &str = "roles must alternate";
 
-/// Said of a field, any of these means that it is to go.
+/// Words that mean the named field must be removed.
 const REFUSED: &[&str] = &[
     "unsupported",
     "not supported",
@@ -55,7 +55,7 @@ const REFUSED: &[&str] = &[
     "must alternate",
 ];
 
-/// Names by which servers speak of a field, and how it is called here.
+/// Names that servers use for a field, and its name in messages.
 const NAMES: &[(Field, &[&str], &str)] = &[
     (
         Field::WordsBehindResults,
@@ -90,7 +90,7 @@ const NAMES: &[(Field, &[&str], &str)] = &[
 ];
 
 impl Quirks {
-    /// Anthropic itself reads ids strictly, its own among them; who else speaks its language gets them back as they came.
+    /// Returns the quirks of Anthropic, which checks all call IDs strictly. Other servers with its API get IDs back unchanged.
     pub fn of_anthropic() -> Self {
         Self { ids: Some(Ids::Word), ..Self::default() }
     }
@@ -99,12 +99,13 @@ impl Quirks {
         !self.without.contains(&field)
     }
 
-    /// The form of messages; `ids` is what the server is known to take.
+    /// Returns the format of messages; `ids` is what the server is known to accept.
     pub fn form(&self, ids: Ids) -> Form {
         Form { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
-    /// Learns from a refusal; what is done otherwise from now on, or `None` where nothing can be. `asked`: the tokens of the answer.
+    /// Learns from an error. Returns what is done differently from now on, or `None` if nothing can be. `asked`: the requested output
+    /// tokens.
     pub fn learn(&mut self, refusal: &str, asked: u64) -> Option<String> {
         let text = refusal.to_lowercase();
         let learned = self.learn_limit(&text, asked).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;
@@ -123,7 +124,7 @@ impl Quirks {
         if (other || unknown) && self.without.insert(Field::OtherLimit) {
             return Some("with the other name of the output limit".to_owned());
         }
-        // A request that does not fit the window is another matter, which compaction mends.
+        // A request that does not fit the context window is handled by compaction.
         if text.contains("context") {
             return None;
         }
@@ -211,7 +212,7 @@ mod tests {
         for (refusal, learned) in cases {
             let mut quirks = Quirks::default();
             assert_eq!(quirks.learn(refusal, 99_999).as_deref(), learned, "{refusal}");
-            // Where both ways to ask for thinking are refused, none is left.
+            // If both ways to request thinking are rejected, none is left.
             if learned.is_some() && !refusal.contains("thinking") {
                 let asked = quirks.most_output.unwrap_or(99_999);
                 assert_eq!(quirks.learn(refusal, asked), None, "again: {refusal}");

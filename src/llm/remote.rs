@@ -1,4 +1,4 @@
-//! One request to a provider, from the thread to the last delta.
+//! Requests to a provider, from the thread to the last delta.
 
 use super::auth::Key;
 use super::catalogue::Catalogue;
@@ -19,11 +19,11 @@ use std::time::SystemTime;
 
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// A model behind HTTP.
+/// Model accessed over HTTP.
 pub(super) struct Remote {
     name: String,
     catalogue: Catalogue,
-    /// By the catalogue.
+    /// Facts from the catalogue.
     known: OnceLock<ModelFacts>,
     inner: Arc<Inner>,
 }
@@ -36,9 +36,9 @@ struct Inner {
     speaker: Speaker,
     thread: Mutex<Thread>,
     quirks: Mutex<Quirks>,
-    /// Whether its server was asked what it knows of the model.
+    /// Whether the server was queried for facts about the model.
     asked: AtomicBool,
-    /// What it said.
+    /// Facts that the server reported.
     told: OnceLock<ModelFacts>,
     lacks: responses::Lacks,
 }
@@ -113,7 +113,7 @@ impl Model for Remote {
                 }
             };
             let told = told_of(&inner.model, &listed)?.over(known.clone());
-            // What the person wrote down holds whatever a server says.
+            // The user's own entries override whatever a server reports.
             let facts = own.over(told);
             (facts != known).then(|| inner.told.get_or_init(|| facts).clone())
         })
@@ -123,7 +123,7 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
-        // A model that cannot be told so refuses the request.
+        // A model without a configurable effort rejects the field.
         request.effort = request.effort.filter(|_| self.known().reasoning);
         let inner = Arc::clone(&self.inner);
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
@@ -144,7 +144,7 @@ impl Model for Remote {
     }
 }
 
-/// A model that its provider does not know may be one whose name was mistyped.
+/// Adds a suggestion to the error of an unknown model, because its name may be mistyped.
 fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> ModelError {
     if error.failure.kind == FailureKind::NotFound
         && !catalogue.lists(name)
@@ -155,7 +155,7 @@ fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> Mod
     error
 }
 
-/// The entry of a model. A server that has but one answers with it whatever it is called.
+/// Returns the entry of a model. A server with only one model uses it under any name.
 fn told_of<'a>(model: &str, listed: &'a [Told]) -> Option<&'a Told> {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
     let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));
@@ -194,7 +194,7 @@ impl Inner {
         match self.api {
             Api::OpenAiResponses => {
                 if self.lacks.learn(status, &self.speaker, &mut error) {
-                    // What was written before may hold what the server does not take.
+                    // Fragments written earlier may contain what the server rejects.
                     self.thread().forget();
                 }
             }
@@ -203,13 +203,13 @@ impl Inner {
         Err(error)
     }
 
-    /// Leaves out of the next request what the server did not take of this one. The agent sends it, so that the person sees it.
+    /// Learns from an error what to leave out of the next request. The agent sends it, so that the user sees the retry.
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
         let complaint = Speaker::complaint(body);
         if self.api == Api::OpenAiChat && of_request && chat::wants_responses(&complaint) {
-            // Leaving the tools out would make an agent that can do nothing.
+            // Without tools the agent could do nothing.
             error.failure.retryable = false;
             error.failure.hint = chat::through_responses(&self.speaker);
             return;
@@ -249,7 +249,7 @@ impl Inner {
     }
 }
 
-/// What puts the answers of a dialect together.
+/// Returns the response reader of an API.
 pub(super) fn answer(api: Api, speaker: Speaker) -> Box<dyn Answer> {
     match api {
         Api::Anthropic => Box::new(anthropic::Reader::new(speaker)),

@@ -1,4 +1,4 @@
-//! From the bytes of an answer to its events, or to what the server sent instead of events.
+//! Parser of a response body: its events, or what the server sent instead of events.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use crate::sys::http::HttpError;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// One event that has data.
+/// Event with data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub name: Option<String>,
     pub data: String,
-    /// The body ended inside this event, so it may be half of one.
+    /// Whether the body ended inside this event, so that it may be incomplete.
     pub unfinished: bool,
 }
 
@@ -33,10 +33,10 @@ pub(super) enum SseError {
 
 pub(super) type Events = BoxStream<'static, Result<Event, SseError>>;
 
-/// The events of `body`. The last one counts also without the blank line after it.
+/// Returns the events of `body`. The last one counts even without the blank line after it.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     stream::once(async move {
-        // Its end is asked for twice where it comes before the first event.
+        // The body is polled again after its end if it ends before the first event.
         let mut body = body.fuse().boxed();
         match look_ahead(&mut body).await {
             Ok(head) => frames(head, body),
@@ -47,13 +47,13 @@ pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send +
     .boxed()
 }
 
-/// Reads until the first line tells an event stream from anything else.
+/// Reads until the first line shows whether this is an event stream.
 async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> Result<Bytes, SseError> {
     let mut head = Vec::new();
     loop {
         match first_line(&head) {
             FirstLine::Event => return Ok(head.into()),
-            // An answer that does not stream: all of it, or nothing.
+            // A response that is not streamed: all of it, or nothing.
             FirstLine::Other if is_json(&head) => match body.next().await {
                 Some(Ok(_)) if head.len() > EVENT_BYTES => return Err(SseError::TooLarge),
                 Some(Ok(bytes)) => head.extend_from_slice(&bytes),
@@ -81,8 +81,8 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
     }
 }
 
-/// Removes the blank lines that some servers send for a long time before the first event. A line that has begun stays: spaces
-/// before the name of a field make it another field.
+/// Removes blank lines that some servers send for a long time before the first event. A partial line stays, because spaces before a field
+/// name make it another field.
 fn drop_blank_lines(head: &mut Vec<u8>) {
     let line_end = head.iter().rposition(|byte| matches!(byte, b'\r' | b'\n'));
     if let Some(end) = line_end.filter(|_| head.trim_ascii().is_empty()) {
@@ -94,11 +94,11 @@ fn drop_blank_lines(head: &mut Vec<u8>) {
 enum FirstLine {
     Event,
     Other,
-    /// Not enough bytes to say.
+    /// Not enough bytes to decide.
     Unknown,
 }
 
-/// A field's name and a colon, or a comment; a server that sends HTML, JSON or a sentence shows it here.
+/// Recognizes a field name with a colon, or a comment; HTML, JSON and plain text show here too.
 fn first_line(head: &[u8]) -> FirstLine {
     const MAX_NAME_LEN: usize = 32;
     if head.len() < BOM.len() && BOM.starts_with(head) {

@@ -1,4 +1,4 @@
-//! Reader of one streamed response: it hands on the first chunk at once, the rest in portions, the end without delay.
+//! Reader of a streamed response: passes on the first chunk at once, the rest in batches, and the end without delay.
 
 use super::arguments::{values, within_limit};
 use super::deltas::Deltas;
@@ -14,48 +14,47 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Events taken in one go when they are there already.
+/// Maximum number of available events handled at once.
 const BATCH: usize = 256;
-/// Between two portions; a fast answer comes in few of them, a slow one is not held up noticeably.
+/// Time between two batches; a fast response arrives in few of them, and a slow one is not delayed noticeably.
 const PAUSE: Duration = Duration::from_millis(4);
-/// How long an answer that is whole but has no end marker is listened to, for its usage.
+/// Time to wait for the usage of a complete response without an end marker.
 const GRACE: Duration = Duration::from_secs(5);
-/// A server that only says that it lives is listened to for so many times the silence it may keep: long enough for a model that
-/// thinks where nobody sees it, and not for ever.
+/// Multiple of the idle timeout for which keep-alive events alone are accepted: long enough for hidden thinking, but not forever.
 const QUIET_IDLES: u32 = 8;
-/// An event with less in it may be a ping by what it says.
+/// Maximum bytes of an event that may be a ping.
 const MAX_PING_BYTES: usize = 64;
-/// How long the end of the body is awaited, so that the connection can be used again.
+/// Time to wait for the end of the body, so that the connection can be reused.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// How far an answer is after an event.
+/// Progress of a response after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     More,
-    /// The answer is whole; only its usage may follow.
+    /// The response is complete; only its usage may follow.
     Whole,
-    /// The end marker.
+    /// The end marker arrived.
     End,
 }
 
-/// Puts an answer together from its events.
+/// Assembler of a response from its events.
 pub(super) trait Answer: Send {
     fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
-    /// No more events come.
+    /// Returns the response after the last event.
     fn complete(&mut self) -> Completion;
-    /// The body of a server that does not stream; `None` when it is no answer of this dialect.
+    /// Parses the body of a server that does not stream; `None` if it is not a response of this API.
     fn whole(&mut self, _body: &[u8], _deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         None
     }
-    /// How many parts it has until now.
+    /// Returns the number of parts so far.
     fn parts(&self) -> usize;
-    /// What the provider has said of the cost until now; asked of an answer that breaks off.
+    /// Returns the usage that the provider has reported so far, for a response that breaks off.
     fn usage_so_far(&self) -> Option<Usage> {
         None
     }
 }
 
-/// Lives as long as one answer streams.
+/// State of one streaming response.
 pub(super) struct Listener {
     speaker: Speaker,
     batches: ReadyChunks<Events>,
@@ -64,30 +63,30 @@ pub(super) struct Listener {
     progress: Progress,
     body_ended: bool,
     hand_on_at: Instant,
-    /// Signs of life without a word are listened to until then.
+    /// Time limit for keep-alive events without content.
     quiet: Duration,
     quiet_until: Instant,
-    /// A whole answer is listened to until then.
+    /// Time until which the usage of a complete response is awaited.
     whole_until: Option<Instant>,
-    /// Whether there was any event.
+    /// Whether any event has arrived.
     spoken: bool,
     last: String,
-    /// How often the last event came, one after the other, each time with a piece of the response.
+    /// Number of identical events with content in a row.
     same: usize,
-    /// Bytes of events until now.
+    /// Bytes of events so far.
     heard: usize,
 }
 
 enum Heard {
     Batch(Vec<Result<Event, SseError>>),
     Silence,
-    /// Signs of life, for too long.
+    /// Only keep-alive events, for too long.
     Mute,
     BodyEnd,
 }
 
 impl Listener {
-    /// `idle`: how long the server may send nothing at all.
+    /// Creates a reader. `idle`: time for which the server may send nothing at all.
     pub fn new(speaker: Speaker, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
         let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
@@ -108,7 +107,7 @@ impl Listener {
         }
     }
 
-    /// What is ready to be handed on.
+    /// Takes the deltas that are ready.
     pub fn take(&mut self) -> Vec<Delta> {
         self.deltas.take()
     }
@@ -117,7 +116,7 @@ impl Listener {
         self.body_ended || self.progress == Progress::End
     }
 
-    /// Listens until there is something to hand on, or until the end. What came before an error can be taken as well.
+    /// Reads until there are deltas to take, or until the end. Deltas before an error can still be taken.
     pub async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.hear().await {
@@ -134,7 +133,7 @@ impl Listener {
         Ok(())
     }
 
-    /// The answer, once the end is reached.
+    /// Returns the response after its end.
     pub fn finish(mut self) -> Result<Completion, ModelError> {
         let usage = self.answer.usage_so_far().map(whole);
         let mut completion = self.answer.complete();
@@ -153,7 +152,7 @@ impl Listener {
         }
     }
 
-    /// A failure costs what the stream told before it.
+    /// Adds the usage reported so far to an error.
     fn counted(&self, error: ModelError) -> ModelError {
         ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()).map(whole), ..error }
     }
@@ -172,7 +171,7 @@ impl Listener {
     }
 
     fn read(&mut self, batch: Vec<Result<Event, SseError>>) -> Result<(), ModelError> {
-        // All of a batch came at once, and the clock costs as much as reading an event.
+        // All events of a batch arrived together, and reading the clock costs as much as parsing an event.
         let now = Instant::now();
         for event in batch {
             self.spoken = true;
@@ -183,7 +182,7 @@ impl Listener {
                     let added = self.deltas.added;
                     let progress = self.answer.event(&event, &mut self.deltas)?;
                     let added = self.deltas.added != added;
-                    // A whole answer stays whole whatever follows.
+                    // A complete response stays complete whatever follows.
                     if progress != Progress::More {
                         self.progress = progress;
                         self.whole_until.get_or_insert(now + GRACE);
@@ -193,7 +192,7 @@ impl Listener {
                     }
                     self.check_limits()?;
                 }
-                // What breaks after the answer is whole takes nothing from it.
+                // An error after the complete response does not affect it.
                 Err(_) if self.progress == Progress::Whole => self.body_ended = true,
                 Err(SseError::NotEvents(body)) if !is_refusal(&body) => {
                     self.check_values(&body)?;
@@ -213,7 +212,7 @@ impl Listener {
         Ok(())
     }
 
-    /// A server that goes on and on is cut off.
+    /// Cuts off a server that does not stop sending.
     fn check_limits(&self) -> Result<(), ModelError> {
         let over = if self.deltas.said > TEXT_BYTES {
             format!("more than {} MiB of text", TEXT_BYTES >> 20)
@@ -229,7 +228,7 @@ impl Listener {
         Err(self.speaker.endless(&over))
     }
 
-    /// Values take many times their text in memory.
+    /// Checks the number of values, because they take many times their text in memory.
     fn check_values(&self, json: &[u8]) -> Result<(), ModelError> {
         if json.len() > SMALL_EVENT_BYTES && values(json) > EVENT_VALUES {
             return Err(self.speaker.endless(&format!("more than {EVENT_VALUES} values in one event")));
@@ -237,8 +236,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Whether an event is more than a sign of life: those have names of their own, or say the same again. `added`: it had a piece of
-    /// the response.
+    /// Whether an event is more than a keep-alive, which has a name of its own or repeats itself. `added`: it contains a part of the
+    /// response.
     fn is_news(&mut self, event: Event, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {
@@ -255,14 +254,14 @@ impl Listener {
     }
 }
 
-/// A server that counts what it had kept beside its input says of both what it says of one.
+/// Corrects the usage of servers that report cached tokens in addition to the input.
 fn whole(usage: Usage) -> Usage {
     let kept = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     let input_tokens = if kept > usage.input_tokens { usage.input_tokens.saturating_add(kept) } else { usage.input_tokens };
     Usage { input_tokens, ..usage }
 }
 
-/// A call that an answer has twice, name, arguments and all, is one call: it would be run twice.
+/// Removes identical calls of a response, because they would run twice.
 fn without_repeats(mut content: Vec<Part>) -> Vec<Part> {
     let mut known: HashMap<CallId, Vec<ToolCall>> = HashMap::new();
     content.retain(|part| {
@@ -280,7 +279,7 @@ fn without_repeats(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Calls that a server left without an id get one.
+/// Assigns IDs to calls without one.
 fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
     let made_up = uuid::Uuid::new_v4().simple().to_string();
     for (at, part) in content.iter_mut().enumerate() {
@@ -293,7 +292,7 @@ fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Reads what little is left in the background: a body that is dropped before its end closes its connection.
+/// Reads the rest of the body in the background, because dropping it early closes the connection.
 fn drain(mut events: Events) {
     tokio::spawn(async move {
         let _ = timeout(DRAIN, async { while events.next().await.is_some() {} }).await;

@@ -1,4 +1,4 @@
-//! The thread as JSON, each message written once and kept for the next request.
+//! Thread as JSON; each message is written once and cached for the next request.
 
 use super::ids::Ids;
 use super::images;
@@ -9,11 +9,11 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// One message in a provider's words; empty when the provider has none for it.
+/// Message in a provider's format; empty if it has no counterpart there.
 #[derive(Debug)]
 pub(super) struct Fragment {
     message: Arc<Message>,
-    /// Of the message, beside it: a request goes through thousands of them.
+    /// Role, copied from the message, because a request iterates over thousands of them.
     pub role: Role,
     pub json: Vec<u8>,
     split: OnceCell<usize>,
@@ -24,33 +24,33 @@ impl Fragment {
         &self.message
     }
 
-    /// Where its second part begins, as `find` has it; looked for once.
+    /// Returns the start of the second part, as found by `find`; cached.
     pub fn split(&self, find: impl FnOnce(&[u8]) -> usize) -> usize {
         *self.split.get_or_init(|| find(&self.json))
     }
 }
 
-/// A message as the thread has it, and how far its fragments go.
+/// Message of the thread, and the position of its fragments.
 #[derive(Debug)]
 struct Source {
     message: Arc<Message>,
-    /// Which of its images are in it.
+    /// Images of it that are included.
     shown: Vec<bool>,
-    /// The fragments until and with its own.
+    /// End of its fragments.
     end: usize,
-    /// The ids its calls go by.
+    /// IDs of its calls as sent.
     ids: Vec<CallId>,
 }
 
 impl Source {
     fn is_of(&self, message: &Arc<Message>, request: &ModelRequest) -> bool {
-        // Where no image is in it, none has to be looked for: requests are of thousands of messages.
+        // Without images nothing has to be compared: requests contain thousands of messages.
         (Arc::ptr_eq(&self.message, message) || self.message == *message)
             && (self.shown.is_empty() || self.shown == images::shown_of(message, request))
     }
 }
 
-/// What else than the messages their JSON depends on; when it changes, all of them are written anew.
+/// Settings that the JSON depends on besides the messages; when they change, everything is written again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub ids: Ids,
@@ -63,33 +63,33 @@ impl Default for Form {
     }
 }
 
-/// The fragments of the last request; what a thread has in common with it is not written again.
+/// Fragments of the last request; the part that a new thread has in common with it is not written again.
 ///
-/// Whatever the messages are, the fragments are of a thread that holds together: each call has its result right after it, each
-/// result its call, and no two calls have one id.
+/// The fragments always form a consistent thread: each call has its result directly after it, each result its call, and call IDs are
+/// unique.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
     form: Form,
     sources: Vec<Source>,
     fragments: Vec<Fragment>,
     taken: HashSet<CallId>,
-    /// Whose own parts go back to it; where nobody is named, all parts are as they are to go.
+    /// Origin whose opaque parts are sent; if `None`, all parts are sent unchanged.
     origin: Option<Arc<str>>,
 }
 
 impl Thread {
-    /// The thread that one provider is told.
+    /// Creates the thread as sent to one provider.
     pub fn told_to(origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..Self::default() }
     }
 
-    /// All messages are written anew for the next request.
+    /// Discards the cache, so that all messages are written again.
     pub fn forget(&mut self) {
         *self = Self { origin: self.origin.take(), ..Self::default() };
     }
 
-    /// The fragments of the messages of `request`, in order; `write` is called for those that are new, each with the answer that its
-    /// results are for.
+    /// Returns the fragments of the messages of `request`, in order. `write` is called for new ones, each with the response that its
+    /// results belong to.
     pub fn update(
         &mut self,
         request: &ModelRequest,
@@ -111,7 +111,7 @@ impl Thread {
         let messages = &request.messages;
         let same = |(source, message): &(&Source, &Arc<Message>)| source.is_of(message, request);
         let mut common = self.sources.iter().zip(messages).take_while(same).count();
-        // What follows may belong to the last calls, so those are gone through again.
+        // The following messages may contain results of the last calls, so those are repaired again.
         while common > 0 && self.sources[common - 1].message.role != Role::Assistant {
             common -= 1;
         }
@@ -120,7 +120,7 @@ impl Thread {
             self.taken.remove(&id);
         }
         let kept = self.sources.last().map_or(0, |source| source.end);
-        // Most of what is gone through again comes out as it was.
+        // Most of the messages that are repaired again stay the same.
         let mut old = self.fragments.split_off(kept).into_iter().peekable();
         let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>, answer: Option<&Message>| {
             if let Some(fragment) = old.next_if(|fragment| fragment.message == message)

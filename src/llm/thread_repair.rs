@@ -1,5 +1,5 @@
-//! Thread repair: calls without results, results without calls, odd or repeated ids, parts that only another provider can read. A
-//! note replaces what has to be left out.
+//! Thread repair: calls without results, results without calls, invalid or duplicate IDs, parts that only another provider can read. A note
+//! replaces what has to be left out.
 
 use super::ids::Ids;
 use super::opaque_parts;
@@ -7,22 +7,22 @@ use crate::protocol::{CallId, ErrorCode, Message, MessageId, Part, Role, ToolCal
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// A call of the latest answer.
+/// Call of the latest response.
 struct Open {
     sent: CallId,
     tool_name: String,
     answered: bool,
 }
 
-/// The calls of the latest answer, and which of them have their results.
+/// Calls of the latest response, and which of them have results.
 pub(super) struct Exchange {
     ids: Ids,
-    /// Whose own parts go back; `None` for all.
+    /// Origin whose opaque parts are sent; `None` for all.
     origin: Option<Arc<str>>,
     calls: Vec<Open>,
-    /// By the id that the thread has.
+    /// Calls without results, by their ID in the thread.
     waiting: HashMap<CallId, VecDeque<usize>>,
-    /// The answer itself, as it is sent.
+    /// Response as it is sent.
     of: Option<Arc<Message>>,
 }
 
@@ -31,7 +31,7 @@ impl Exchange {
         Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
     }
 
-    /// The message that stands for the next one, and the ids of its calls. Before an answer comes what is [`Self::missing`].
+    /// Returns the repaired message, and the IDs of its calls. Call [`Self::missing`] before the next response.
     pub fn take(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         match message.role {
             Role::Assistant => self.answer(message, taken),
@@ -39,12 +39,12 @@ impl Exchange {
         }
     }
 
-    /// The latest answer as it is sent.
+    /// Returns the latest response as it is sent.
     pub fn answered(&self) -> Option<&Message> {
         self.of.as_deref()
     }
 
-    /// Results for the calls that have none, as a message.
+    /// Returns a message with results for the calls that have none.
     pub fn missing(&mut self) -> Option<Arc<Message>> {
         let content = self.lacking();
         let answer = self.of.as_ref()?;
@@ -85,7 +85,7 @@ impl Exchange {
         (fitted, ids)
     }
 
-    /// An id that fits and that no other call of the thread has.
+    /// Returns a valid ID that no other call of the thread has.
     fn fresh(&self, given: &CallId, taken: &mut HashSet<CallId>) -> CallId {
         let fit = |text: &str| self.ids.fit(text).map_or_else(|| CallId::new(text), CallId::new);
         let mut sent = fit(given.as_str());
@@ -97,7 +97,7 @@ impl Exchange {
         sent
     }
 
-    /// Results first; where something else follows, all calls are to have theirs before it.
+    /// Repairs results: they come first, and before anything else all calls must have results.
     fn results(&mut self, message: &Arc<Message>) -> Arc<Message> {
         let mut results = Vec::new();
         let mut rest = Vec::new();
@@ -112,7 +112,7 @@ impl Exchange {
                         rest.push(Part::Text { text });
                         continue;
                     };
-                    // A second result of a call says nothing that the first did not.
+                    // A second result of a call is redundant.
                     let Some(at) = waiting.pop_front() else {
                         changed = true;
                         continue;
@@ -140,7 +140,7 @@ impl Exchange {
         Arc::new(Message { content: results, ..Message::clone(message) })
     }
 
-    /// Results for the calls that have none.
+    /// Returns results for the calls that have none.
     fn lacking(&mut self) -> Vec<Part> {
         let open = self.calls.iter_mut().filter(|call| !call.answered);
         open.map(|call| {

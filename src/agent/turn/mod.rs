@@ -219,11 +219,11 @@ struct Call {
     scope: Vec<Action>,
     /// Comparison with earlier calls.
     order: call_order::Order,
-    /// Where it is a command, or does something elsewhere.
+    /// Effects that a rewind does not undo.
     ran: side_effects::SideEffects,
-    /// What it would change, for the card that shows what was done.
+    /// Planned change, for the display of the result.
     proposal: Option<Proposal>,
-    /// As the model proposed it, once the front end and the journal know of it.
+    /// Call as proposed by the model, once it is announced and recorded.
     announced: Option<Edited>,
     /// Whether it was already asked about; then approval is required even if a rule would allow it by now.
     asked: bool,

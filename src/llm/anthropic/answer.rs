@@ -1,4 +1,4 @@
-//! An answer of the Messages API, put together block by block.
+//! Response of the Messages API, assembled block by block.
 
 use super::types::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
 use crate::llm::arguments::{self, Pieces};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// What an event with a piece of a block is called.
+/// Name of an event with a block delta.
 const PIECE: &str = "content_block_delta";
 
 pub(in crate::llm) struct Reader {
@@ -29,11 +29,11 @@ pub(in crate::llm) struct Reader {
 struct Block {
     index: u64,
     kind: Kind,
-    /// As it started, without what arrives in pieces.
+    /// Block at its start, without its deltas.
     start: Map<String, Value>,
-    /// The pieces of text or thinking.
+    /// Deltas of text or thinking.
     pieces: String,
-    /// The pieces of what goes into a tool.
+    /// Deltas of tool input.
     input: Pieces,
     ended: bool,
 }
@@ -43,7 +43,7 @@ enum Kind {
     Text,
     Thinking,
     Call,
-    /// Goes back as it came: redacted thinking, and what the provider did itself.
+    /// Sent back unchanged: redacted thinking, and results of the provider's own tools.
     Opaque,
 }
 
@@ -85,7 +85,7 @@ impl Reader {
         self.stop_reason = message.stop_reason;
         self.usage.merge(&message.usage);
         for (index, content) in message.content.into_iter().flatten().enumerate() {
-            // Blocks of the stream count from 0 again; these are done and take no deltas.
+            // Blocks of the stream are numbered from 0 again; these are complete and get no deltas.
             self.open(u64::MAX - index as u64, content, deltas);
             if let Some(block) = self.blocks.last_mut() {
                 block.ended = true;
@@ -174,7 +174,7 @@ impl Block {
         }
     }
 
-    /// `cut`: the answer was limited and this is where it stopped.
+    /// Converts the block to a part. `cut`: the response was cut off in this block.
     fn into_part(mut self, cut: bool) -> Option<Part> {
         match self.kind {
             Kind::Text if self.pieces.is_empty() => None,
@@ -216,7 +216,7 @@ impl Answer for Reader {
         if event.data.trim().is_empty() || event.data == "[DONE]" {
             return Ok(Progress::More);
         }
-        // Nearly all events are pieces of a block: these are read once, the others first for their type.
+        // Nearly all events are block deltas: these are parsed once, the others first for their type.
         if event.name.as_deref() == Some(PIECE)
             && let Ok(piece) = serde_json::from_str::<BlockDelta<'_>>(&event.data)
             && piece.kind.as_deref() == Some(PIECE)

@@ -1,4 +1,4 @@
-//! The Messages API: its address and its headers.
+//! Messages API: URL and headers.
 
 mod answer;
 mod request;

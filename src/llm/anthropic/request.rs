@@ -1,4 +1,4 @@
-//! A request to the Messages API, joined from the messages' own JSON.
+//! Request to the Messages API, joined from the JSON of its messages.
 
 use super::thinking;
 use crate::llm::ids::Ids;
@@ -11,9 +11,9 @@ use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition, 
 use serde::Serialize;
 use serde_json::Value;
 
-/// After the last block of a message: what stands before it is kept by the provider for the next request.
+/// Cache marker after the last block of a message: the provider caches everything before it for the next request.
 const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
-/// The newest user turns that end a cached prefix; the older one is where the request before ended.
+/// Number of the newest user turns that end a cached prefix; the older one is the end of the previous request.
 const CACHED_TURNS: usize = 2;
 
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ enum Speaker {
     Assistant,
 }
 
-/// The whole body.
+/// Returns the whole request body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
     let fragments = thread.update_as(quirks.form(Ids::Any), request, |message, _, request, out| blocks(message, request, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
@@ -108,11 +108,11 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], after_last: &[u8]) {
     out.push(b']');
 }
 
-/// Neighbours of one speaker are one message: the results of a step must stand together.
+/// Writes messages. Adjacent ones of the same role become one, because the results of a step must be in one message.
 fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
     let turns: Vec<&[&Fragment]> = told.chunk_by(|a, b| speaker(a) == speaker(b)).collect();
-    // The API wants the person to begin and to have the last word; an answer it is to go on with it takes for its own.
+    // The API requires the first and last message to be from the user; it would continue a response at the end as its own.
     let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == Speaker::Assistant);
     if is_answer(turns.first()) {
         out.extend_from_slice(
@@ -143,7 +143,7 @@ fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     }
 }
 
-/// Puts a cache breakpoint into the object that `out` ends with.
+/// Adds a cache breakpoint to the object at the end of `out`.
 fn mark(out: &mut Vec<u8>, breakpoint: &[u8]) {
     if !breakpoint.is_empty() && out.pop().is_some() {
         out.extend_from_slice(breakpoint);
@@ -158,15 +158,15 @@ fn speaker(fragment: &Fragment) -> Speaker {
     }
 }
 
-/// The blocks of one message, with commas between.
+/// Writes the blocks of one message, separated by commas.
 fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     for part in &message.content {
         match part {
-            // The API refuses a text without a visible character.
+            // The API rejects text without a visible character.
             Part::Text { text } if text.trim().is_empty() => {}
             Part::Text { text } => write_block(out, &Block::Text { text }),
             Part::Reasoning { opaque, .. } => {
-                // Another provider's thinking has another shape, and no place here.
+                // Thinking of another provider has another format, and is left out.
                 if let Some(block) = opaque.as_ref().filter(|block| thinking::is_own(block)) {
                     separate(out);
                     write_json(out, block);
@@ -192,7 +192,7 @@ fn write_block(out: &mut Vec<u8>, block: &Block<'_>) {
 fn write_call(out: &mut Vec<u8>, call: &ToolCall) {
     let input = match &call.arguments {
         Arguments::Object(map) => Value::Object(map.clone()),
-        // The API takes objects only; the result says what was wrong.
+        // The API accepts only objects; the result says what was wrong.
         Arguments::Malformed(_) => Value::Object(serde_json::Map::new()),
     };
     write_block(out, &Block::ToolUse { id: call.tool_call_id.as_str(), name: &call.tool_name, input: &input });
@@ -207,7 +207,7 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest) 
     let content = if images.is_empty() {
         Content::Text(&text)
     } else {
-        // The API refuses a text without a visible character.
+        // The API rejects text without a visible character.
         let text = (!text.trim().is_empty()).then_some(Block::Text { text: &text });
         let source = |(media_type, data)| Block::Image { source: Source { kind: "base64", media_type, data } };
         Content::Blocks(text.into_iter().chain(images.into_iter().map(source)).collect())

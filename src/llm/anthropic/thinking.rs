@@ -1,4 +1,4 @@
-//! Thinking of the Messages API: the effort setting, and its own blocks.
+//! Thinking in the Messages API: the effort setting, and the API's own blocks.
 
 use crate::llm::quirks::{Field, Quirks};
 use crate::llm::thread::Fragment;
@@ -6,14 +6,14 @@ use crate::ports::ModelRequest;
 use crate::protocol::{Effort, Part, Role};
 use serde_json::Value;
 
-/// The API takes no smaller budget.
+/// Minimum thinking budget of the API.
 const MIN_BUDGET: u64 = 1024;
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
-/// What items of another provider's interface are called.
+/// Types of items of another provider's API.
 const FOREIGN: [&str; 4] = ["reasoning", "message", "function_call_output", "item_reference"];
 
-/// Whether the API made this block; it refuses those of others, and thinking that nobody signed.
+/// Whether the API created this block. It rejects blocks of others, and unsigned thinking.
 pub(super) fn is_own(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => block.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()),
@@ -22,17 +22,17 @@ pub(super) fn is_own(block: &Value) -> bool {
     }
 }
 
-/// A budget in tokens, which newer models do not take.
+/// Whether the model takes a thinking budget in tokens; newer models do not.
 fn by_budget(model: &str, quirks: &Quirks) -> bool {
     let old = ["claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0"];
     let older = ["claude-sonnet-4-2", "claude-sonnet-4-5", "claude-haiku-4", "claude-sonnet-4@", "claude-opus-4@"];
     let name = model.to_ascii_lowercase();
     let old = !name.contains("claude") || old.iter().chain(&older).any(|part| name.contains(part));
-    // Where one way is refused, the other is taken.
+    // If one way was rejected, the other is used.
     old == quirks.sends(Field::Adaptive)
 }
 
-/// The header by which models with a budget think between calls as well.
+/// Returns the header that lets models with a budget think between calls.
 pub(in crate::llm) fn beta(model: &str, request: &ModelRequest, quirks: &Quirks) -> Option<(&'static str, String)> {
     let thinks = request.effort.is_some_and(|effort| effort != Effort::Off) && quirks.sends(Field::Thinking);
     (thinks && by_budget(model, quirks)).then(|| ("anthropic-beta", INTERLEAVED.to_owned()))
@@ -57,7 +57,7 @@ pub(super) fn write(
             Effort::Medium => 12_288,
             Effort::High => 32_768,
         };
-        // The answer itself needs room as well.
+        // The response itself needs space too.
         let budget = wanted.min(most_output / 4 * 3);
         if budget >= MIN_BUDGET && may_think(fragments) {
             out.extend_from_slice(format!(r#","thinking":{{"type":"enabled","budget_tokens":{budget}}}"#).as_bytes());
@@ -70,7 +70,7 @@ pub(super) fn write(
     }
 }
 
-/// In the middle of a step that began without thinking, the API refuses to begin with it.
+/// Whether thinking may start; the API rejects it in the middle of a step that began without.
 fn may_think(fragments: &[Fragment]) -> bool {
     let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
     let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);

@@ -1,4 +1,4 @@
-//! The events of the Messages API as they are written, each read for what is used of it.
+//! Events of the Messages API, parsed for the fields that are used.
 
 use crate::llm::json::{Text, count_of};
 use crate::protocol::Usage;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Read first: events and fields that nobody here knows must not stop the stream.
+/// Part of an event that is parsed first: unknown events and fields must not stop the stream.
 #[derive(Deserialize)]
 pub struct Head<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -88,7 +88,7 @@ pub struct MessageEnd {
     pub stop_reason: Option<String>,
 }
 
-/// Counts so far; a later one stands in place of an earlier one.
+/// Counts so far; a later count replaces an earlier one.
 #[derive(Default, Clone)]
 pub struct WireUsage {
     input: Option<u64>,
@@ -99,7 +99,7 @@ pub struct WireUsage {
 }
 
 impl WireUsage {
-    /// Counts of another shape are no reason to lose an answer.
+    /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
     pub fn merge(&mut self, later: &Value) {
         let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(count_of).or(*kept);
         take(&mut self.input, later.get("input_tokens"));
@@ -109,7 +109,7 @@ impl WireUsage {
         take(&mut self.reasoning, later.get("output_tokens_details").and_then(|details| details.get("thinking_tokens")));
     }
 
-    /// The sum; `None` while nothing was told.
+    /// Returns the sum; `None` if nothing was reported yet.
     pub fn told(&self) -> Option<Usage> {
         let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
         counts.iter().any(Option::is_some).then(|| {

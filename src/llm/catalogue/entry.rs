@@ -1,13 +1,13 @@
-//! Catalogue entries as TOML: the built-in list and the user's have the same form.
+//! Catalogue entries in TOML; the built-in list and the user's have the same format.
 
 use crate::protocol::Price;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A model as a list has it; what is left out is as it was before.
+/// Entry of a model. Missing fields leave earlier facts unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Card {
-    /// `anthropic/claude-sonnet-5`; dated names of it begin so.
+    /// Name: `anthropic/claude-sonnet-5`; also matches dated names that begin with it.
     pub name: String,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
@@ -18,9 +18,9 @@ pub struct Card {
 
 #[derive(Debug, Default)]
 pub struct Cards {
-    /// Parts of the names of models that take images, for those that are not listed.
+    /// Name parts of models that support images, for unlisted models.
     pub image_families: Vec<String>,
-    /// The same of models that can be told how hard to think.
+    /// Name parts of models with a configurable effort, for unlisted models.
     pub reasoning_families: Vec<String>,
     pub models: Vec<Card>,
 }
@@ -28,10 +28,10 @@ pub struct Cards {
 const TOP: &[&str] = &["image_families", "models", "reasoning_families"];
 const OF_MODEL: &[&str] = &["context_window", "images", "max_output_tokens", "name", "price", "reasoning"];
 const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
-/// Dollars for a million tokens; more is a slip.
+/// Maximum price in US dollars per million tokens; more is a mistake.
 const MAX_DOLLARS: f64 = 100_000.0;
 
-/// The list, or all that is wrong with it, each with its line.
+/// Parses a list, or returns all mistakes with their line numbers.
 pub fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
     let mut reader = Reader { text, problems: Vec::new() };
     let document = DeTable::parse(text).map_err(|error| {
@@ -171,7 +171,7 @@ impl Reader<'_> {
             self.expected(key, SHAPE);
             return None;
         };
-        // Without a price of its own what is cached costs what all else does.
+        // Cached tokens without a price of their own cost as much as others.
         Some(Price { input, output, cache_read: cache_read.unwrap_or(input), cache_write: cache_write.unwrap_or(input) })
     }
 }

@@ -1,19 +1,19 @@
-//! The many names of one model.
+//! Name variants of a model.
 
-/// `openai-chat` and `openai` are two languages of one seller.
+/// Returns the vendor: `openai-chat` and `openai` are two APIs of one vendor.
 pub fn seller(provider: &str) -> &str {
     if provider == "openai-chat" { "openai" } else { provider }
 }
 
-/// `anthropic/claude-sonnet-5` is also called `anthropic/claude-sonnet-5-20260630`.
+/// Whether a listed name matches: `anthropic/claude-sonnet-5` also matches `anthropic/claude-sonnet-5-20260630`.
 pub fn is_named(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
     let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
     listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
 }
 
-/// What is left of a name when all that sellers put before and after it is gone: `openrouter/anthropic/claude-sonnet-4.5:beta` and
-/// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` are `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
+/// Removes what vendors add to a name: `openrouter/anthropic/claude-sonnet-4.5:beta` and
+/// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` become `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
 pub fn bare(full_name: &str) -> String {
     let last = full_name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let last = last.split([':', '@']).next().unwrap_or_default();
@@ -21,24 +21,24 @@ pub fn bare(full_name: &str) -> String {
     plain(last)
 }
 
-/// Dots and dashes are used for one another.
+/// Normalizes dots and dashes, which are used interchangeably.
 fn plain(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '_'], "-")
 }
 
-/// Whether a bare name is this listed one, dated or not.
+/// Whether a bare name is the listed one, with or without a date.
 pub fn is_bare(listed: &str, asked: &str) -> bool {
     let rest = asked.strip_prefix(plain(listed).as_str());
     let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
     rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
 }
 
-/// Whether a bare name is one of the sizes and forms of an open model.
+/// Whether a bare name is a size or variant of the listed open model.
 pub fn begins(listed: &str, asked: &str) -> bool {
     asked.strip_prefix(plain(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// `-20260630` or `-2026-06-30`.
+/// Whether this is a date suffix: `-20260630` or `-2026-06-30`.
 fn is_date(rest: &str) -> bool {
     let Some(date) = rest.strip_prefix('-') else { return false };
     let dashes: Vec<usize> = date.match_indices('-').map(|(at, _)| at).collect();

@@ -1,4 +1,4 @@
-//! An answer of Chat Completions, put together chunk by chunk.
+//! Response of Chat Completions, assembled chunk by chunk.
 
 use super::calls::Calls;
 use super::types::{Choice, Chunk, ContentPart, Delta, finish_of, groq_usage, usage_of};
@@ -15,12 +15,12 @@ use serde_json::{Map, Value};
 pub(in crate::llm) struct Reader {
     speaker: Speaker,
     started: bool,
-    /// Of the latest chunk.
+    /// ID of the latest chunk.
     id: Option<String>,
     model: Option<String>,
     text: String,
     reasoning: String,
-    /// The field the thinking came in, and its structured form where there is one.
+    /// Field that contains the reasoning, and its structured form, if any.
     thinking_field: Option<&'static str>,
     details: Vec<Value>,
     calls: Calls,
@@ -50,7 +50,7 @@ impl Reader {
             return;
         }
         self.count(choice.usage);
-        // Where both are there, the message repeats all deltas until now.
+        // If both are present, the message repeats all earlier deltas.
         let silent = self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
         if let Some(delta) = choice.delta.or(choice.message.filter(|_| silent)) {
             self.delta(delta, deltas);
@@ -62,7 +62,7 @@ impl Reader {
 
     fn delta(&mut self, delta: Delta<'_>, deltas: &mut Deltas) {
         for (field, raw) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)] {
-            // Some servers send the same thought under both names.
+            // Some servers send the same reasoning under both names.
             if self.thinking_field.is_none_or(|known| known == field)
                 && let Some(piece) = raw.and_then(text_of).filter(|piece| !piece.is_empty())
             {
@@ -107,7 +107,7 @@ impl Reader {
         }
     }
 
-    /// A string, or a list of parts with text.
+    /// Handles reasoning: a string, or a list of parts with text.
     fn thought(&mut self, raw: &RawValue, deltas: &mut Deltas) {
         if let Some(piece) = text_of(raw) {
             self.think(&piece, deltas);
@@ -128,7 +128,7 @@ impl Reader {
         deltas.reasoning(piece);
     }
 
-    /// Pieces of one text are joined; what is signed or sealed stays as it came.
+    /// Joins parts of one text; signed or encrypted parts stay unchanged.
     fn detail(&mut self, raw: &RawValue) {
         let Ok(details) = serde_json::from_str::<Vec<Value>>(raw.get()) else { return };
         for detail in details {
@@ -194,7 +194,7 @@ impl Answer for Reader {
             self.model = chunk.model.filter(|model| !model.is_empty()).map(|model| model.to_owned());
         }
         let id = chunk.id.and_then(text_of).filter(|id| !id.is_empty());
-        // What another answer says after the end of this one is none of its words.
+        // Chunks of another response after the end of this one are ignored.
         let spliced = self.finish.is_some() && id.is_some() && self.id.as_deref() != id.as_deref();
         for choice in chunk.choices.into_iter().flatten().filter(|_| !spliced) {
             if let Some(error) = choice.error.filter(|error| error.get() != "null") {

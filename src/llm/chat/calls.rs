@@ -22,7 +22,7 @@ struct Call {
     balance: Balance,
 }
 
-/// Whether what is open in a JSON text is closed again, read once however often it is asked.
+/// Whether the brackets of a JSON text are balanced; each byte is read once.
 #[derive(Debug, Default)]
 struct Balance {
     read: usize,
@@ -54,7 +54,7 @@ impl Calls {
         self.open.is_empty()
     }
 
-    /// Whether all there is came as `function_call`.
+    /// Whether all calls arrived as `function_call`.
     pub fn is_legacy(&self) -> bool {
         self.legacy
     }
@@ -83,7 +83,7 @@ impl Calls {
         deltas.call(&call.name, call.arguments.bytes());
     }
 
-    /// The one call of the time before `tool_calls`.
+    /// Adds the single call in the format before `tool_calls`.
     pub fn add_legacy(&mut self, function: FunctionPiece<'_>, deltas: &mut Deltas) {
         self.legacy = true;
         self.add(&CallPiece { index: Some(0), id: None, function: Some(function) }, deltas);
@@ -93,7 +93,7 @@ impl Calls {
         let same = |call: &Call| !id.is_empty() && call.id == id;
         if let Some(index) = index {
             let at = self.open.iter().rposition(|call| call.index == Some(index))?;
-            // Some servers number every call 0: a new id and name after whole arguments is another call.
+            // Some servers number every call 0: a new ID and name after complete arguments is another call.
             let call = &mut self.open[at];
             let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty() && call.is_whole();
             return if other { self.open.iter().rposition(same) } else { Some(at) };
@@ -114,8 +114,8 @@ impl Calls {
         self.open.len()
     }
 
-    /// The calls in order. `cut`: the answer was limited, so the last one may be half of one; `ended`: the server said how the
-    /// answer ended, which is all that it says of the end of its calls.
+    /// Returns the calls in order. `cut`: the response was cut off, so the last call may be incomplete; `ended`: the server reported the
+    /// end of the response, which is the only end marker of its calls.
     pub fn finish(self, cut: bool, ended: bool) -> impl Iterator<Item = ToolCall> {
         let last = self.open.len().saturating_sub(1);
         let made_up = uuid::Uuid::new_v4().simple().to_string();
@@ -129,7 +129,7 @@ impl Calls {
 }
 
 impl Call {
-    /// A string is a piece; an object stands for the whole.
+    /// Adds arguments: a string is a part, an object is complete.
     fn extend(&mut self, arguments: Option<&RawValue>) {
         let Some(raw) = arguments else { return };
         match text_of(raw) {

@@ -1,4 +1,4 @@
-//! Chat Completions: its address and its headers.
+//! Chat Completions: URL and headers.
 
 mod answer;
 mod calls;
@@ -16,12 +16,12 @@ pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// Whether a refusal says that the model is to be asked through the Responses API.
+/// Whether an error says that the model requires the Responses API.
 pub(super) fn wants_responses(refusal: &str) -> bool {
     refusal.contains("v1/responses")
 }
 
-/// What to do then.
+/// Returns the hint for that error.
 pub(super) fn through_responses(speaker: &Speaker) -> String {
     let Speaker { provider, model, .. } = speaker;
     if provider == "openai-chat" {

@@ -1,4 +1,4 @@
-//! A request to a Chat Completions server, joined from the messages' own JSON.
+//! Request to a Chat Completions server, joined from the JSON of its messages.
 
 use crate::llm::ids::Ids;
 use crate::llm::images;
@@ -10,7 +10,7 @@ use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefi
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a server may have called its thinking; it goes back under the same name.
+/// Fields that servers use for reasoning. It is sent back in the same field.
 pub(super) const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ enum Piece<'a> {
 
 #[derive(Serialize)]
 struct Address {
-    /// The image itself, as a `data:` URL.
+    /// Image as a `data:` URL.
     url: String,
 }
 
@@ -83,7 +83,7 @@ struct Declared<'a> {
     parameters: &'a Value,
 }
 
-/// The whole body.
+/// Returns the whole request body.
 pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
     let host = host(base_url);
     let fragments =
@@ -96,7 +96,7 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
     if quirks.sends(Field::StreamOptions) {
         out.extend_from_slice(br#","stream_options":{"include_usage":true}"#);
     }
-    // One of the two names was refused, so it is the other one.
+    // One of the two names was rejected, so the other is used.
     let new_limit = is_openai(host) == quirks.sends(Field::OtherLimit);
     out.extend_from_slice(if new_limit { br#","max_completion_tokens":"# } else { br#","max_tokens":"# });
     write_json(&mut out, &request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX)).max(1));
@@ -121,15 +121,15 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
     out
 }
 
-/// The messages in the order that servers take: results right after their answer, then what a person says or is shown, as one
-/// message, for not every server takes two.
+/// Messages in the order that servers accept: results directly after their response, then text and images of the user as one message,
+/// because not every server accepts two.
 struct Turns<'a> {
     out: &'a mut Vec<u8>,
-    /// Messages of a person that were not written yet.
+    /// User messages that were not written yet.
     said: Vec<&'a [u8]>,
-    /// Whether results stand before them.
+    /// Whether tool results precede them.
     results: bool,
-    /// Whether the server wants an answer between results and a person.
+    /// Whether the server requires a response between results and a user message.
     strict: bool,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Turns<'a> {
             self.say(rest.strip_prefix(b",").unwrap_or(rest));
         }
         if answered {
-            // Many servers want the person to have the last word.
+            // Many servers require the last message to be from the user.
             self.say(br#"{"role":"user","content":"Go on."}"#);
         }
         self.flush();
@@ -193,7 +193,7 @@ fn is_answer(fragment: &Fragment) -> bool {
     fragment.role == Role::Assistant
 }
 
-/// Several messages of a person as one: their texts with a blank line between, or all their pieces.
+/// Joins user messages: their texts with a blank line between, or all their parts.
 fn join(out: &mut Vec<u8>, said: &[&[u8]]) {
     const HEAD: &[u8] = br#"{"role":"user","content":"#;
     let contents: Vec<&[u8]> = said.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
@@ -217,7 +217,7 @@ fn join(out: &mut Vec<u8>, said: &[&[u8]]) {
     out.push(b'}');
 }
 
-/// Where the results of a message end. No text inside JSON has bare quotes, so the mark is what it seems.
+/// Returns the end of the results in a message. Text inside JSON has no unescaped quotes, so the marker is unambiguous.
 fn results_end(json: &[u8]) -> usize {
     const USER: &[u8] = br#",{"role":"user","#;
     if json.starts_with(&USER[1..]) {
@@ -230,7 +230,7 @@ fn host(base_url: &str) -> &str {
     base_url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default()
 }
 
-/// OpenAI's newer models refuse the old name of the limit, most other servers do not know the new one.
+/// Whether the host is OpenAI. Its newer models reject the old name of the output limit; most other servers do not know the new one.
 fn is_openai(host: &str) -> bool {
     host.ends_with("openai.com") || host.ends_with("openai.azure.com")
 }
@@ -293,7 +293,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                 }
             }
             if !pieces.is_empty() {
-                // A result is text alone; what it shows comes after all results of the answer.
+                // Results contain only text; their images follow after all results of the response.
                 let told = "[the images of the results above, in order]";
                 let text = if text.is_empty() && results { told } else { &text };
                 if !text.is_empty() {
@@ -309,7 +309,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     }
 }
 
-/// The texts of a message with a blank line between.
+/// Returns the texts of a message with a blank line between.
 fn texts(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -340,7 +340,7 @@ fn call(call: &ToolCall) -> Call<'_> {
     Call { id: call.tool_call_id.as_str(), kind: "function", function: Function { name: &call.tool_name, arguments } }
 }
 
-/// The fields a server sent its thinking in; another provider's thinking has none of them.
+/// Returns the reasoning fields of a server; reasoning of another provider has none of them.
 fn thinking(message: &Message) -> Map<String, Value> {
     let mut fields = Map::new();
     for part in &message.content {

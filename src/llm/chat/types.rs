@@ -1,4 +1,4 @@
-//! The chunks of Chat Completions as servers really write them: every field may be missing, null or of another type.
+//! Chunks of Chat Completions as servers send them: every field may be missing, null or of another type.
 
 use crate::llm::json::{Text, count_of, text_of};
 use crate::protocol::Usage;
@@ -30,7 +30,7 @@ struct Groq<'a> {
     usage: &'a RawValue,
 }
 
-/// The usage that one provider keeps in a field of its own.
+/// Returns the usage that one provider puts in a field of its own.
 pub fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Groq<'_>>(raw.get()).ok().map(|groq| groq.usage)
 }
@@ -41,14 +41,14 @@ pub struct Choice<'a> {
     pub index: Option<u64>,
     #[serde(default, borrow)]
     pub delta: Option<Delta<'a>>,
-    /// Some servers send the whole message in one chunk.
+    /// Complete message, which some servers send in one chunk.
     #[serde(default, borrow)]
     pub message: Option<Delta<'a>>,
     #[serde(default, borrow)]
     pub finish_reason: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub usage: Option<&'a RawValue>,
-    /// One server tells here what went wrong behind it.
+    /// Upstream error, which one server reports here.
     #[serde(default, borrow)]
     pub error: Option<&'a RawValue>,
 }
@@ -89,7 +89,7 @@ pub struct FunctionPiece<'a> {
     pub arguments: Option<&'a RawValue>,
 }
 
-/// Why an answer ended: a word, or an object that has it; whatever else it is, the answer has ended.
+/// Returns why a response ended: a word, or an object with it. Any other value also ends the response.
 pub fn finish_of(raw: &RawValue) -> Option<String> {
     if let Some(reason) = text_of(raw) {
         return Some(reason.into_owned()).filter(|reason| !reason.is_empty());
@@ -104,7 +104,7 @@ pub fn finish_of(raw: &RawValue) -> Option<String> {
     }
 }
 
-/// One of the parts that content is made of at some servers.
+/// Content part, as some servers send it.
 #[derive(Deserialize)]
 pub struct ContentPart<'a> {
     #[serde(default, borrow)]
@@ -115,7 +115,7 @@ pub struct ContentPart<'a> {
     pub refusal: Option<&'a RawValue>,
 }
 
-/// A usage object; `None` when it is of another shape, or says nothing.
+/// Parses a usage object; `None` if its format is unknown or it is empty.
 pub fn usage_of(raw: &RawValue) -> Option<Usage> {
     let usage: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
     let first = |paths: &[&str]| {

@@ -1,17 +1,17 @@
-//! Error bodies of the known servers: the message and the codes.
+//! Error bodies of the known servers: message and codes.
 
 use super::retry_after::{asked_in_words, request_id};
 use super::shown;
 use serde_json::Value;
 use std::time::Duration;
 
-/// A sentence longer than this is cut when it is no JSON.
+/// Maximum characters of a message that is not JSON.
 const MAX_PLAIN_CHARS: usize = 1_000;
-/// What another server said is shown beside the sentence up to this length.
+/// Maximum characters of an upstream error shown beside the message.
 const MAX_BEHIND_CHARS: usize = 400;
 const MAX_DEPTH: usize = 6;
 
-/// The fields whose text is a code.
+/// Fields that contain a code.
 const CODES: [&str; 14] = [
     "type",
     "code",
@@ -28,7 +28,7 @@ const CODES: [&str; 14] = [
     "kind",
     "base_resp",
 ];
-/// The fields that lead to the sentence, the best first.
+/// Fields that lead to the message, best first.
 const SENTENCES: [&str; 18] = [
     "error",
     "message",
@@ -50,26 +50,26 @@ const SENTENCES: [&str; 18] = [
     "body",
 ];
 
-/// The parts of an error that say which kind it is.
+/// Parts of an error that identify its kind.
 #[derive(Debug, Default)]
 pub struct Words {
     pub message: String,
-    /// `type`, `code` and the like, lower case, one a line.
+    /// `type`, `code` and similar values, lower case, one per line.
     pub codes: String,
-    /// What a server behind the server said, where one passes it on.
+    /// Upstream error, if the server forwards one.
     pub behind: String,
-    /// A status that stands inside the body.
+    /// Status inside the body.
     pub status: Option<u16>,
-    /// How long it asks to be left alone.
+    /// Requested delay.
     pub wait: Option<Duration>,
-    /// What the provider calls the request.
+    /// Request ID at the provider.
     pub request_id: Option<String>,
 }
 
-/// Whether a JSON body without an error's status is an error.
+/// Whether a JSON body without an error status is an error.
 pub fn holds_error(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
-    // Some servers send a list of one.
+    // Some servers send a list with one element.
     let value = value.get(0).unwrap_or(&value);
     let said = |name: &str| value.get(name).is_some_and(|error| !error.is_null());
     let answers = said("choices") || said("content") || said("output") || said("candidates");
@@ -104,7 +104,7 @@ pub fn read_body(status_line: &str, body: &[u8]) -> Words {
     words
 }
 
-/// Of an HTML page its title, or else its first heading; `None` for what is no page. Empty for a page that says nothing.
+/// Returns the title or first heading of an HTML page; `None` if the text is not a page. Empty if the page has neither.
 fn page(text: &str) -> Option<String> {
     if !text.starts_with('<') {
         return None;
@@ -119,7 +119,7 @@ fn page(text: &str) -> Option<String> {
     Some(element("title").or_else(|| element("h1")).or_else(|| element("message")).unwrap_or_default())
 }
 
-/// A line of a page as a person sees it.
+/// Returns a line of HTML as plain text.
 fn plain(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -138,7 +138,7 @@ fn plain(html: &str) -> String {
     words.join(" ").chars().take(MAX_PLAIN_CHARS).collect()
 }
 
-/// Goes where the known shapes keep their sentence: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
+/// Searches the known locations of the message: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
 fn collect(value: &Value, words: &mut Words, depth: usize) {
     if depth > MAX_DEPTH {
         return;
@@ -180,14 +180,14 @@ fn collect(value: &Value, words: &mut Words, depth: usize) {
     }
 }
 
-/// The codes of all entries of a list of details.
+/// Adds the codes of all entries in a list of details.
 fn reasons(items: &[Value], words: &mut Words) {
     for reason in items.iter().take(16).filter_map(|item| item.get("reason")?.as_str()) {
         note(words, reason);
     }
 }
 
-/// What a server that asks another one passes on of its words.
+/// Adds the message that a server forwards from an upstream server.
 fn behind(map: &serde_json::Map<String, Value>, words: &mut Words) {
     let Some(Value::Object(metadata)) = map.get("metadata") else { return };
     let raw = match metadata.get("raw") {
@@ -210,7 +210,7 @@ fn behind(map: &serde_json::Map<String, Value>, words: &mut Words) {
     }
 }
 
-/// A status of HTTP that is an error's, as a number or in digits.
+/// Parses an HTTP error status, as a number or as digits.
 fn status_of(value: &Value) -> Option<u16> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     u16::try_from(number).ok().filter(|status| (400..600).contains(status))

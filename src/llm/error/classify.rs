@@ -41,7 +41,7 @@ const KEY: &[&str] = &[
     "api key is invalid",
     "api key is not valid",
     "not authenticated",
-    // A gateway that keeps no keys was sent one that is not its own.
+    // A gateway without its own keys received a key of another service.
     "no_db_connection",
     "no connected db",
 ];
@@ -228,7 +228,7 @@ const FORBIDDEN: &[&str] = &[
     "organization has been disabled",
     "organization is disabled",
 ];
-/// Said with a server's status, but of what was asked: asking again brings the same.
+/// Errors with a server status that are about the request, so a retry gives the same result.
 const UNFIT: &[&str] = &[
     "does not support",
     "requires more system memory",
@@ -238,17 +238,17 @@ const UNFIT: &[&str] = &[
     "invalid_request_error",
     "badrequesterror",
 ];
-/// Said of one request with the status of a limit: it is larger than what a minute allows.
+/// Errors with a rate limit status for a request that is larger than the limit per minute.
 const TOO_LARGE: &[&str] = &["request too large for", "tokens must be reduced in order to run"];
 const OVERLOADED: &[&str] = &["overloaded", "model is busy", "server is busy", "service is too busy"];
 
-/// Status and codes first, wording where they do not decide.
+/// Classifies by status and codes first, and by wording if they are not conclusive.
 pub fn kind_of(status: u16, words: &Words) -> FailureKind {
     let text = format!("{}\n{}", words.message, words.behind).to_lowercase();
     let coded = |list: &[&str]| list.iter().any(|word| words.codes.contains(word));
     let one_of = |list: &[&str]| coded(list) || list.iter().any(|word| text.contains(word));
     let client = status == 0 || (400..500).contains(&status);
-    // A quota by the minute is told in the same words as one that is paid for.
+    // A quota per minute is described in the same words as a paid quota.
     let by_the_minute = words.codes.contains("resource_exhausted") || words.codes.contains("rate_limit");
     match status {
         401 => return FailureKind::Authentication,
@@ -259,7 +259,7 @@ pub fn kind_of(status: u16, words: &Words) -> FailureKind {
         429 if one_of(TOO_LARGE) => return FailureKind::ContextTooLong,
         429 if one_of(OVERLOADED) => return FailureKind::Overloaded,
         429 => return FailureKind::RateLimited,
-        // Some servers of one's own answer 500 to a prompt that does not fit.
+        // Some self-hosted servers respond with 500 to a prompt that does not fit.
         _ if status != 404 && one_of(WINDOW) => return FailureKind::ContextTooLong,
         403 if one_of(GUARD) => return FailureKind::GuardrailBlocked,
         403 if one_of(LIMIT) => return FailureKind::RateLimited,

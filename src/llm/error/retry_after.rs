@@ -1,18 +1,18 @@
-//! Retry delay that a provider requests: in a header, in the body, in its message, or in the state of its limits.
+//! Retry delay requested by a provider: in a header, in the body, in its message, or in the state of its limits.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Longer than anybody means; such a number is a mistake, or malice.
+/// Maximum plausible delay; a longer one is a mistake or malicious.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
-/// A number beyond it is a date and no span.
+/// Values beyond this are dates, not durations.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 const MAX_DEPTH: usize = 6;
 
-/// What stands before the span in the sentences of providers.
+/// Text before the delay in messages of providers.
 const PHRASES: [&str; 14] = [
     "try again in ",
     "try again after ",
@@ -30,7 +30,7 @@ const PHRASES: [&str; 14] = [
     "available in ",
 ];
 
-/// Headers that say when a limit begins anew, each with the one that says what is left of it.
+/// Headers with the reset time of a limit, each with the header for the remaining amount.
 const LIMITS: [(&str, &str); 11] = [
     ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
     ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
@@ -45,25 +45,25 @@ const LIMITS: [(&str, &str); 11] = [
     ("ratelimit-reset", "ratelimit-remaining"),
 ];
 
-/// Where providers, and proxies before them, name a request.
+/// Headers in which providers and proxies send request IDs.
 const REQUEST_IDS: [&str; 4] = ["request-id", "x-request-id", "x-goog-request-id", "cf-ray"];
-/// Of letters in such a name.
+/// Maximum characters of a request ID.
 const MAX_ID: usize = 80;
 
-/// What the headers of a refusal say about asking again.
+/// Retry information in the headers of an error response.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// The wait that is asked for.
+    /// Requested delay.
     pub wait: Option<Duration>,
-    /// When the limits that are used up begin anew; only that much is known where nothing is asked for.
+    /// Time until the used-up limits reset; the only information if no delay is requested.
     pub limits: Option<Duration>,
-    /// Whether the provider itself thinks that asking again helps.
+    /// Whether the provider expects a retry to help.
     pub again: Option<bool>,
-    /// What the provider calls the request.
+    /// Request ID at the provider.
     pub request_id: Option<String>,
 }
 
-/// Reads the headers; the server's own clock counts where it tells it, since its dates are of that clock.
+/// Parses the headers. Dates are compared with the server's own clock, if it is sent.
 pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Asked {
     let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
@@ -80,14 +80,14 @@ pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> A
     Asked { wait, limits: limits(&header, now), again, request_id }
 }
 
-/// A word that can be read out: nothing else goes on a screen.
+/// Returns a request ID that can be shown: printable characters only.
 pub fn request_id(text: &str) -> Option<String> {
     let text = text.trim();
     let is_word = (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_word.then(|| text.to_owned())
 }
 
-/// Of the limits that are used up the one that stays so the longest; without a word on what is left, any may be.
+/// Returns the longest reset time of the used-up limits; without remaining amounts, any limit may be used up.
 fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<Duration> {
     let told = |(reset, left): &(&str, &str)| {
         let wait = header(reset).and_then(|text| reset_at(text, now))?;
@@ -98,12 +98,12 @@ fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Opti
     used_up.or_else(|| known.iter().filter(|(_, left)| left.is_none()).map(|(wait, _)| *wait).max())
 }
 
-/// What the body asks for: in a field of its own, or in the sentence for people.
+/// Returns the delay requested in the body: in a field, or in the message.
 pub fn asked_in_words(body: Option<&Value>, message: &str) -> Option<Duration> {
     body.and_then(|body| field(body, 0)).or_else(|| spoken(message))
 }
 
-/// `retryDelay` of a `google.rpc.RetryInfo`, `retry_after` and its like, wherever they stand.
+/// Searches for `retryDelay` of a `google.rpc.RetryInfo`, `retry_after` and similar fields at any depth.
 fn field(value: &Value, depth: usize) -> Option<Duration> {
     if depth > MAX_DEPTH {
         return None;
@@ -124,7 +124,7 @@ fn field(value: &Value, depth: usize) -> Option<Duration> {
     }
 }
 
-/// `38`, `"38s"`, `{"seconds": 38, "nanos": 5}`.
+/// Parses `38`, `"38s"`, `{"seconds": 38, "nanos": 5}`.
 fn delay(value: &Value) -> Option<Duration> {
     match value {
         Value::Number(number) => seconds(number.as_f64()?),
@@ -137,7 +137,7 @@ fn delay(value: &Value) -> Option<Duration> {
     }
 }
 
-/// `Please try again in 6m0.5s.`, `retry after 30 seconds`.
+/// Parses `Please try again in 6m0.5s.`, `retry after 30 seconds`.
 fn spoken(message: &str) -> Option<Duration> {
     let text = message.to_ascii_lowercase();
     PHRASES.iter().find_map(|phrase| {
@@ -149,7 +149,7 @@ fn spoken(message: &str) -> Option<Duration> {
     })
 }
 
-/// `7`, `0.5`, `Wed, 21 Oct 2015 07:28:00 GMT`, and what is no HTTP: `30s`, `2015-10-21T07:28:00Z`.
+/// Parses `7`, `0.5`, `Wed, 21 Oct 2015 07:28:00 GMT`, and the non-standard `30s` and `2015-10-21T07:28:00Z`.
 fn span_or_date(text: &str, now: Timestamp) -> Option<Duration> {
     if let Some(wait) = number(text) {
         return seconds(wait);
@@ -157,7 +157,7 @@ fn span_or_date(text: &str, now: Timestamp) -> Option<Duration> {
     span(text).or_else(|| until(date(text)?, now))
 }
 
-/// `1s`, `6m0s`, `20ms`, `12`, `1741305600000`, `2015-10-21T07:28:00Z`.
+/// Parses `1s`, `6m0s`, `20ms`, `12`, `1741305600000`, `2015-10-21T07:28:00Z`.
 fn reset_at(text: &str, now: Timestamp) -> Option<Duration> {
     let Some(count) = number(text) else { return span_or_date(text, now) };
     let moment = match count {
@@ -174,7 +174,7 @@ fn date(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(http)
 }
 
-/// A moment that has passed is no reason to wait.
+/// Returns the time until a moment; `None` if it has passed.
 fn until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
     let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
     Some(wait.min(MAX_DURATION))
@@ -191,14 +191,14 @@ fn seconds(count: f64) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(count).unwrap_or(MAX_DURATION).min(MAX_DURATION))
 }
 
-/// A text that is a span and nothing else.
+/// Parses a text that is only a duration.
 fn span(text: &str) -> Option<Duration> {
     let text = text.trim().to_ascii_lowercase();
     let (wait, used) = leading_span(&text)?;
     (used == text.len()).then_some(wait)
 }
 
-/// The span that a text begins with, and how long it is; a number by itself counts seconds.
+/// Parses a duration at the start of a text, and returns its length; a plain number counts as seconds.
 fn leading_span(text: &str) -> Option<(Duration, usize)> {
     let mut total = 0.0;
     let mut used = 0;
@@ -206,7 +206,7 @@ fn leading_span(text: &str) -> Option<(Duration, usize)> {
         let gap = if used == 0 { 0 } else { text[used..].len() - text[used..].trim_start_matches([' ', ',']).len() };
         let rest = &text[used + gap..];
         let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-        // The full stop of the sentence is no part of the number.
+        // A full stop at the end of the sentence is not part of the number.
         let figure = rest[..digits].trim_end_matches('.');
         let Some(count) = number(figure).filter(|_| !figure.is_empty()) else { break };
         let after = &rest[figure.len()..];

@@ -1,4 +1,4 @@
-//! An answer of the Gemini API, put together chunk by chunk.
+//! Response of the Gemini API, assembled chunk by chunk.
 
 use super::types::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
 use crate::llm::arguments::whole;
@@ -12,9 +12,9 @@ use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason,
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// Before the names of calls that the provider gave none; these are not told to it.
+/// Prefix of IDs for calls to which the provider gave none; these are not sent to it.
 pub(super) const MADE_UP: &str = "aye_";
-/// The provider stopped for what was said.
+/// Finish reasons of a content filter.
 const BLOCKED: [&str; 9] = [
     "SAFETY",
     "RECITATION",
@@ -26,13 +26,13 @@ const BLOCKED: [&str; 9] = [
     "IMAGE_PROHIBITED_CONTENT",
     "IMAGE_RECITATION",
 ];
-/// The model wrote a call that is none; the next attempt may bring a better one.
+/// Finish reasons of a malformed call; another attempt may produce a better one.
 const SPOILED: [&str; 4] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
 pub(in crate::llm) struct Reader {
     speaker: Speaker,
     content: Vec<Part>,
-    /// A text or a thought goes on with the next piece of its kind.
+    /// Kind of the text or thought that the next part may continue.
     open: Option<Kind>,
     calls: usize,
     made_up: Option<String>,
@@ -73,7 +73,7 @@ impl Reader {
             return Ok(());
         }
         for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-            // A part of a shape that nobody here knows says nothing.
+            // Parts in an unknown format are ignored.
             if let Ok(part) = serde_json::from_str::<WirePart<'_>>(raw.get()) {
                 self.part(&part, raw, deltas);
             }
@@ -134,7 +134,7 @@ impl Reader {
         self.open = Some(kind);
     }
 
-    /// What is signed stays a part of its own: the signature is for exactly its words.
+    /// Adds a signed part on its own, because the signature covers exactly its text.
     fn signed(&mut self, kind: Kind, text: &str, signature: &str) {
         self.open = None;
         match kind {
@@ -156,7 +156,7 @@ impl Reader {
     fn call(&mut self, call: &FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
         let name = call.name.and_then(text_of).unwrap_or_default();
         if name.is_empty() && call.args.is_none() && call.partial_args.is_none() {
-            // Where arguments come in pieces, the last one is empty.
+            // When arguments arrive in parts, the last one is empty.
             return;
         }
         self.open = None;
@@ -168,7 +168,7 @@ impl Reader {
             None | Some("null") => Arguments::Object(Map::new()),
             Some(json) => whole(json, true),
         };
-        // Arguments in pieces were not asked for, and nothing here puts them together.
+        // Arguments in parts were not requested, and are not assembled here.
         let in_pieces = call.partial_args.is_some() || call.will_continue == Some(true);
         let arguments = if in_pieces { Arguments::Malformed(String::new()) } else { arguments };
         let id = call.id.and_then(text_of).filter(|id| !id.trim().is_empty());
@@ -189,7 +189,7 @@ impl Reader {
         self.failed(Failure::new(FailureKind::GuardrailBlocked, message, "rephrase the prompt, or choose another model with -m"))
     }
 
-    /// With what the request cost until now.
+    /// Returns an error with the usage so far.
     fn failed(&self, failure: Failure) -> ModelError {
         ModelError { usage: self.usage.until_now(), ..failure.into() }
     }
@@ -229,7 +229,7 @@ impl Answer for Reader {
         Ok(self.progress())
     }
 
-    /// All chunks in one list, or one that has all.
+    /// Handles a body with a list of all chunks, or with a single complete one.
     fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let chunks: Vec<&RawValue> = match body.trim_ascii_start().first() {
             Some(b'[') => serde_json::from_slice(body).ok()?,
@@ -265,7 +265,7 @@ impl Answer for Reader {
             Some(reason) if BLOCKED.contains(&reason) => StopReason::ContentFilter,
             Some("STOP") | None if self.calls > 0 => StopReason::ToolUse,
             Some("STOP") | None => StopReason::EndTurn,
-            // What came before a reason that nobody here knows counts; nothing before it is no answer.
+            // Content before an unknown finish reason counts; no content at all is an error.
             Some(reason) if reason == "OTHER" || self.content.is_empty() => StopReason::Error,
             Some(_) if self.calls > 0 => StopReason::ToolUse,
             Some(_) => StopReason::EndTurn,
@@ -275,12 +275,12 @@ impl Answer for Reader {
     }
 }
 
-/// Stands before the part that it signs, for parts have no place for it.
+/// Returns a part that stores the signature of the following part, because parts have no field for it.
 fn sign_of(what: &str, signature: &str) -> Part {
     Part::Reasoning { text: String::new(), opaque: Some(json!({"signs": what, "thoughtSignature": signature})) }
 }
 
-/// Of what stands before a part, its signature: what it is for, and itself.
+/// Returns the signature stored before a part, and the kind of part that it signs.
 pub(super) fn signature_in(opaque: &Value) -> Option<(&str, &str)> {
     Some((opaque.get("signs")?.as_str()?, opaque.get("thoughtSignature")?.as_str()?))
 }

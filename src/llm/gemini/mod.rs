@@ -1,4 +1,4 @@
-//! The Gemini API: its address and its headers.
+//! Gemini API: URL and headers.
 
 mod answer;
 mod request;
@@ -9,18 +9,18 @@ mod version;
 pub(super) use answer::Reader;
 pub(super) use request::body;
 
-/// What the interface's own version stands as in an address; `base` may end with it already.
+/// API versions in a URL; `base` may already end with one.
 const VERSIONS: [&str; 3] = ["/v1beta", "/v1alpha", "/v1"];
 
-/// The version that is missing at the end of `base`.
+/// Returns the version to append to `base`.
 pub(super) fn version_below(base: &str) -> &'static str {
     if VERSIONS.iter().any(|version| base.ends_with(version)) { "" } else { VERSIONS[0] }
 }
 
-/// Where `model` is asked, below `base`.
+/// Returns the path of `model`, below `base`.
 pub(super) fn path(base: &str, model: &str) -> String {
     let version = version_below(base);
-    // A name may say itself whether it is a model or one of one's own.
+    // The name may already say whether it is a base model or a tuned one.
     let kind = if model.starts_with("models/") || model.starts_with("tunedModels/") { "" } else { "models/" };
     let mut path = format!("{version}/{kind}");
     for byte in model.bytes() {

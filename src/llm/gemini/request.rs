@@ -1,4 +1,4 @@
-//! A request to the Gemini API, joined from the messages' own JSON.
+//! Request to the Gemini API, joined from the JSON of its messages.
 
 use super::answer::{MADE_UP, signature_in};
 use super::schema;
@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// What the provider takes for the signature of a call that another model made.
+/// Value that the provider accepts as the signature of another model's call.
 const UNSIGNED: &str = "skip_thought_signature_validator";
-/// Fewer tokens to think with no model takes.
+/// Minimum thinking budget in tokens.
 const MIN_THINKING: u64 = 512;
 
 #[derive(Serialize)]
@@ -96,7 +96,7 @@ struct Thinking {
     thinking_level: Option<&'static str>,
 }
 
-/// The whole body.
+/// Returns the whole request body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
     let version = Version::of(model);
     let fragments = thread.update(request, |message, _, request, out| write_parts(message, request, version, out));
@@ -137,7 +137,8 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     out.extend_from_slice(b"]}]");
 }
 
-/// A level for those that have levels, for the others a number of tokens within what each takes and what the answer may have.
+/// Returns the thinking configuration: a level for models with levels, otherwise a number of tokens within the limits of the model and the
+/// response.
 fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinking {
     let include_thoughts = effort != Effort::Off;
     if version.is_third() {
@@ -145,7 +146,7 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
             Effort::Off if version.pro => "low",
             Effort::Off => "minimal",
             Effort::Low => "low",
-            // The first of the large ones knows two levels.
+            // The first large model of the third generation has only two levels.
             Effort::Medium if version.pro && (version.major, version.minor) == (3, 0) => "high",
             Effort::Medium => "medium",
             Effort::High => "high",
@@ -159,13 +160,13 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
         Effort::Medium => 8_192,
         Effort::High => 24_576,
     };
-    // Thinking counts as output, so some is left for the answer.
+    // Thinking counts as output, so part of it is reserved for the response.
     let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(MIN_THINKING) };
     Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
 }
 
-/// Neighbours of one speaker are one content, but the results of a step stand together and alone: a content that has anything beside
-/// them is refused, and so is a request that begins or ends with the model's words.
+/// Writes contents. Adjacent messages of one role are one content, except that the results of a step are a content of their own, because
+/// the API rejects anything beside them. It also rejects a request that begins or ends with the model's text.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"role":"user","parts":["#;
     const MODEL: &[u8] = br#"{"role":"model","parts":["#;
@@ -188,7 +189,7 @@ fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     }
 }
 
-/// One content of these parts, if there are any.
+/// Writes one content with these parts, if there are any.
 fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<Item = &'a [u8]>) {
     let mut parts = parts.into_iter().filter(|parts| !parts.is_empty()).peekable();
     if parts.peek().is_none() {
@@ -203,12 +204,12 @@ fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<It
     out.extend_from_slice(b"]}");
 }
 
-/// Where the results of a message end: all else stands behind a line break, of which JSON written here has no other.
+/// Returns the end of the results in a message. Everything else follows after a line break, and the JSON written here has no other one.
 fn results_end(json: &[u8]) -> usize {
     memchr::memchr(b'\n', json).unwrap_or(json.len())
 }
 
-/// The parts of one message, with commas between. What is told beside results stands on a line of its own.
+/// Writes the parts of one message, separated by commas. Text beside results is on its own line.
 fn write_parts(message: &Message, request: &ModelRequest, version: Version, out: &mut Vec<u8>) {
     if message.role == Role::Assistant {
         return write_answer(message, version, out);
@@ -236,7 +237,7 @@ fn write_parts(message: &Message, request: &ModelRequest, version: Version, out:
 }
 
 fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
-    // The signature of the part that comes next.
+    // Signature of the next part.
     let mut next: Option<(&str, &str)> = None;
     let mut signed = false;
     for part in &message.content {
@@ -255,10 +256,10 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
                     write_json(out, opaque);
                 }
             }
-            // A thought that is not signed is a summary, which the model has no use for.
+            // Unsigned thoughts are summaries, which the model does not need.
             Part::Reasoning { opaque: None, .. } => {}
             Part::ToolCall(call) => {
-                // Of several calls at once only the first one is signed.
+                // Of several parallel calls, only the first is signed.
                 let made_elsewhere = version.is_third() && !signed;
                 let thought_signature = signature_for("functionCall").or(made_elsewhere.then_some(UNSIGNED));
                 signed = true;
@@ -269,7 +270,7 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
     }
 }
 
-/// A part that is sent back as it came; another provider's thinking has another shape.
+/// Whether a part is sent back unchanged; thinking of another provider has another format.
 fn is_own_part(opaque: &Value) -> bool {
     let has = |field: &str| opaque.get(field).is_some();
     opaque.get("thoughtSignature").is_some_and(Value::is_string) || has("executableCode") || has("codeExecutionResult")
@@ -284,7 +285,7 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
     let nothing = Map::new();
     let args = match &call.arguments {
         Arguments::Object(map) => map,
-        // The API takes objects only; the result says what was wrong.
+        // The API accepts only objects; the result says what was wrong.
         Arguments::Malformed(_) => &nothing,
     };
     let function_call = Some(Call { id: told_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
@@ -301,7 +302,7 @@ fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, re
         let data = Data { mime_type, data };
         Piece { inline_data: Some(data), ..Piece::EMPTY }
     });
-    // In the result where the model takes it there, else behind all of them.
+    // Images are in the result if the model accepts them there, otherwise after all results.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
     let id = told_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
@@ -311,12 +312,12 @@ fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, re
     }
 }
 
-/// A name that the provider or another one gave; what was made up here tells it nothing.
+/// Returns an ID that a provider assigned; generated IDs are not sent.
 fn told_id(id: &str) -> Option<&str> {
     (!id.starts_with(MADE_UP)).then_some(id)
 }
 
-/// A name as the API takes it: a model may have called what cannot be a name.
+/// Returns a valid function name, because a model may have called an invalid one.
 fn fit(name: &str) -> Cow<'_, str> {
     const MAX_LEN: usize = 64;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');

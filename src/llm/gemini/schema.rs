@@ -1,13 +1,13 @@
-//! The schema of a tool's arguments, in the part of JSON Schema that the API reads: one word that it does not know anywhere makes it
-//! refuse the whole request, or is passed over in silence.
+//! Argument schemas, reduced to the part of JSON Schema that the API supports. An unknown keyword makes it reject the whole request, or is
+//! silently ignored.
 
 use serde_json::{Map, Value, json};
 
-/// Deeper than this, and beyond so many schemas in all, anything goes: a reference may lead back to itself.
+/// Maximum depth and number of schemas; anything is allowed beyond them, because references may be recursive.
 const MAX_DEPTH: usize = 16;
 const MAX_SCHEMAS: usize = 2_000;
 
-/// Words that stay as they are.
+/// Keywords that stay unchanged.
 const PLAIN: [&str; 12] = [
     "title",
     "description",
@@ -24,12 +24,12 @@ const PLAIN: [&str; 12] = [
 ];
 const FORMATS: [&str; 7] = ["date-time", "date", "time", "int32", "int64", "float", "double"];
 
-/// Always the schema of an object.
+/// Converts the schema of parameters; the result always describes an object.
 pub(super) fn of_parameters(schema: &Value) -> Value {
     let mut writer = Writer { root: schema, left: MAX_SCHEMAS };
     let mut written = match writer.write(schema, 0) {
         Value::Object(written) if !written.contains_key("anyOf") || written.contains_key("properties") => written,
-        // A choice of objects: the tool itself says which it takes.
+        // A choice of objects: the tool itself reports which one it accepts.
         _ => Map::new(),
     };
     written.insert("type".to_owned(), json!("object"));
@@ -95,11 +95,11 @@ impl Writer<'_> {
         }
     }
 
-    /// `anyOf`, under either name, and what is one of several types.
+    /// Converts `anyOf` and `oneOf`, and lists of types.
     fn choices(&mut self, schema: &Map<String, Value>, depth: usize, out: &mut Map<String, Value>) {
         if let Some(choices) = ["anyOf", "oneOf"].into_iter().find_map(|word| schema.get(word)).and_then(Value::as_array) {
             let written: Vec<Value> = choices.iter().map(|choice| self.write(choice, depth + 1)).collect();
-            // Choices that only say what goes together say nothing here.
+            // Choices that only state which properties go together are not supported.
             if written
                 .iter()
                 .any(|choice| choice.get("type").is_some() || choice.get("anyOf").is_some() || choice.get("enum").is_some())
@@ -115,14 +115,14 @@ impl Writer<'_> {
         }
     }
 
-    /// What a `$ref` means, where it stands in the same schema.
+    /// Resolves a `$ref` within the same schema.
     fn target(&self, schema: &Map<String, Value>) -> Option<Value> {
         let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
         self.root.pointer(pointer).cloned()
     }
 }
 
-/// `const` is a choice of one; values that are no texts and no numbers are known by their type.
+/// Converts `const` and `enum`; values that are neither strings nor numbers are reduced to their type.
 fn values(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
     let given = match (schema.get("enum"), schema.get("const")) {
         (_, Some(one)) => vec![one.clone()],
@@ -134,7 +134,7 @@ fn values(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
     let kind = match told.first() {
         Some(_) if told.iter().all(Value::is_string) => "string",
         Some(_) if told.iter().all(Value::is_number) => "number",
-        // Of two kinds at once the API knows nothing.
+        // The API does not support mixed types.
         Some(_) | None => return,
     };
     if !schema.contains_key("type") {
@@ -143,7 +143,7 @@ fn values(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
     out.insert("enum".to_owned(), Value::Array(told));
 }
 
-/// One type and perhaps nothing is a type; several are a choice.
+/// Converts a list of types: one type, optionally with null, is a type; several are a choice.
 fn several_types(kinds: &[Value], out: &mut Map<String, Value>) {
     let nothing = kinds.iter().any(|kind| kind == "null");
     let real: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();
@@ -178,7 +178,7 @@ fn several_types(kinds: &[Value], out: &mut Map<String, Value>) {
     }
 }
 
-/// Both hold: properties of both, and of all else what was said first.
+/// Merges a schema into another: all properties, and for other keywords the first value.
 fn join(out: &mut Map<String, Value>, more: Map<String, Value>) {
     for (word, value) in more {
         match (out.get_mut(&word), value) {
@@ -196,7 +196,7 @@ fn join(out: &mut Map<String, Value>, more: Map<String, Value>) {
     }
 }
 
-/// A required property that is not described makes the API refuse the request.
+/// Removes undeclared properties from `required`, because the API rejects them.
 fn require_what_there_is(out: &mut Map<String, Value>) {
     let Some(Value::Array(mut required)) = out.remove("required") else { return };
     let properties = out.get("properties").and_then(Value::as_object);

@@ -1,4 +1,4 @@
-//! The chunks of a Gemini answer as they are written, each read for what is used of it.
+//! Chunks of a Gemini response, parsed for the fields that are used.
 
 use crate::llm::json::Text;
 use crate::protocol::Usage;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Fields and kinds of parts that nobody here knows must not stop the stream.
+/// Chunk of the stream. Unknown fields and kinds of parts must not stop it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk<'a> {
@@ -81,27 +81,27 @@ pub struct Feedback<'a> {
     pub block_reason_message: Option<Cow<'a, str>>,
 }
 
-/// Counts so far; a later one stands in place of an earlier one.
+/// Counts so far; a later count replaces an earlier one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct WireUsage {
     #[serde(default)]
     prompt_token_count: Option<u64>,
-    /// Part of the prompt.
+    /// Included in the prompt count.
     #[serde(default)]
     cached_content_token_count: Option<u64>,
-    /// What the provider's own tools read; no part of the prompt, and paid for like it.
+    /// Input of the provider's own tools; not included in the prompt count, but billed like it.
     #[serde(default)]
     tool_use_prompt_token_count: Option<u64>,
     #[serde(default)]
     candidates_token_count: Option<u64>,
-    /// No part of the candidates.
+    /// Not included in the candidates count.
     #[serde(default)]
     thoughts_token_count: Option<u64>,
 }
 
 impl WireUsage {
-    /// Counts of another shape are no reason to lose an answer.
+    /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
     pub fn merge(&mut self, later: &RawValue) {
         let Ok(later) = serde_json::from_str::<Self>(later.get()) else { return };
         self.prompt_token_count = later.prompt_token_count.or(self.prompt_token_count);
@@ -122,7 +122,7 @@ impl WireUsage {
         }
     }
 
-    /// What was counted until now, if anything was.
+    /// Returns the counts so far, if any.
     pub fn until_now(&self) -> Option<Usage> {
         let total = self.total();
         (total != Usage::default()).then_some(total)

@@ -3,18 +3,18 @@
 use crate::protocol::{ModelFacts, Price};
 use serde_json::Value;
 
-/// A longer name is none.
+/// Maximum bytes of a model name.
 const NAME_BYTES: usize = 300;
-/// Windows outside of this are slips: of a unit, or to harm.
+/// Plausible context windows in tokens; others are mistakes, such as a wrong unit, or malicious.
 const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 const MILLION: f64 = 1_000_000.0;
-/// Dollars for a token; more is no price.
+/// Maximum price in US dollars per token.
 const MAX_DOLLARS: f64 = 0.1;
 
-/// What a server says of a model.
+/// Model description of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Told {
-    /// As requests name it.
+    /// Name in requests.
     pub id: String,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// All that is known with this on top.
+    /// Applies this description over other facts.
     pub fn over(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
         let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
@@ -43,7 +43,7 @@ impl Told {
     }
 }
 
-/// The models of a list; `None` where it is no list.
+/// Parses a model list; `None` if the body is not one.
 pub(super) fn read(body: &Value) -> Option<Vec<Told>> {
     let list = body.get("data").or_else(|| body.get("models")).unwrap_or(body).as_array()?;
     Some(list.iter().filter_map(one).collect())
@@ -59,19 +59,19 @@ fn one(model: &Value) -> Option<Told> {
     let context_window = window(model);
     let output = ["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "top_provider/max_completion_tokens"];
     let mut max_output_tokens = output.iter().find_map(|field| tokens(at(model, field)?));
-    // Others mean the window by this word, or the default of an answer.
+    // On other servers this field is the context window, or the default response length.
     if model.get("max_input_tokens").is_some() {
         max_output_tokens = max_output_tokens.or_else(|| tokens(model.get("max_tokens")?));
     }
     Some(Told { id, context_window, max_output_tokens, price: price(model), images: images(model), reasoning: reasoning(model) })
 }
 
-/// A field, or one of an object in it.
+/// Returns a field, or a nested one.
 fn at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(model, |value, field| value.get(field))
 }
 
-/// What stands in a table, in a request and in a file of settings: nothing that a terminal obeys, nothing that hides.
+/// Whether a name is safe in a table, in a request and in a settings file: no control or invisible characters.
 fn is_name(id: &str) -> bool {
     let hidden = |letter: char| {
         letter.is_control()
@@ -82,7 +82,7 @@ fn is_name(id: &str) -> bool {
     !id.trim().is_empty() && id.trim() == id && id.len() <= NAME_BYTES && !id.chars().any(hidden)
 }
 
-/// Lists name models too that make vectors, pictures or speech.
+/// Whether the model generates text; lists also contain models for embeddings, images or speech.
 fn answers(model: &Value) -> bool {
     let kind = model.get("type").and_then(Value::as_str).unwrap_or_default();
     let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);
@@ -96,7 +96,7 @@ fn answers(model: &Value) -> bool {
 
 fn window(model: &Value) -> Option<u64> {
     const FIELDS: [&str; 11] = [
-        // What is loaded is what counts, not what could be.
+        // The loaded context length counts, not the possible one.
         "loaded_context_length",
         "meta/n_ctx",
         "context_length",
@@ -128,7 +128,7 @@ fn tokens(value: &Value) -> Option<u64> {
     number.filter(|number| TOKENS.contains(number))
 }
 
-/// Dollars for a token, as text or number, in the words of routers. Prices in other units are not guessed at.
+/// Parses US dollars per token, as text or number, in the format of routers. Prices in other units are ignored.
 fn price(model: &Value) -> Option<Price> {
     let dollars = |field: &str| {
         let value = at(model, &format!("pricing/{field}"))?;
@@ -144,7 +144,7 @@ fn price(model: &Value) -> Option<Price> {
     })
 }
 
-/// Without the dust of a multiplication.
+/// Removes rounding errors of a multiplication.
 fn rounded(dollars: f64) -> f64 {
     (dollars * MILLION).round() / MILLION
 }

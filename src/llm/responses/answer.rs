@@ -1,4 +1,4 @@
-//! An answer of the Responses API, put together item by item.
+//! Response of the Responses API, assembled item by item.
 
 use super::item::{Item, Kind, Said, Slot};
 use super::types::{Response, Told, number, reason, usage_of};
@@ -12,7 +12,7 @@ use crate::protocol::{StopReason, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Said where a provider fails without saying why.
+/// Error of a provider that fails without a reason.
 const WORDLESS: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
 pub(in crate::llm) struct Reader {
@@ -24,7 +24,7 @@ pub(in crate::llm) struct Reader {
     model: Option<String>,
 }
 
-/// How the answer ended, in the provider's words.
+/// End of a response, in the provider's words.
 enum End {
     Completed,
     Incomplete(Option<String>),
@@ -43,12 +43,12 @@ impl Reader {
         self.speaker.garbage(&format!("expected an event of the Responses API, got `{}`", shown(event.data.as_bytes())))
     }
 
-    /// An item begins.
+    /// Handles the start of an item.
     fn begin(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(map_of) else { return };
         let index = number(told.output_index).unwrap_or_else(|| self.next_index());
         let known = self.items.iter().rfind(|item| item.index == index);
-        // Told twice, it is one; a server that numbers all alike begins another after one that is done.
+        // An item that starts twice is the same one; a server that numbers all items alike starts another after a complete one.
         if known.is_some_and(|item| !item.done && item.kind == Kind::of(&map)) {
             return;
         }
@@ -57,7 +57,7 @@ impl Reader {
         self.items.push(item);
     }
 
-    /// A piece of an item, or the whole of what came in pieces.
+    /// Handles a delta of an item, or the complete text of earlier deltas.
     fn piece(&mut self, told: &Told<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
         let Some(text) = raw.and_then(text_of) else { return };
         let at = self.find(told, slot).unwrap_or_else(|| {
@@ -73,8 +73,8 @@ impl Reader {
         }
     }
 
-    /// The item that a piece belongs to. Their ids may change between events; a server that changes their indexes is told by the id,
-    /// or by the one item that was announced and has nothing yet.
+    /// Finds the item of a delta. IDs may change between events; if a server changes the indexes, the ID decides, or the only announced
+    /// item without content.
     fn find(&self, told: &Told<'_>, slot: Slot) -> Option<usize> {
         let id = told.item_id.and_then(text_of).unwrap_or_default();
         let named = |item: &Item| !id.is_empty() && item.id() == id && item.takes(slot);
@@ -92,7 +92,7 @@ impl Reader {
         named.or_else(|| self.items.iter().rposition(|item| !item.done && item.takes(slot)))
     }
 
-    /// What an item of the provider's own does meanwhile: only of a client's calls it is told how far they are.
+    /// Reports progress of a client's call; the provider's own items are not reported.
     fn progress(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
         let special = |item: &Item| matches!(item.kind, Kind::Special(_)) && !item.done;
         if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
@@ -102,7 +102,7 @@ impl Reader {
         }
     }
 
-    /// An item is whole.
+    /// Handles a complete item.
     fn finish(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(map_of) else { return };
         let index = number(told.output_index);
@@ -113,15 +113,15 @@ impl Reader {
         self.items[at].finish(map, &mut self.said, deltas);
     }
 
-    /// The item that came in pieces and is whole now. Its index, its id and the id of a call may all have changed until then, but not
-    /// all of them and the text.
+    /// Finds the item that is now complete. Its index, its ID and its call ID may each have changed, but not all of them together with the
+    /// text.
     fn place_of(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
         let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
         let kind = Kind::of(whole);
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
         let (id, call_id) = (told_as("id"), told_as("call_id"));
         let alike = |item: &Item| item.kind == kind || (!item.done && item.is_call() && kind.is_call());
-        // Even the id of a call may change until it is whole; then another one is another call.
+        // A call ID may change until the call is complete; then another ID means another call.
         let same = |item: &Item| {
             let ids = [item.call_id(), call_id];
             alike(item) && (!item.done || ids[0] == ids[1] || ids.contains(&""))
@@ -144,11 +144,11 @@ impl Reader {
         self.items.iter().map(|item| item.index + 1).max().unwrap_or(0)
     }
 
-    /// The end of the stream: its response object says how it went, and has all items once more.
+    /// Handles the end of the stream: its response object contains the result, and all items again.
     fn end(&mut self, kind: &str, told: &Told<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let response: Option<Response<'_>> = told.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let Some(response) = response else {
-            // Nothing but the name of the event.
+            // The event has no content besides its name.
             self.end = Some(self.ended(kind.trim_start_matches("response."), None)?);
             return Ok(());
         };
@@ -158,7 +158,7 @@ impl Reader {
         }
         let named = kind.trim_start_matches("response.");
         let status = response.status.and_then(text_of).unwrap_or_default();
-        // The event says it, where its name is one of an end's; `done` leaves it to the object.
+        // The event name is the result if it is one of the ends; for `done` the object decides.
         let ended = if named == "done" || matches!(&*status, "failed" | "incomplete" | "cancelled") { &*status } else { named };
         let end = if ended == "incomplete" {
             End::Incomplete(reason(response.incomplete_details))
@@ -191,7 +191,7 @@ impl Reader {
         }
     }
 
-    /// Items that never came whole, or never came, from the list at the end; those that did are as they came.
+    /// Adds items from the final list that never completed or never arrived; complete ones stay unchanged.
     fn complete_items(&mut self, output: &[&RawValue], deltas: &mut Deltas) {
         let more = output.len() > self.items.len();
         let mut taken = vec![false; self.items.len()];
@@ -212,7 +212,7 @@ impl Reader {
         }
     }
 
-    /// The item that an entry of the list at the end is: by its id, its place, or its text, whichever the server did not change.
+    /// Finds the item of an entry in the final list: by its ID, its position or its text, whichever the server did not change.
     fn listed(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
         let kind = Kind::of(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));
@@ -236,7 +236,7 @@ impl Answer for Reader {
             return Ok(Progress::More);
         }
         if data == "[DONE]" {
-            // What ends an answer came before it, or never.
+            // The end of a response comes before this event, or never.
             return Err(self.speaker.cut());
         }
         let told: Told<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;

@@ -1,10 +1,10 @@
-//! Calls that are no functions: items of their own kinds which a client is to answer, each with an item of its own kind.
+//! Special calls: items of their own kinds that a client answers, each with an item of its own kind.
 
 use super::passthrough::{kind_of, text_in};
 use crate::protocol::{Arguments, ToolStatus};
 use serde_json::{Map, Value, json};
 
-/// What a call of such a kind is.
+/// Kind of a special call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
     Custom,
@@ -28,7 +28,7 @@ impl Special {
         })
     }
 
-    /// The tool a call of this kind means.
+    /// Returns the tool that a call of this kind means.
     pub fn tool(self, item: &Map<String, Value>) -> &str {
         match self {
             Self::Custom => text_in(item, "name"),
@@ -42,7 +42,7 @@ impl Special {
 
     pub fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
         let field = match self {
-            // Free text, also where it looks like JSON.
+            // Free text, even if it looks like JSON.
             Self::Custom => return Arguments::Malformed(text_in(item, "input").to_owned()),
             Self::LocalShell | Self::Shell | Self::Computer => "action",
             Self::ApplyPatch => "operation",
@@ -58,7 +58,7 @@ impl Special {
         }
     }
 
-    /// The item that answers it. `None`: no text can, so call and answer are told as those of a function.
+    /// Returns the answering item. `None`: no text can answer it, so call and result are sent as those of a function.
     pub fn answer(self, call_id: &str, text: &str, status: ToolStatus) -> Option<Value> {
         let done = status == ToolStatus::Succeeded;
         Some(match self {
@@ -83,7 +83,7 @@ impl Special {
     }
 }
 
-/// Whether the provider runs this call itself: it says so, it runs it in a container of its own, or its output stands beside it.
+/// Whether the provider runs this call itself: it says so, it uses its own container, or the output is included.
 pub fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
     let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
     if text_in(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {

@@ -1,4 +1,4 @@
-//! The messages of the thread as items of the input.
+//! Messages of the thread as input items.
 
 use super::calls::Special;
 use super::names::function_name;
@@ -11,7 +11,7 @@ use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The API refuses longer ids of calls.
+/// The API rejects longer call IDs.
 pub const IDS: Ids = Ids::UpTo(64);
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ enum Piece<'a> {
         text: &'a str,
     },
     InputImage {
-        /// The image itself, as a `data:` URL.
+        /// Image as a `data:` URL.
         image_url: String,
         detail: &'static str,
     },
@@ -57,17 +57,17 @@ enum Output<'a> {
     Pieces(Vec<Piece<'a>>),
 }
 
-/// Writes the messages of one request.
+/// Writer of the messages of one request.
 pub struct History<'a> {
     pub request: &'a ModelRequest,
-    /// Whether the server takes back what it sealed.
+    /// Whether the server accepts items that it encrypted.
     pub with_kept: bool,
-    /// Whether the server takes ids of items it did not keep.
+    /// Whether the server accepts IDs of items that it did not store.
     pub with_ids: bool,
 }
 
 impl History<'_> {
-    /// The items of one message of the request, with commas between; `answer` is what its results are for.
+    /// Writes the items of one message, separated by commas; `answer` is the response that its results belong to.
     pub fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
             Role::Assistant => self.write_answer(message, out),
@@ -90,7 +90,7 @@ impl History<'_> {
                     let Some(item) = self.kept(opaque) else { continue };
                     before = Some(item);
                     thought = kind_of(item) == "reasoning";
-                    // What belongs to the part after it is written with that part, or not at all.
+                    // An item that belongs to the next part is written with that part, or not at all.
                     let apart = !is_of_call(opaque) && kind_of(item) != "message";
                     if apart && (!thought || says_itself(item)) {
                         self.write_kept(item, &mut json);
@@ -102,7 +102,7 @@ impl History<'_> {
                 items.push((thought, json));
             }
         }
-        // Thinking that nothing follows is refused.
+        // Thinking without a following item is rejected.
         while items.last().is_some_and(|(thought, _)| *thought) {
             items.pop();
         }
@@ -128,7 +128,7 @@ impl History<'_> {
 
     fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
         let call_id = call.tool_call_id.as_str();
-        // What no text can answer is told as a function, and so is its answer.
+        // A call that no text can answer is sent as a function call, and so is its result.
         if let Some(item) = item.filter(|item| Special::named(kind_of(item)) != Some(Special::Computer)) {
             let mut item = item.clone();
             item.insert("call_id".to_owned(), Value::from(call_id));
@@ -136,14 +136,14 @@ impl History<'_> {
         }
         let arguments = match &call.arguments {
             Arguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
-            // Many servers read them; the result says what was wrong, and how they began.
+            // Many servers parse the arguments; the result says what was wrong, and how they began.
             Arguments::Malformed(_) => "{}".to_owned(),
         };
         let name = function_name(&call.tool_name);
         write_json(out, &Item::FunctionCall { call_id, name: &name, arguments });
     }
 
-    /// Results first, each an item; what the person says and shows after them.
+    /// Writes results first, one item each; then text and images of the user.
     fn write_told(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         let mut said = Vec::new();
         for part in &message.content {
@@ -180,7 +180,7 @@ impl History<'_> {
         write_json(out, &Item::FunctionCallOutput { call_id, output });
     }
 
-    /// What the call of a result was, where it was no function.
+    /// Returns the special kind of the call that a result belongs to, if any.
     fn special(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
         answer.content.windows(2).find_map(|pair| match pair {
             [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
@@ -192,7 +192,7 @@ impl History<'_> {
     }
 }
 
-/// Whether this is the item that a call was read from. Of two calls with one id the later was given another.
+/// Whether a call was parsed from this item. If two calls had one ID, the later one got another.
 fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
     let own = text_in(item, "call_id");
     let fitted = IDS.fit(own);
@@ -201,7 +201,7 @@ fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Whether an item of thinking needs nothing that the server would have kept: it is sealed in it, or said in full.
+/// Whether a thinking item needs nothing stored by the server: it is encrypted in it, or written out.
 fn says_itself(item: &Map<String, Value>) -> bool {
     !text_in(item, "encrypted_content").is_empty()
         || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())

@@ -1,4 +1,4 @@
-//! One item of the output: what came of it in pieces, and what it is once it is whole.
+//! Output item: its deltas, and its content once it is complete.
 
 use super::calls::{Special, is_run_by_provider};
 use super::passthrough::{keep, keep_call, kind_of, text_in};
@@ -7,14 +7,14 @@ use crate::llm::deltas::Deltas;
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
 
-/// What an item is for a client.
+/// Kind of an item for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Message,
     Reasoning,
     Function,
     Special(Special),
-    /// What the provider did itself, and what nobody here knows: it goes back as it came.
+    /// Results of the provider's own tools, and unknown items; they are sent back unchanged.
     Other,
 }
 
@@ -33,27 +33,27 @@ impl Kind {
     }
 }
 
-/// Where in an item a piece belongs.
+/// Position of a delta within an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slot {
-    /// Words of the answer, a refusal among them.
+    /// Text of the response, including a refusal.
     Text(u64),
     Summary(u64),
     Thought(u64),
-    /// Arguments of a function, or the text for a custom tool.
+    /// Arguments of a function, or text for a custom tool.
     Input,
-    /// What a call of another kind would do, which only its whole item tells.
+    /// Content of a special call, which is complete only in the final item.
     Progress,
 }
 
 impl Slot {
-    /// Whether both hold text of one kind, whatever their numbers.
+    /// Whether both contain text of the same kind, whatever their numbers.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 
-/// Logs that a whole text differs from the pieces before it; neither is written into the log.
+/// Logs that the complete text differs from its deltas, without writing either to the log.
 fn note_replaced(pieces: &str, whole: &str) {
     tracing::warn!(
         pieces = pieces.len(),
@@ -65,17 +65,17 @@ fn note_replaced(pieces: &str, whole: &str) {
 pub struct Item {
     pub index: u64,
     pub kind: Kind,
-    /// As it began, or whole.
+    /// Item at its start, or complete.
     map: Map<String, Value>,
     pub done: bool,
-    /// In the order of arrival.
+    /// Deltas in order of arrival.
     pieces: Vec<(Slot, String)>,
-    /// The pieces whose whole text has come.
+    /// Positions whose complete text has arrived.
     settled: Vec<Slot>,
-    /// What goes into a tool, and whether all of it came.
+    /// Tool input, and whether it is complete.
     input: Pieces,
     input_ended: bool,
-    /// Bytes of what a call of another kind would do.
+    /// Bytes of a special call's content so far.
     progress: usize,
 }
 
@@ -94,7 +94,7 @@ impl Item {
         }
     }
 
-    /// One that begins with a piece of it: its own beginning never came.
+    /// Creates an item from a delta, because its start never arrived.
     pub fn unannounced(index: u64, slot: Slot) -> Self {
         let kind = match slot {
             Slot::Text(_) => "message",
@@ -128,14 +128,14 @@ impl Item {
         }
     }
 
-    /// Tells that a call began.
+    /// Reports the start of a call.
     pub fn announce(&self, deltas: &mut Deltas) {
         if self.takes(Slot::Progress) {
             deltas.call(self.tool(), 0);
         }
     }
 
-    /// A piece, handed on at once.
+    /// Adds a delta and passes it on at once.
     pub fn extend(&mut self, slot: Slot, piece: &str, said: &mut Said, deltas: &mut Deltas) {
         if self.done {
             return;
@@ -160,8 +160,8 @@ impl Item {
         self.hand_on(slot, piece, begins, said, deltas);
     }
 
-    /// Takes the whole text of one part. Text that was not handed on yet is handed on now; where the two differ, the whole text
-    /// replaces the pieces. A part may be numbered differently here than in its pieces.
+    /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
+    /// deltas, it replaces them. The part may have another number here than in its deltas.
     pub fn settle(&mut self, slot: Slot, whole: &str, said: &mut Said, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
@@ -181,7 +181,7 @@ impl Item {
         });
         let like = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).count();
         if like > 1 && whole.starts_with(&self.text_like(slot)) {
-            // One text for all parts until now.
+            // One text covers all parts so far.
             let rest = whole[self.text_like(slot).len()..].to_owned();
             let last = self.pieces.iter().rposition(|(known, _)| known.is_like(slot));
             let last = last.map_or(slot, |at| self.pieces[at].0);
@@ -204,7 +204,7 @@ impl Item {
         }
     }
 
-    /// Takes all that goes into a tool.
+    /// Handles the complete tool input.
     fn settle_input(&mut self, whole: &str, deltas: &mut Deltas) {
         self.input_ended = true;
         let differs = self.input.bytes() != whole.len() || !whole.starts_with(self.input.text());
@@ -214,23 +214,23 @@ impl Item {
         }
     }
 
-    /// The text of all parts like this one, in their order.
+    /// Returns the text of all parts of this kind, in order.
     fn text_like(&self, slot: Slot) -> String {
         let mut like: Vec<_> = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).collect();
         like.sort_by_key(|(slot, _)| *slot);
         like.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Whether any text of it has come in pieces.
+    /// Whether any of its text has arrived in deltas.
     pub fn has_text(&self) -> bool {
         !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }
 
-    /// Whether a whole item begins with what came of this one in pieces.
+    /// Whether a complete item begins with the deltas of this one.
     pub fn begins(&self, whole: &Map<String, Value>) -> bool {
         let told = parts_of(Kind::of(whole), whole);
         let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
-        // Of what is too long only the start is kept.
+        // Only the start of overlong arguments is kept.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
         input.starts_with(self.input.text())
             && pieces.map(|(slot, _)| *slot).all(|slot| {
@@ -239,7 +239,7 @@ impl Item {
             })
     }
 
-    /// The whole item. Its parts may be numbered and divided differently than its pieces: their texts are compared as one.
+    /// Handles the complete item. Its parts may be numbered and divided differently than its deltas: their texts are compared as one.
     pub fn finish(&mut self, map: Map<String, Value>, said: &mut Said, deltas: &mut Deltas) {
         self.kind = Kind::of(&map);
         self.done = false;
@@ -253,7 +253,7 @@ impl Item {
             self.replace(told, said, deltas);
         }
         let had = std::mem::replace(&mut self.map, map);
-        // A name that came at the start only is a name.
+        // Fields that were only present at the start are kept.
         for field in ["id", "call_id", "name"] {
             if text_in(&self.map, field).is_empty()
                 && let Some(value) = had.get(field)
@@ -264,7 +264,7 @@ impl Item {
         self.done = true;
     }
 
-    /// Puts the parts of the whole item in the place of the pieces, and hands on what these lack.
+    /// Replaces the deltas with the parts of the complete item, and passes on what was missing.
     fn replace(&mut self, told: Vec<(Slot, String)>, said: &mut Said, deltas: &mut Deltas) {
         let mut order: Vec<Slot> = Vec::new();
         for slot in self.pieces.iter().chain(&told).map(|(slot, _)| *slot) {
@@ -272,7 +272,7 @@ impl Item {
                 order.push(slot);
             }
         }
-        // What came first is what is shown, here too.
+        // Here too, the kind that arrived first is shown.
         let thinks = |slot: &Slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_));
         if !self.pieces.iter().any(|(slot, _)| thinks(slot)) {
             self.pieces.extend(order.iter().find(|slot| thinks(slot)).map(|first| (*first, String::new())));
@@ -299,7 +299,7 @@ impl Item {
         self.pieces = pieces;
     }
 
-    /// A piece of a text, or of a thought where that is shown.
+    /// Passes on a delta of text, or of shown thinking.
     fn hand_on(&self, slot: Slot, piece: &str, begins: bool, said: &mut Said, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
@@ -311,7 +311,8 @@ impl Item {
         }
     }
 
-    /// Of an item that tells its thinking twice, in summaries and in full, what came first is what is shown.
+    /// Whether thinking at this position is shown. If an item contains it twice, as summaries and in full, the kind that arrived first is
+    /// shown.
     fn is_shown(&self, slot: Slot) -> bool {
         let first = self.pieces.iter().map(|(slot, _)| slot).find(|slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_)));
         first.is_none_or(|first| matches!(first, Slot::Summary(_)) == matches!(slot, Slot::Summary(_)))
@@ -324,14 +325,14 @@ impl Item {
         }
     }
 
-    /// What is shown of it, in order, without what is empty.
+    /// Returns the shown, non-empty texts in order.
     fn texts(&self) -> Vec<&str> {
         let mut texts: Vec<_> = self.pieces.iter().filter(|(slot, text)| !text.is_empty() && self.is_shown(*slot)).collect();
         texts.sort_by_key(|(slot, _)| *slot);
         texts.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Its parts of the answer. `cut`: the answer was limited and this is where it stopped; `beside`: all items of the answer.
+    /// Returns the parts of the response. `cut`: the response was cut off here; `beside`: all items of the response.
     pub fn parts(&self, cut: bool, beside: &[Self]) -> Vec<Part> {
         match self.kind {
             Kind::Message => self.words(),
@@ -348,7 +349,7 @@ impl Item {
                     Arguments::Object(map) => of_map(map, self.is_ended()),
                     malformed @ Arguments::Malformed(_) => malformed,
                 };
-                // Right before the call that it is the item of.
+                // Placed directly before its call.
                 vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map)) }, self.call(arguments)]
             }
             Kind::Other => vec![self.sealed()],
@@ -361,7 +362,7 @@ impl Item {
             return Vec::new();
         }
         let mut parts = Vec::new();
-        // Whether the words are a remark or the answer is to be told with them again.
+        // The phase of a message (remark or answer) must be sent back with its text.
         if let Some(phase @ Value::String(_)) = self.map.get("phase") {
             let item = json!({"type": "message", "phase": phase});
             let item = if let Value::Object(item) = item { item } else { Map::new() };
@@ -389,12 +390,12 @@ impl Item {
         self.input.arguments(self.is_ended() && !half)
     }
 
-    /// Whether the server said that the call is whole.
+    /// Whether the server marked the call as complete.
     fn is_ended(&self) -> bool {
         (self.done || self.input_ended) && text_in(&self.map, "status") != "incomplete"
     }
 
-    /// The item with what came in pieces in its place, where it never came whole.
+    /// Returns the item, completed from its deltas if it never arrived complete.
     fn whole(&self) -> Map<String, Value> {
         let mut map = self.map.clone();
         if self.done {
@@ -422,14 +423,14 @@ impl Item {
     }
 }
 
-/// What was thought until now, over all items.
+/// Thinking so far, over all items.
 #[derive(Default)]
 pub struct Said {
     thought: bool,
 }
 
 impl Said {
-    /// Parts stand apart by a blank line.
+    /// Adds thinking; parts are separated by a blank line.
     fn think(&mut self, piece: &str, begins: bool, deltas: &mut Deltas) {
         if begins && self.thought && !piece.is_empty() {
             deltas.reasoning("\n\n");
@@ -439,7 +440,7 @@ impl Said {
     }
 }
 
-/// What a whole item says, by where it says it.
+/// Returns the texts of a complete item by position.
 fn parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
     let list = |field: &str| map.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |at: usize| at as u64;

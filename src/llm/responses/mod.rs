@@ -1,4 +1,4 @@
-//! The Responses API: its address and its headers.
+//! Responses API: URL and headers.
 
 mod answer;
 mod calls;

@@ -1,11 +1,11 @@
-//! Names of functions as the API takes them.
+//! Function names as the API accepts them.
 
 use std::borrow::Cow;
 
-/// The API refuses longer names of functions.
+/// Maximum length of a function name; the API rejects longer ones.
 const MAX_NAME_LEN: usize = 64;
 
-/// The name of a function: a model may make up any.
+/// Returns a valid function name, because a model may invent any.
 pub fn function_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(fits) {

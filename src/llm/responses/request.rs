@@ -1,4 +1,4 @@
-//! A request to the Responses API, joined from the messages' own items. Nothing of it is kept by the provider.
+//! Request to the Responses API, joined from the items of its messages. The provider stores none of it.
 
 use super::history::{History, IDS};
 use super::unsupported::{Extra, Lacks};
@@ -9,7 +9,7 @@ use crate::protocol::{Effort, ToolDefinition};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The API refuses a lower limit.
+/// Minimum output limit of the API.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct Tool<'a> {
     strict: bool,
 }
 
-/// The whole body.
+/// Returns the whole request body.
 pub(in crate::llm) fn body(model: &str, lacks: &Lacks, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
     let history = History { request, with_kept: !lacks.has(Extra::Kept), with_ids: !lacks.has(Extra::ItemIds) };
     let form = Form { ids: IDS, version: 0 };
@@ -61,13 +61,13 @@ pub(in crate::llm) fn body(model: &str, lacks: &Lacks, request: &ModelRequest, t
     out
 }
 
-/// What a person says and shows in messages that follow each other is one message: not every server takes two.
+/// Writes the input. Adjacent user messages are joined into one, because not every server accepts several.
 fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"type":"message","role":"user","content":["#;
     let mut ends_said = false;
     for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
         if let Some(more) = fragment.json.strip_prefix(USER).filter(|_| ends_said) {
-            // Without the ends of the list and of the message.
+            // Without the closing brackets of the list and the message.
             out.truncate(out.len() - 2);
             separate(out);
             out.extend_from_slice(more);
@@ -75,7 +75,7 @@ fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
             separate(out);
             out.extend_from_slice(&fragment.json);
         }
-        // No text inside JSON has bare quotes, so the mark is what it seems; the person's words are the last of a message.
+        // Text inside JSON has no unescaped quotes, so the marker is unambiguous; the user's text is last in a message.
         let said_at = fragment.split(|json| memchr::memmem::find(json, USER).unwrap_or(json.len()));
         ends_said = said_at < fragment.json.len();
     }
@@ -97,26 +97,26 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], parallel: bool) {
     out.push(b']');
 }
 
-/// Finds the machine that has the beginning of this thread already: the same for all requests that begin alike.
+/// Returns the cache key that routes requests with the same beginning to the same machine.
 fn cache_key(request: &ModelRequest) -> Option<String> {
     let first = request.messages.first()?;
     let beginning = format!("{} {} {}", first.task_id, first.message_id, first.timestamp);
     Some(format!("aye-{}", &blake3::hash(beginning.as_bytes()).to_hex()[..32]))
 }
 
-/// The name of a model without what stands before it at a gateway, in lower case.
+/// Returns the model name without gateway prefixes, in lower case.
 fn bare(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
 }
 
-/// Whether a model may think, so that its thinking can be sealed and carried over; older ones refuse to be asked for it.
+/// Whether a model may think, so that its thinking can be encrypted and carried over; older models reject that.
 fn seals_thinking(model: &str) -> bool {
     let name = bare(model);
     let before = ["gpt-3", "gpt-4", "gpt3", "gpt4", "chatgpt", "gpt-35"];
     !before.iter().any(|family| name.contains(family)) && !name.contains("-chat")
 }
 
-/// How a model is told how hard to think. The least that one takes is not the least of another.
+/// Returns the effort value for a model. The lowest supported value differs between models.
 fn effort_word(model: &str, effort: Effort) -> &'static str {
     match effort {
         Effort::Low => "low",

@@ -1,11 +1,11 @@
-//! The events of the Responses API as servers really write them, each read for what is used of it.
+//! Events of the Responses API as servers send them, parsed for the fields that are used.
 
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Any event: whatever is missing, null or of another type must not stop the stream.
+/// Any event. Missing fields, null, and other types must not stop the stream.
 #[derive(Deserialize)]
 pub struct Told<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -22,7 +22,7 @@ pub struct Told<'a> {
     pub summary_index: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub delta: Option<&'a RawValue>,
-    /// The whole of what came in deltas, at the end of a part: one of these four.
+    /// Complete text of earlier deltas, at the end of a part: one of these four.
     #[serde(borrow, default)]
     pub text: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -39,7 +39,7 @@ pub struct Told<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// The response object that ends the stream.
+/// Response object at the end of the stream.
 #[derive(Deserialize)]
 pub struct Response<'a> {
     #[serde(borrow, default)]
@@ -56,22 +56,22 @@ pub struct Response<'a> {
     pub usage: Option<&'a RawValue>,
 }
 
-/// A whole number; `None` for anything else.
+/// Parses a whole number; `None` for anything else.
 pub fn number(raw: Option<&RawValue>) -> Option<u64> {
     raw?.get().parse().ok()
 }
 
-/// Why an answer is incomplete.
+/// Returns why a response is incomplete.
 pub fn reason(details: Option<&RawValue>) -> Option<String> {
     let details: Value = serde_json::from_str(details?.get()).ok()?;
     details.get("reason").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// A usage object; `None` when it is of another shape.
+/// Parses a usage object; `None` if its format is unknown.
 pub fn usage_of(raw: &RawValue) -> Option<Usage> {
     let Ok(Value::Object(wire)) = serde_json::from_str(raw.get()) else { return None };
     let wire = Value::Object(wire);
-    // The second name is that of Chat Completions, which some gateways put here.
+    // The second name is that of Chat Completions, which some gateways use here.
     let count = |paths: [&str; 2]| paths.iter().find_map(|path| wire.pointer(path).and_then(Value::as_u64)).unwrap_or(0);
     Some(Usage {
         input_tokens: count(["/input_tokens", "/prompt_tokens"]),

@@ -1,28 +1,28 @@
-//! Unsupported features of a server: learned from its refusal, and left out from then on.
+//! Unsupported features of a server: learned from its errors, and left out from then on.
 
 use crate::llm::error::Speaker;
 use crate::ports::ModelError;
 use crate::protocol::FailureKind;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What a request can do without.
+/// Optional feature of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// Thinking sealed for the next request.
+    /// Encrypted thinking for the next request.
     Sealed,
-    /// Summaries of the thinking.
+    /// Summaries of thinking.
     Summary,
     Effort,
     CacheKey,
     Parallel,
     Limit,
-    /// Ids of items that the server did not keep.
+    /// IDs of items that the server did not store.
     ItemIds,
-    /// Items that went out sealed: this account cannot open them.
+    /// Encrypted items that this account cannot decrypt.
     Kept,
 }
 
-/// Words of a refusal, in lower case, that tell what it is about. An earlier line is the narrower one.
+/// Words of an error, in lower case, that identify the feature. Earlier lines are more specific.
 const TOLD: [(Extra, &[&str]); 8] = [
     (Extra::Kept, &["could not be verified", "could not be decrypted"]),
     (Extra::Sealed, &["encrypted content is not supported", "encrypted_content", "'include'"]),
@@ -34,7 +34,7 @@ const TOLD: [(Extra, &[&str]); 8] = [
     (Extra::ItemIds, &["items are not persisted"]),
 ];
 
-/// That the server does not know it or cannot use it, and does not find fault with its value.
+/// Words that mean the server does not know or support the field, rather than its value.
 const UNKNOWN: [&str; 11] = [
     "not supported",
     "unsupported",
@@ -49,7 +49,7 @@ const UNKNOWN: [&str; 11] = [
     "could not be decrypted",
 ];
 
-/// All that one server was found to lack.
+/// Features that one server lacks.
 #[derive(Debug, Default)]
 pub(in crate::llm) struct Lacks(AtomicU8);
 
@@ -58,7 +58,7 @@ impl Lacks {
         self.0.load(Ordering::Relaxed) & bit(extra) != 0
     }
 
-    /// Reads a refusal. One that the next request can do without what was refused is worth another attempt; whether it is one.
+    /// Learns from an error. Returns whether the next request can do without the feature, so that a retry makes sense.
     pub fn learn(&self, status: u16, speaker: &Speaker, error: &mut ModelError) -> bool {
         let failure = &mut error.failure;
         let said = failure.message.to_lowercase();
