@@ -1,4 +1,4 @@
-//! From a description to a connection: the way, and the lifecycle.
+//! Connecting to a server: transport and handshake.
 
 use super::connection::{Connection, in_words};
 use super::failure::Failure;
@@ -13,10 +13,10 @@ use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What was learnt of a server: whether it is asked for the handshake at once.
+/// Known start of a session with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Greeting {
-    /// Discovery, and the handshake where the server does not know that.
+    /// Discovery first, and the handshake if the server does not support discovery.
     Either,
     Handshake,
 }
@@ -89,7 +89,7 @@ async fn over_http(
         SseError::Request(error) => Failure::Passing(error.to_string()),
         error => Failure::Final(error.to_string()),
     })?;
-    // No server of that revision knows discovery.
+    // No server of that protocol version supports discovery.
     greet(spec, wires, transport, Greeting::Handshake, stop).await.map_err(|error| Failure::of_start(&error))
 }
 

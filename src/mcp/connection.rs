@@ -1,4 +1,4 @@
-//! A connection that stands.
+//! Established connection to a server.
 
 use super::failure::{cut, said};
 use super::limits::{NAME_BYTES, SHUTDOWN_TIMEOUT};
@@ -16,10 +16,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 const LAST_LINES: usize = 5;
 
-/// What a server says it is.
+/// Identity that a server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Of the protocol: `2025-11-25`.
+    /// Protocol version: `2025-11-25`.
     pub revision: String,
     pub name: Option<String>,
     pub version: Option<String>,
@@ -29,9 +29,9 @@ pub(super) struct Connection {
     pub spec: Arc<Spec>,
     pub peer: Peer<RoleClient>,
     pub talk: Arc<Talk>,
-    /// Fires when the server is gone, whoever ended it.
+    /// Fires when the connection has ended, whoever ended it.
     pub gone: CancellationToken,
-    /// Ends the connection, at the latest when nobody has it any more.
+    /// Ends the connection, at the latest when it is no longer in use.
     stop: CancellationToken,
     _stopped_when_dropped: DropGuard,
     program: Option<Program>,
@@ -64,12 +64,12 @@ impl Connection {
         self.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default()
     }
 
-    /// Whether the revision they agreed on has a handshake.
+    /// Whether the agreed protocol version has a handshake.
     pub(super) fn shakes_hands(&self) -> bool {
         self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
     }
 
-    /// Who it says it is, in words of its own, and the revision that was agreed on.
+    /// Returns the server's description of itself, and the agreed protocol version.
     pub(super) fn identity(&self) -> Identity {
         let info = self.peer.peer_info();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// What the person should know of how it is spoken to.
+    /// Returns notes for the user about the connection.
     pub(super) fn notes(&self) -> Vec<String> {
         let is_oldest = self.peer.peer_info().is_some_and(|info| info.protocol_version == ProtocolVersion::V_2024_11_05);
         let note = "uses the deprecated protocol version 2024-11-05; a newer version of the server does not";
@@ -124,14 +124,14 @@ impl Connection {
         RemoteError::Refused { message: format!("the server `{}` sent a response of an unknown kind", self.spec.name) }
     }
 
-    /// What its program said at last, as the end of a sentence.
+    /// Returns the last output of the server program, as the end of a sentence.
     pub(super) async fn last_words(&self) -> String {
         let Some(program) = &self.program else { return String::new() };
         program.hear_out().await;
         in_words(&program.last_words())
     }
 
-    /// Waits for the requests that are on their way, or for the end of the server.
+    /// Waits until all running requests have ended, or the server has.
     pub(super) async fn idle(&self) {
         let mut busy = self.talk.busy();
         tokio::select! {
@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Lets it leave, then makes it.
+    /// Lets the server exit, then ends it.
     pub(super) async fn end(&self) {
         self.stop.cancel();
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.gone.cancelled()).await;

@@ -21,7 +21,7 @@ pub(super) fn of_resource(result: ReadResourceResult) -> Result<RemoteResult, Re
     bounded(RemoteResult { content, structured: None, is_error: false }, 0)
 }
 
-/// What is to be said; who says it where that is not the person.
+/// Returns the text of a prompt; messages that are not from the user are marked.
 pub(super) fn of_prompt(result: GetPromptResult) -> Result<String, RemoteError> {
     let mut text = String::new();
     for message in result.messages {

@@ -5,42 +5,43 @@ use crate::ports::{BoxFuture, Launcher, RemoteAsks};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is not there is not offered: no program without a launcher, no questions without somebody who answers them.
+/// Services that connections use. Missing ones disable a feature: no programs without a launcher, no requests to the user without a
+/// handler.
 #[derive(Clone, Default)]
 pub struct Wires {
     pub launcher: Option<Arc<dyn Launcher>>,
     pub asks: Option<Arc<dyn RemoteAsks>>,
-    /// The directory of the tool lists of before.
+    /// Directory of the tool cache.
     pub known: Option<PathBuf>,
     pub tokens: Option<Arc<dyn Tokens>>,
-    /// Asked before each attempt to reach a server of the project.
+    /// Checked before each connection to a server of the project.
     pub approval: Option<Arc<dyn Approval>>,
 }
 
-/// What a project's server was approved as.
+/// Approval of a project's server.
 pub trait Approval: Send + Sync {
-    /// Whether it is still that, or what is different and what to do.
+    /// Whether the server is still as approved; the error says what changed and what to do.
     fn holds(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// Signs requests to a server of HTTP.
+/// Source of access tokens for HTTP servers.
 pub trait Tokens: Send + Sync {
-    /// What stands behind `Bearer`, renewed where it ran out; nothing where nobody signed in.
+    /// Returns the value after `Bearer`, refreshed if it has expired; `None` without a sign-in.
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>>;
 
-    /// The server refused a request. Another token is tried at once; nothing means that the person has to sign in.
+    /// Handles a rejected request. Another token is tried at once; `None` means that the user has to sign in.
     fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// 401
+    /// Status 401.
     Unauthorized {
-        /// `WWW-Authenticate`
+        /// `WWW-Authenticate` header.
         challenge: Option<String>,
-        /// The token that was sent.
+        /// Token that was sent.
         used: Option<String>,
     },
-    /// 403 with a challenge: the token is good for less than this.
+    /// Status 403 with a challenge: the token lacks a scope.
     InsufficientScope { challenge: String, scope: Option<String>, used: Option<String> },
 }

@@ -1,4 +1,4 @@
-//! Failures in the terms of the ports: above all whether the call may have run.
+//! Failures as the ports define them; the main question is whether the call may have run.
 
 use super::Spec;
 use super::limits::{MESSAGE_BYTES, SAID_CHARS};
@@ -11,7 +11,7 @@ use std::error::Error;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// At most `bytes` of it, and a sign where there was more.
+/// Shortens text to `bytes`, with an ellipsis if it was longer.
 pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
@@ -20,7 +20,7 @@ pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// A sentence of the server inside one of ours: on one line, and no longer than anybody reads.
+/// Prepares a server's message for use inside one of aye's: on one line, and shortened.
 pub(super) fn said(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
     let mut said = String::new();
@@ -42,17 +42,17 @@ pub(super) fn unreachable(spec: &Spec, why: &str) -> RemoteError {
     RemoteError::Unreachable { message: format!("the server `{}` cannot be reached: {}", spec.name, said(why)) }
 }
 
-/// How an attempt to connect ended.
+/// Reason why an attempt to connect failed.
 #[derive(Debug)]
 pub(super) enum Failure {
     NeedsLogin,
-    /// It is not what a person said yes to.
+    /// The server differs from the approved one.
     NotApproved(String),
-    /// It may be one that has to be greeted with the handshake.
+    /// The server may support only the handshake.
     Older(String),
-    /// The same again would help nothing.
+    /// A retry would not help.
     Final(String),
-    /// It may be there in a moment.
+    /// A retry may help.
     Passing(String),
 }
 
@@ -78,7 +78,7 @@ impl Failure {
                 Self::Older("the connection closed before the server responded".to_owned())
             }
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(error.error.as_ref()),
-            // Some older ones answer whatever they do not know with nothing.
+            // Some older servers respond to unknown requests with an empty result.
             ClientInitializeError::ExpectedInitResult(_) => Self::Older("the server sent an unexpected response".to_owned()),
             ClientInitializeError::ExpectedInitResponse(_)
             | ClientInitializeError::ConflictInitResponseId(..)
@@ -121,7 +121,7 @@ impl Failure {
     }
 }
 
-/// Of a request that was sent, or was on its way.
+/// Returns the error of a request that was sent, at least in part.
 pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
     let unknown = |why: &str| RemoteError::OutcomeUnknown {
         message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, said(why)),

@@ -1,11 +1,11 @@
-//! Forms of a server (elicitation): the schema as fields, and the validation of an answer.
+//! Forms of a server (elicitation): the schema as fields, and the validation of answers.
 
 use super::failure::cut;
 use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use crate::protocol::{FieldKind, FormField};
 use serde_json::{Map, Value};
 
-/// The fields in the order of the server. A schema of anything but plain fields is nothing a form can ask.
+/// Returns the fields in the server's order; an error if the schema contains anything but plain fields.
 pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Err("the form has no fields".to_owned());
@@ -35,7 +35,7 @@ fn one(name: &str, field: &Value, required: bool) -> Result<FormField, String> {
         default: field.get("default").filter(|default| !default.is_null()).cloned(),
         takes,
     };
-    // What could not be answered is no default.
+    // An invalid default is dropped.
     if asked.default.as_ref().is_some_and(|default| mismatch(&asked, default).is_some()) {
         asked.default = None;
     }
@@ -65,10 +65,10 @@ fn kind(field: &Value) -> Option<FieldKind> {
     }
 }
 
-/// Choices of a kind, or of a number, that no form can show.
+/// Choices of a type, or in a number, that a form cannot show.
 struct Unshowable;
 
-/// Each with what it is called; nothing where any text is taken.
+/// Returns the choices with their labels; `None` if any text is allowed.
 fn choices(field: &Value, titled: &str) -> Result<Option<Vec<(String, String)>>, Unshowable> {
     let called = |value: &str, title: Option<&str>| (value.to_owned(), cut(title.unwrap_or(value), NAME_BYTES).into_owned());
     let titles = field.get(titled).or_else(|| field.get("oneOf")).and_then(Value::as_array);
@@ -94,7 +94,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
-/// The answer as it is sent: what was asked for and nothing else, with the defaults of what was left open.
+/// Validates an answer and adds the defaults; fields that were not requested are an error.
 pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut answer = Map::new();
     for field in fields {
@@ -116,7 +116,7 @@ pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> R
     }
 }
 
-/// What is wrong with a value for this field.
+/// Returns why a value does not match the field, if so.
 fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     let chosen = |choices: &[(String, String)], value: &Value| choices.iter().any(|(choice, _)| value.as_str() == Some(choice));
     match &field.takes {
@@ -160,7 +160,7 @@ fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     }
 }
 
-/// A format that is not known here holds for every text.
+/// Whether text has a format; an unknown format matches any text.
 fn is_of(format: &str, text: &str) -> bool {
     match format {
         "email" => {

@@ -2,42 +2,42 @@
 
 use std::time::Duration;
 
-/// One message: a line, an event, a body.
+/// Maximum bytes of one message: a line, an event, a body.
 pub(super) const MESSAGE_BYTES: usize = 10 * 1024 * 1024;
-/// How deep JSON may be nested before what lies deeper is left out; the parser itself stops soon after.
+/// JSON depth beyond which content is left out; the parser itself fails soon after.
 pub(super) const MESSAGE_DEPTH: usize = 100;
 
 pub(super) const TOOLS: usize = 2_000;
 pub(super) const DEFINITION_BYTES: usize = 4 * 1024 * 1024;
-/// Of one tool: its schemas and its description together.
+/// Maximum bytes of one tool: schemas and description together.
 pub(super) const TOOL_BYTES: usize = 256 * 1024;
 pub(super) const SCHEMA_DEPTH: usize = 32;
 pub(super) const DESCRIPTION_BYTES: usize = 16 * 1024;
 pub(super) const NAME_BYTES: usize = 128;
 pub(super) const PAGES: usize = 200;
-/// What was left out is said by name, and no further than this.
+/// Maximum number of notes that name what was left out.
 pub(super) const NOTES: usize = 20;
 
 pub(super) const RESOURCES: usize = 1_000;
 pub(super) const PROMPTS: usize = 500;
 
-/// Questions of the server inside one call, one round after the other.
+/// Maximum rounds of requests to the user inside one call.
 pub(super) const ROUNDS: usize = 10;
 pub(super) const FORM_FIELDS: usize = 50;
 pub(super) const FORM_CHOICES: usize = 200;
-/// Questions of one server that wait for the person; more are declined.
+/// Maximum number of one server's requests that wait for the user; more are declined.
 pub(super) const QUESTIONS: usize = 4;
 
-/// What is kept of what a program writes beside.
+/// Bytes kept of a program's stderr.
 pub(super) const ERROR_BYTES: usize = 4 * 1024;
-/// Of a sentence of the server in one of ours.
+/// Maximum characters of a server's message inside one of aye's.
 pub(super) const SAID_CHARS: usize = 600;
 
-/// Between two listings that the server asks for.
+/// Minimum time between two tool lists that a server requests.
 pub(super) const LISTING_PAUSE: Duration = Duration::from_secs(1);
-/// For telling a server that a call is over.
+/// Time to tell a server that a call is cancelled.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
-/// For a program to end by itself once its input is closed.
+/// Time for a program to exit after its input is closed.
 pub(super) const LEAVING: Duration = Duration::from_millis(1_500);
-/// For all of them at the end.
+/// Time for all servers to exit at the end.
 pub(super) const ENDING: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Manifest of one tool of a server. A mistake in it leaves out that tool and no other.
+//! Definition of one tool of a server. A mistake in it leaves out only that tool.
 
 use super::failure::{cut, said};
 use super::pattern::unreadable;
@@ -8,28 +8,30 @@ use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
-/// Of a name that is repeated.
+/// Maximum bytes of a quoted name.
 const NAME_BYTES: usize = 64;
-/// Of why a schema is invalid.
+/// Maximum bytes of the reason why a schema is invalid.
 const REASON_BYTES: usize = 200;
-/// What a tool needs, and what it may have beside the rest, which is left out where it cannot be read.
+/// Fields that a tool needs; all others are dropped if they are invalid.
 const NEEDED: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
-/// One page of a list of tools: each, or its name and why it is left out.
+/// Page of a tool list: each tool, or its name and why it is left out.
 pub(super) struct Page {
     pub tools: Vec<Result<Tool, (String, String)>>,
     pub next: Option<String>,
 }
 
 impl Page {
+    /// Parses a page.
+    ///
     /// # Errors
-    /// The answer is no list of tools.
+    /// The response is not a tool list.
     pub(super) fn of(answer: ServerResult) -> Result<Self, ServiceError> {
         match answer {
             ServerResult::ListToolsResult(list) => {
                 Ok(Self { tools: list.tools.into_iter().map(Ok).collect(), next: list.next_cursor })
             }
-            // At least one of them could not be read.
+            // At least one tool is invalid.
             ServerResult::CustomResult(CustomResult(Value::Object(mut list))) => {
                 let next = list.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
                 match list.remove("tools") {
@@ -42,7 +44,7 @@ impl Page {
     }
 }
 
-/// A tool, or its name and why it is left out.
+/// Parses a tool; the error is its name and why it is left out.
 fn tool(said: Value) -> Result<Tool, (String, String)> {
     let Value::Object(members) = &said else {
         return Err((String::new(), "the definition is not an object".to_owned()));
@@ -62,13 +64,13 @@ fn tool(said: Value) -> Result<Tool, (String, String)> {
         .filter(|(key, _)| NEEDED.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    // Hints, icons and the like that cannot be read are no reason to go without the tool.
+    // Invalid hints, icons and similar fields do not exclude a tool.
     serde_json::from_value(said)
         .or_else(|_| serde_json::from_value(Value::Object(needed)))
         .map_err(|error| (name, cut(&error.to_string(), REASON_BYTES).into_owned()))
 }
 
-/// Why a schema of a tool is no schema; nothing where it is one.
+/// Returns why a schema of a tool is invalid; `None` if it is valid.
 pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     let is_object = match schema.get("type") {
         None => true,
@@ -83,21 +85,21 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     Some(cut(&said(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
 }
 
-/// Why a schema is valid by no draft; nothing where it is valid by one.
+/// Returns why a schema is invalid in every draft; `None` if it is valid in one.
 fn of_no_draft(schema: &Value) -> Option<String> {
     let metaschemas = metaschemas()?;
     let mut why = None;
     for index in &metaschemas.indexes {
         match metaschemas.schemas.validate(schema, *index) {
             Ok(()) => return None,
-            // What the newest draft says of it.
+            // Error of the newest draft.
             Err(error) => why = why.or_else(|| Some(first_cause(&error))),
         }
     }
     why
 }
 
-/// The schemas of schemas, the newest first: servers write all of them, and few say which.
+/// Metaschemas, newest first, because servers use all drafts and few name theirs.
 struct Metaschemas {
     schemas: Schemas,
     indexes: Vec<SchemaIndex>,

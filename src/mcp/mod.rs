@@ -1,4 +1,4 @@
-//! The MCP client: servers of tools, by whatever way they are reached.
+//! MCP client: tool servers over any transport.
 
 pub mod auth;
 mod connect;
@@ -27,7 +27,7 @@ pub use deps::{Approval, Refusal, Tokens, Wires};
 pub use servers::{Entry, Servers};
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
 
-/// The messages in the output of a server that comes in these pieces, and what is wrong with each line that is none, for `fuzz/`.
+/// Returns the messages in a server's output that arrives in these chunks, or the error of each invalid line, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub async fn messages_in(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
     use rmcp::model::{CallToolResult, ServerJsonRpcMessage};

@@ -1,13 +1,13 @@
-//! Regular expressions in the schemas of a server: those that no dialect can read.
+//! Regular expressions in schemas that are invalid in every dialect.
 
 use serde_json::{Map, Value};
 
-/// Keywords whose value is data and not a schema.
+/// Keywords whose value is data, not a schema.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
-/// Keywords whose value is a table of schemas, by names that are no keywords.
+/// Keywords whose value maps names to schemas.
 const TABLES: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// The first regular expression of a schema that cannot be read, and why.
+/// Returns the first invalid regular expression of a schema, and why it is invalid.
 pub(super) fn unreadable(schema: &Value) -> Option<String> {
     match schema {
         Value::Object(members) => of_object(members),
@@ -29,7 +29,7 @@ fn of_object(members: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Why a pattern is no regular expression. Only faults that every dialect has: servers write ECMAScript, Python and PCRE.
+/// Returns why a pattern is invalid. Only errors in every dialect count: servers use ECMAScript, Python and PCRE.
 fn fault(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars().peekable();
     let (mut open, mut can_repeat) = (0_usize, false);
@@ -42,7 +42,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
                 can_repeat = true;
             }
             '[' => {
-                // A bracket that comes first is a member in some dialects; then another one has to follow.
+                // In some dialects a bracket at the start is a literal; then another one has to follow.
                 let _ = characters.next_if_eq(&'^');
                 let mut is_closed = characters.next_if_eq(&']').is_some();
                 while let Some(member) = characters.next() {
@@ -62,7 +62,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
             }
             '(' => {
                 open += 1;
-                // `(?:`, `(?=`, `(?<name>` and the like begin a group; the question mark repeats nothing.
+                // `(?:`, `(?=`, `(?<name>` and similar start a group; here the question mark is not a repetition.
                 let _ = characters.next_if_eq(&'?');
                 can_repeat = false;
             }

@@ -18,10 +18,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Before the request is of use the person has to visit an address.
+/// Error code for a request that requires the user to visit a URL first.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// What may be answered with a question.
+/// Request that the server may answer with a question.
 pub(super) enum Question {
     Call(CallToolRequestParams),
     Read(ReadResourceRequestParams),
@@ -48,7 +48,7 @@ impl Question {
     }
 }
 
-/// How long somebody waits, and who hears of it meanwhile.
+/// Timeout of a request, and the receivers of its progress.
 pub(super) struct Waiting {
     pub timeout: Duration,
     pub cancel: CancellationToken,
@@ -106,7 +106,7 @@ pub(super) async fn ask(
         };
         let requests = input_requests.unwrap_or_default();
         if requests.is_empty() {
-            // It only wants to be asked again: not faster each time.
+            // The server only wants a retry, so the delay grows each time.
             tokio::time::sleep(Duration::from_millis(50 << silent_rounds)).await;
             silent_rounds += 1;
         }
@@ -124,7 +124,7 @@ pub(super) async fn ask(
     Err(RemoteError::Refused { message: format!("the server `{}` requested input more than {ROUNDS} times", spec.name) })
 }
 
-/// The person is to visit addresses before the request is of use; once they say they did, it is sent once more.
+/// Asks the user to visit URLs that the request requires. Once they confirm, it is sent again.
 async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), RemoteError> {
     let asked = data.as_ref().and_then(|data| data["elicitations"].as_array()).map(Vec::as_slice).unwrap_or_default();
     let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
@@ -160,7 +160,7 @@ async fn respond(talk: &Talk, request: InputRequest) -> Result<Value, String> {
     written.map_err(|error| error.to_string())
 }
 
-/// Stands still while a question of this server waits for the person.
+/// Timer that pauses while a request of this server waits for the user.
 struct Clock {
     left: Duration,
     busy: watch::Receiver<Busy>,

@@ -11,7 +11,7 @@ use rmcp::model::{GetPromptRequestParams, PaginatedRequestParams, ReadResourceRe
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
-/// Pages up to `most`, in order.
+/// Fetches pages up to `most` items, in order.
 async fn pages<T, F>(most: usize, page: impl Fn(Option<PaginatedRequestParams>) -> F) -> Result<Vec<T>, ServiceError>
 where
     F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
@@ -35,7 +35,7 @@ async fn in_time<T>(connection: &Connection, asked: impl Future<Output = Result<
     let timeout = connection.spec.call_timeout;
     match tokio::time::timeout(timeout, asked).await {
         Ok(answer) => answer.map_err(|error| match of_request(&connection.spec, &error) {
-            // A list that did not come did nothing.
+            // A failed list request has no effects.
             RemoteError::OutcomeUnknown { .. } => RemoteError::Unreachable {
                 message: format!("the server `{}` closed the connection during the request", connection.spec.name),
             },
@@ -65,7 +65,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
             Ok((found.resource_templates, found.next_cursor))
         })
         .await
-        // Many servers have resources and do not know the word.
+        // Many servers have resources but do not support templates.
         .unwrap_or_default();
         let plain = plain.into_iter().map(|resource| ServerResource {
             server: server.clone(),

@@ -1,4 +1,4 @@
-//! One configured server: where it stands, what it offers, and the one attempt at a time to reach it.
+//! Configured server: its state, its tools, and at most one connection attempt at a time.
 
 use super::connect::{Greeting, connect};
 use super::connection::Connection;
@@ -16,13 +16,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// What is said of a server whose connection ended by itself.
+/// Reason shown for a server whose connection ended.
 const GONE: &str = "connection closed";
 
 type Outcome = Result<Arc<Connection>, RemoteError>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
-/// Rings whenever something is to be looked at again.
+/// Notifies watchers of any change.
 pub(super) type Bell = Arc<watch::Sender<u64>>;
 
 pub(super) struct Server {
@@ -34,18 +34,18 @@ pub(super) struct Server {
 
 struct Held {
     phase: Phase,
-    /// Off by the policy of now, and why.
+    /// Reason why the policy disables it, if so.
     unlisted: Option<String>,
-    /// It is no longer what a person said yes to, and in what.
+    /// How it differs from the approved server, if so.
     not_approved: Option<String>,
-    /// Nothing where nobody was asked yet.
+    /// Tools of the server; `None` if it was never queried.
     listed: Option<Arc<Listed>>,
     greeting: Greeting,
-    /// Of the attempts and the connection there are now; fires when they are no longer wanted.
+    /// Token of the current attempts and connection; cancelled when they are no longer wanted.
     run: CancellationToken,
-    /// Writes down what the server offers; waited for at the end.
+    /// Task that writes the tool cache; awaited at the end.
     keeping: Option<JoinHandle<()>>,
-    /// The session is over.
+    /// Whether the session has ended.
     ended: bool,
 }
 
@@ -87,7 +87,7 @@ impl Server {
         self.bell.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Why it is not to be used, where it is not.
+    /// Returns why the server is disabled, if so.
     fn off<'a>(&'a self, held: &'a Held) -> Option<&'a str> {
         self.spec.off.as_deref().or(held.not_approved.as_deref()).or(held.unlisted.as_deref())
     }
@@ -102,7 +102,7 @@ impl Server {
             (Some(why), _) => ServerState::Off { why: why.to_owned() },
             (None, Phase::Asleep) => ServerState::Asleep,
             (None, Phase::Starting(_)) => ServerState::Starting,
-            // It is gone, and what it said last is still being read.
+            // The connection has ended, and its last output is still being read.
             (None, Phase::Up(connection)) if connection.is_gone() => ServerState::Unreachable { why: GONE.to_owned() },
             (None, Phase::Up(_)) => ServerState::Ready,
             (None, Phase::NeedsLogin) => ServerState::NeedsLogin,
@@ -144,12 +144,12 @@ impl Server {
         connection.into_iter().chain(held.listed.iter().flat_map(|listed| listed.notes.clone())).collect()
     }
 
-    /// What it says it is, while it is there.
+    /// Returns the identity that the server reports, while it is connected.
     pub(super) fn identity(&self) -> Option<Identity> {
         Some(self.standing()?.identity())
     }
 
-    /// Asks it, where nobody knows what it offers and nobody tried.
+    /// Queries the server if its tools are unknown and no attempt was made.
     pub(super) fn look(self: &Arc<Self>) {
         let mut held = self.held();
         if self.off(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Asleep) {
@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// The connection there is, or the end of the attempt that is under way, or of a new one.
+    /// Returns the current connection, or the result of the current or a new attempt.
     pub(super) async fn connection(self: &Arc<Self>) -> Outcome {
         let attempt = {
             let mut held = self.held();
@@ -173,7 +173,7 @@ impl Server {
         attempt.await
     }
 
-    /// Only what is there already.
+    /// Returns the current connection, without connecting.
     pub(super) fn standing(&self) -> Option<Arc<Connection>> {
         match &self.held().phase {
             Phase::Up(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
@@ -181,7 +181,7 @@ impl Server {
         }
     }
 
-    /// A request over this connection failed in a way that says the server is down: it is unavailable until it answers again.
+    /// Marks the server as unavailable after a request failed because it is down.
     pub(super) fn lost(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
         let run = {
             let mut held = self.held();
@@ -200,7 +200,7 @@ impl Server {
         });
     }
 
-    /// Off for this reason from now on, or no longer off. What runs on it ends as it does; its program goes after that.
+    /// Disables the server for this reason, or enables it. Running calls continue; its program exits afterwards.
     pub(super) fn keep_off(self: &Arc<Self>, why: Option<String>) {
         let mut held = self.held();
         if held.unlisted == why {
@@ -232,7 +232,7 @@ impl Server {
         tokio::spawn(async move {
             server.stop(Phase::Asleep).await;
             let mut held = server.held();
-            // It is looked at again.
+            // The approval is checked again.
             held.not_approved = None;
             if server.off(&held).is_none() && matches!(held.phase, Phase::Asleep) {
                 drop(server.attempt(&mut held));
@@ -240,7 +240,7 @@ impl Server {
         });
     }
 
-    /// Its entry is gone: it is not reached again, and ends once its calls are over.
+    /// Retires a server whose entry was removed: it is not connected again, and ends once its calls have.
     pub(super) async fn retire(self: Arc<Self>) {
         self.held().ended = true;
         let standing = self.standing();
@@ -269,7 +269,7 @@ impl Server {
         self.ring();
         match before {
             Phase::Up(connection) => connection.end().await,
-            // What it started goes with it.
+            // A program started by the attempt ends with it.
             Phase::Starting(attempt) => {
                 let _ = tokio::time::timeout(ENDING, attempt).await;
             }
@@ -308,7 +308,7 @@ impl Server {
                 let connection = Arc::new(connection);
                 held.phase = Phase::Up(Arc::clone(&connection));
                 held.greeting = if connection.shakes_hands() { Greeting::Handshake } else { Greeting::Either };
-                // At once: a server that is ready has its tools.
+                // Set in the same step, because a ready server has tools.
                 self.learn(&mut held, listed, connection.shakes_hands());
                 drop(held);
                 tokio::spawn(Arc::clone(self).keep_up(Arc::clone(&connection), run.clone()));
@@ -369,7 +369,7 @@ impl Server {
     }
 
     async fn once(&self, greeting: Greeting) -> Result<(Connection, Listed), Failure> {
-        // Right before it is reached: it may have changed since the session began.
+        // Checked right before the connection, because it may have changed since the session started.
         if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.of_project) {
             approval.holds(&self.spec).await.map_err(Failure::NotApproved)?;
         }
@@ -395,7 +395,7 @@ impl Server {
         if let Some(directory) = self.wires.known.clone() {
             let server = Arc::clone(self);
             held.keeping = Some(tokio::task::spawn_blocking(move || {
-                // What is the last to be written is the last that was listed.
+                // The last list must also be the last one written.
                 let listed = server.held().listed.clone();
                 if let Some(listed) = listed {
                     tool_cache::keep(&directory, &server.spec, &listed, shakes_hands);
@@ -405,7 +405,7 @@ impl Server {
         self.ring();
     }
 
-    /// Hears of other tools for as long as the server is there, and says so when it is not.
+    /// Watches for changed tools while the server is connected, and reports when it is not.
     async fn keep_up(self: Arc<Self>, connection: Arc<Connection>, run: CancellationToken) {
         let listening = async {
             let listens = !connection.shakes_hands()
@@ -427,7 +427,7 @@ impl Server {
                     }
                     None => connection.talk.tools_changed.notified().await,
                 }
-                // Whoever says so all the time is not listened to all the time.
+                // Limits how often a server can trigger this.
                 tokio::time::sleep(LISTING_PAUSE).await;
                 match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
                     Ok(Ok(listed)) => self.learn(&mut self.held(), listed, connection.shakes_hands()),

@@ -19,13 +19,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
-/// One connection's side of the talk.
+/// Client side of one connection.
 pub(super) struct Talk {
     server: String,
     asks: Option<Arc<dyn RemoteAsks>>,
-    /// Who hears of progress, by the token that the request was sent with.
+    /// Receivers of progress, by the token that the request was sent with.
     listeners: Mutex<HashMap<NumberOrString, mpsc::Sender<String>>>,
-    /// How many requests are on their way, and how many questions wait for the person.
+    /// Number of running requests, and number of requests that wait for the user.
     busy: watch::Sender<Busy>,
     questions: Semaphore,
     pub tools_changed: Notify,
@@ -37,7 +37,7 @@ pub(super) struct Busy {
     pub questions: usize,
 }
 
-/// A request on its way; dropped when it is over.
+/// Running request; dropped when it ends.
 pub(super) struct Underway<'a> {
     talk: &'a Talk,
     token: Option<NumberOrString>,
@@ -98,7 +98,7 @@ impl Talk {
         self.busy.subscribe()
     }
 
-    /// Asks the person, one question after the other. Nobody there, or nothing on its way that it could be about: no answer.
+    /// Asks the user, one request after the other. Without a user, or without a running call that it could belong to, there is no answer.
     pub(super) async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
         let declined = || ElicitResult::new(ElicitationAction::Decline);
         let Some(asks) = &self.asks else { return declined() };
@@ -158,7 +158,7 @@ impl Talk {
         if busy.requests == 0 || busy.questions >= QUESTIONS {
             return Err(refused("sampling is only allowed during a call, with a limited number of requests at once".to_owned()));
         }
-        // The clock of the call stands still meanwhile.
+        // The timer of the call is paused meanwhile.
         let _asked = Asked::of(self);
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         let answer = asks.sample(&self.server, request).await.map_err(refused)?;
@@ -174,7 +174,7 @@ impl Talk {
     }
 }
 
-/// An address a person may be sent to: a page, and no password in it.
+/// Returns a URL that may be shown to the user: a web page, without a password in the URL.
 fn visitable(address: &str) -> Option<String> {
     let url = url::Url::parse(address).ok()?;
     let host = url.host_str()?;

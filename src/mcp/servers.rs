@@ -1,4 +1,4 @@
-//! All servers of one session, as the agent has them.
+//! All servers of one session, as the agent uses them.
 
 use super::limits::ENDING;
 use super::resources;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
-/// Cheap to clone; all clones are the same servers.
+/// Servers of a session. Cheap to clone; clones share the same servers.
 #[derive(Clone)]
 pub struct Servers {
     servers: Arc<RwLock<Arc<[Arc<Server>]>>>,
@@ -19,7 +19,7 @@ pub struct Servers {
     bell: Bell,
 }
 
-/// What became of the entry of one server.
+/// Change of a server's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     Added,
@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 impl Servers {
-    /// Nothing is started yet; only what was known before is read.
+    /// Creates the servers. Nothing is started; only cached tools are read.
     pub fn new(specs: Vec<Spec>, wires: Wires) -> Self {
         let bell = Bell::default();
         let servers = specs.into_iter().map(|spec| Server::new(spec, wires.clone(), Arc::clone(&bell))).collect();
@@ -39,8 +39,8 @@ impl Servers {
         Arc::clone(&self.servers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// These are the servers from now on. One whose entry is as it was stays as it is; any other ends once its calls are over, and
-    /// a new one is not started before it is needed. Says what is different.
+    /// Replaces the servers. One with an unchanged entry stays; any other ends once its calls have, and a new one starts only when needed.
+    /// Returns the changes.
     pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, Entry)> {
         let before = self.all();
         let of_name = |name: &str| before.iter().find(|server| server.spec.name == name);
@@ -78,13 +78,13 @@ impl Servers {
             .ok_or_else(|| RemoteError::Unknown { message: format!("unknown MCP server `{name}`") })
     }
 
-    /// What a server that is up says it is.
+    /// Returns the identity that a connected server reports.
     pub fn identity(&self, name: &str) -> Option<Identity> {
         self.server(name).ok()?.identity()
     }
 
-    /// Calls a tool. Where the server is down and the call did not reach it, the call is sent again once it answers: a call that
-    /// was sent is never repeated, whatever became of it.
+    /// Calls a tool. If the server is down and the call did not reach it, the call is sent again after a reconnect. A call that was sent is
+    /// never repeated.
     async fn call_now(&self, call: RemoteCall, context: RemoteContext) -> Result<RemoteResult, RemoteError> {
         let server = self.server(&call.server)?;
         let mut delay = server.spec.retry_delay;
@@ -114,7 +114,7 @@ impl Servers {
         Err(RemoteError::Unknown { message: format!("the call was not sent to the server `{}`", call.server) })
     }
 
-    /// Whether the tool is still the one that was judged.
+    /// Checks that the tool is still the judged one.
     fn is_the_same(server: &Server, call: &RemoteCall) -> Result<(), RemoteError> {
         match server.tools().iter().find(|tool| tool.name == call.tool) {
             None => {

@@ -1,22 +1,22 @@
-//! A server as the person, or a trusted project, describes it.
+//! Server description by the user or a trusted project.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// One server, checked: its name has no `/`, its address is `https:` or on loopback.
+/// Validated server: its name has no `/`, its URL is `https:` or on loopback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub name: String,
     pub reach: Reach,
-    /// Off by the settings or for want of a yes, and why.
+    /// Why it is disabled by the settings or for lack of approval, if so.
     pub off: Option<String>,
     pub of_project: bool,
-    /// How often a connection is tried again before the server counts as unreachable, and the first wait between.
+    /// Number of connection retries before the server counts as unreachable; `retry_delay` is the first delay.
     pub retry_attempts: u32,
     pub retry_delay: Duration,
     pub start_timeout: Duration,
     pub call_timeout: Duration,
-    /// Tools with a timeout of their own.
+    /// Tools with their own timeout.
     pub tool_timeouts: Vec<(String, Duration)>,
 }
 
@@ -26,7 +26,7 @@ pub enum Reach {
         argv: Vec<String>,
         environment: Vec<(String, String)>,
         directory: Option<PathBuf>,
-        /// The person lets it reach the network, whatever commands may.
+        /// Whether the user allows it network access, independent of commands.
         network: bool,
     },
     Http {
@@ -37,7 +37,7 @@ pub enum Reach {
     },
 }
 
-/// Sent with every request. The value may be a secret: nothing prints it.
+/// Header sent with every request. The value may be a secret and is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     pub name: String,
@@ -52,17 +52,17 @@ impl std::fmt::Debug for Header {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpKind {
-    /// Streamable HTTP, and where the server knows only the older event stream, that.
+    /// Streamable HTTP, or the older event stream if the server supports only that.
     Auto,
     Streamable,
-    /// The event stream of revision 2024-11-05.
+    /// Event stream of protocol version 2024-11-05.
     Sse,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignIn {
-    /// The headers say all there is, or nothing is asked.
+    /// Headers only, or no authentication.
     None,
-    /// OAuth, where the server asks for it; tokens in the keyring.
+    /// OAuth, if the server requires it; tokens in the keyring.
     OAuth { client_id: Option<String>, scopes: Vec<String>, redirect_port: Option<u16> },
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A file is as long as what is taken of a server, and what JSON adds to it.
+/// Maximum bytes of a file: the limit for a server's tools, plus JSON overhead.
 const FILE_BYTES: u64 = 2 * DEFINITION_BYTES as u64;
 const VERSION: u32 = 3;
 
@@ -18,7 +18,7 @@ const VERSION: u32 = 3;
 struct Kept {
     version: u32,
     server: String,
-    /// It speaks a revision with a handshake, so that it is not asked for another one first.
+    /// Whether its protocol version has a handshake, so that discovery is skipped.
     shakes_hands: bool,
     tools: Vec<KeptTool>,
     #[serde(default)]
@@ -37,7 +37,7 @@ struct KeptTool {
     fingerprint: String,
 }
 
-/// One server's file: another command, address or directory is another server, whatever it is called.
+/// Returns the cache file of a server. Another command, URL or directory means another server, whatever its name.
 fn file(directory: &Path, spec: &Spec) -> PathBuf {
     let reach = match &spec.reach {
         Reach::Program { argv, directory, .. } => format!("{argv:?} {directory:?}"),
@@ -47,7 +47,7 @@ fn file(directory: &Path, spec: &Spec) -> PathBuf {
     directory.join(format!("{}.json", &name[..32]))
 }
 
-/// What was kept, and whether the server shakes hands. What cannot be read is not known.
+/// Returns the cached tools, and whether the server uses the handshake; `None` if the file is unreadable.
 pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(Listed, bool)> {
     let kept = private::read(&file(directory, spec), FILE_BYTES).ok()??;
     let kept: Kept = serde_json::from_slice(&kept).ok()?;
@@ -67,7 +67,7 @@ pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(Listed, bool)> {
     Some((Listed { tools: kept.tools.into_iter().map(of_server).collect(), notes: kept.notes }, kept.shakes_hands))
 }
 
-/// Keeps it for the next session; where that fails, the next session asks the server.
+/// Caches the tools for the next session; if that fails, the next session queries the server.
 pub(super) fn keep(directory: &Path, spec: &Spec, listed: &Listed, shakes_hands: bool) {
     let tool = |tool: &RemoteTool| KeptTool {
         name: tool.name.clone(),
@@ -86,7 +86,7 @@ pub(super) fn keep(directory: &Path, spec: &Spec, listed: &Listed, shakes_hands:
         notes: listed.notes.clone(),
     };
     let written = serde_json::to_vec(&kept).map_err(|error| PrivateError::Io(error.into())).and_then(|text| {
-        // What is there already may be unreadable: it is replaced all the same.
+        // An existing file may be unreadable; it is replaced anyway.
         let path = file(directory, spec);
         if private::read(&path, FILE_BYTES).is_err() {
             let _ = std::fs::remove_file(&path);

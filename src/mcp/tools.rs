@@ -1,4 +1,4 @@
-//! Tools of a server, and how many aye accepts.
+//! Tools of a server, and the limits for them.
 
 use super::failure::cut;
 use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Listed {
     pub tools: Arc<[RemoteTool]>,
-    /// What was left out, and why.
+    /// Tools that were left out, and why.
     pub notes: Vec<String>,
 }
 
-/// All pages of `tools/list`, up to what is taken of one server.
+/// Fetches all pages of `tools/list`, up to the limits.
 pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed, ServiceError> {
     let mut taken = Taken::new(server);
     let mut cursors = HashSet::new();
@@ -56,7 +56,7 @@ impl<'a> Taken<'a> {
         Self { server, tools: Vec::new(), names: HashSet::new(), bytes: 0, notes: Vec::new(), left_out: 0 }
     }
 
-    /// Whether there is room for more.
+    /// Adds a page. Returns whether there is space for more.
     fn page(&mut self, page: Vec<Result<Tool, (String, String)>>) -> bool {
         for tool in page {
             let tool = match tool {
@@ -103,7 +103,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// The tool as it is known here, and what it takes to describe it.
+/// Converts a tool, and returns it with the bytes of its definition.
 fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
     let name = &*tool.name;
     if name.is_empty() || name.len() > NAME_BYTES {
@@ -159,7 +159,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     levels == 0 || inner.into_iter().any(|value| is_deeper(value, levels - 1))
 }
 
-/// The same for the same content, in whatever order a server writes it.
+/// Sorts keys, so that the same content gives the same fingerprint.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),

@@ -1,4 +1,4 @@
-//! Unattended sign-in for conformance servers. aye follows the redirect itself.
+//! Unattended sign-in for conformance tests; aye follows the redirect itself.
 
 use super::failure::Failure;
 use super::flow::{Client, Discovered, renew, scopes_of};
@@ -12,18 +12,18 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Where nobody listens: the answer is read from the redirect.
+/// Redirect URI on which nothing listens: the code is read from the redirect.
 const REDIRECT: &str = "http://127.0.0.1:3118/callback";
-/// Of one connection, the first included: a server that is never content gets no more.
+/// Maximum number of authorizations for one connection, including the first.
 const AUTHORIZATIONS: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What was settled with the authorization server before.
+/// Client registered with the authorization server beforehand.
 #[derive(Clone, Default)]
 pub struct Registered {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
-    /// The address of a client metadata document.
+    /// URL of a client metadata document.
     pub document: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl Unattended {
         Self { registered, state: Mutex::default() }
     }
 
-    /// All of it, for what the server says is needed.
+    /// Runs a complete authorization for what the server requires.
     async fn authorized(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<Kept, Failure> {
         let found = Discovered::find(url, challenge).await?;
         let mut client = Client {
@@ -68,7 +68,7 @@ impl Unattended {
         asked.answered(location).await
     }
 
-    /// The client itself is who asks.
+    /// Gets a token with the client credentials grant.
     async fn by_credentials(&self, found: &Discovered, more: &[String]) -> Result<Kept, Failure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
             return Err(Failure::failed("the authorization server requires a client secret, and none is set"));
@@ -136,13 +136,13 @@ impl Unattended {
     }
 }
 
-/// Whether a list in the metadata of the authorization server contains this word; nothing where there is no such list.
+/// Whether a list in the metadata of the authorization server contains this word; `None` if there is no such list.
 fn offers(server: &Discovered, list: &str, word: &str) -> Option<bool> {
     let words = server.metadata.additional_fields.get(list)?.as_array()?;
     Some(words.iter().any(|known| known.as_str() == Some(word)))
 }
 
-/// RFC 6749, 2.3.1.
+/// Returns the credentials as specified in RFC 6749, 2.3.1.
 fn basic(id: &str, secret: &str) -> String {
     let escaped = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", escaped(id), escaped(secret));

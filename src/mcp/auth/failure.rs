@@ -3,12 +3,12 @@
 use crate::protocol::truncated;
 use rmcp::transport::auth::AuthError;
 
-/// Of what a server says of itself.
+/// Maximum bytes quoted from a server's own description.
 const TOLD_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// There is nothing to go on with: the person has to sign in.
+    /// No token can be refreshed; the user has to sign in.
     #[error("the stored tokens are no longer valid")]
     Over,
     #[error("{0}")]
@@ -39,7 +39,7 @@ impl From<AuthError> for Failure {
     }
 }
 
-/// The error and what is behind it.
+/// Formats an error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,5 +1,5 @@
-//! One authorization, from the server's refusal to its tokens, and their renewal. What is discovered is not trusted: it has to
-//! be about this server, and each address in it one that may be asked.
+//! Authorization flow, from the server's challenge to its tokens, and their renewal. Discovered metadata is not trusted: it must describe
+//! this server, and each URL in it must be allowed.
 
 use super::failure::Failure;
 use super::http::{Http, status};
@@ -13,24 +13,24 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As authorization servers show it.
+/// Client name that authorization servers display.
 const CLIENT_NAME: &str = "aye";
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
-/// More of them is no list that anybody means.
+/// Maximum number of scopes.
 const MAX_SCOPES: usize = 100;
 
-/// Who aye is to an authorization server, where that was settled before.
+/// Client registered with an authorization server beforehand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
     pub id: Option<String>,
     pub secret: Option<String>,
-    /// Where its metadata document lies; for servers that read such documents.
+    /// URL of its metadata document, for servers that read such documents.
     pub document: Option<String>,
-    /// In place of what the server says is needed.
+    /// Scopes to request instead of those that the server names.
     pub scopes: Vec<String>,
 }
 
-/// Of one server: what is known of who may let in to it.
+/// Discovered authorization server of an MCP server.
 pub(super) struct Discovered {
     pub(super) url: Url,
     manager: AuthorizationManager,
@@ -38,16 +38,16 @@ pub(super) struct Discovered {
     pub(super) metadata: AuthorizationMetadata,
 }
 
-/// An authorization that waits for the person.
+/// Authorization that waits for the user.
 pub(super) struct Asked {
     discovered: Discovered,
-    /// Where they say yes.
+    /// URL where the user approves it.
     pub address: String,
     redirect: String,
     client_secret: Option<String>,
 }
 
-/// Asks the server for what it says to somebody it does not know: its challenge, if it has one.
+/// Sends a request without a token, and returns the challenge of the response, if any.
 pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option<String> {
     let http = Http::of(&Url::parse(url).ok()?);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -87,7 +87,7 @@ impl Discovered {
         self.metadata.issuer.as_deref()
     }
 
-    /// What is asked leave for: what was set, else what the server says, and what it said is missing.
+    /// Returns the scopes to request: the configured ones, or those that the server names, plus missing ones.
     pub(super) async fn scopes(&self, client: &Client, more: &[String]) -> Vec<String> {
         let mut scopes =
             if client.scopes.is_empty() { self.manager.select_initial_scopes(&[]).await } else { client.scopes.clone() };
@@ -100,7 +100,7 @@ impl Discovered {
         scopes
     }
 
-    /// Settles who aye is, and where the person says yes.
+    /// Registers the client if needed, and returns the URL where the user approves.
     pub(super) async fn ask(mut self, client: &Client, redirect: &str, more: &[String]) -> Result<Asked, Failure> {
         let scopes = self.scopes(client, more).await;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -132,13 +132,13 @@ impl Discovered {
 }
 
 impl Asked {
-    /// The `state` that the answer has to bring back.
+    /// Returns the `state` that the redirect must contain.
     pub(super) fn state(&self) -> Option<String> {
         let address = Url::parse(&self.address).ok()?;
         address.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
     }
 
-    /// Takes the address that the browser came back to, and gets the tokens.
+    /// Exchanges the code in the redirect URL for tokens.
     pub(super) async fn answered(self, came_back_to: &str) -> Result<Kept, Failure> {
         if let Some(why) = refusal(came_back_to) {
             return Err(Failure::failed(why));
@@ -157,7 +157,7 @@ impl Asked {
     }
 }
 
-/// What the authorization server says in place of a code.
+/// Returns the error that the authorization server sent instead of a code.
 fn refusal(came_back_to: &str) -> Option<String> {
     let url = Url::parse(came_back_to).ok()?;
     let of = |name: &str| url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
@@ -170,7 +170,7 @@ fn refusal(came_back_to: &str) -> Option<String> {
     })
 }
 
-/// New tokens for old ones. Where the authorization server is another one by now, they are over.
+/// Refreshes tokens. If the authorization server has changed, they are no longer valid.
 pub(super) async fn renew(kept: &Kept) -> Result<Kept, Failure> {
     let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
     let parsed = Url::parse(&kept.url).map_err(|error| Failure::failed(error.to_string()))?;
@@ -193,7 +193,7 @@ pub(super) async fn renew(kept: &Kept) -> Result<Kept, Failure> {
     Ok(Kept { credentials, ..kept.clone() })
 }
 
-/// The scopes that a challenge names.
+/// Returns the scopes in a challenge.
 pub(super) fn scopes_of(challenge: &str, url: &str) -> Vec<String> {
     let Ok(url) = Url::parse(url) else { return Vec::new() };
     let params = rmcp::transport::auth::WWWAuthenticateParams::parse(challenge, &url);

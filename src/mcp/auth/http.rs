@@ -1,5 +1,5 @@
-//! Requests to authorization servers: TLS outside loopback, no redirect followed, bodies and time bounded, and no address
-//! inside this machine unless the server itself is there.
+//! Requests to authorization servers: TLS outside loopback, no redirects, limits on size and time, and no address on this machine unless
+//! the MCP server itself is local.
 
 use crate::sys::http::fetch::{Answer, Fetcher, Guard, Next, Request};
 use crate::sys::http::is_loopback;
@@ -10,24 +10,24 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Metadata, registrations and tokens are small.
+/// Maximum bytes of a response; metadata, registrations and tokens are small.
 const MAX_BYTES: usize = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(super) struct Http {
     fetcher: Fetcher,
-    /// The server of tools is on this machine, so its authorization server may be.
+    /// Whether the MCP server is on this machine, so that its authorization server may be too.
     is_local: bool,
 }
 
 impl Http {
-    /// For all that belongs to the server at `url`.
+    /// Creates the client for the authorization of the server at `url`.
     pub(super) fn of(url: &Url) -> Self {
         Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
     }
 
-    /// Whether an address may be asked, or what is wrong with it.
+    /// Checks whether a URL is allowed; the error says why not.
     pub(super) fn check(&self, url: &str) -> Result<(), String> {
         let url = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
         let host = url.host_str().unwrap_or_default();
@@ -99,11 +99,11 @@ impl Guard for Places {
 pub(super) enum Place {
     Here,
     There,
-    /// Link-local, where clouds tell their machines secrets, and what is no place of one machine.
+    /// Link-local addresses, where clouds expose machine credentials, and addresses of no single host.
     Nowhere,
 }
 
-/// A private address is a place as any other: there is TLS to it.
+/// Classifies an address. Private addresses are allowed, because TLS is required.
 pub(super) fn place(address: IpAddr) -> Place {
     match address {
         IpAddr::V4(v4) if v4.is_loopback() => Place::Here,

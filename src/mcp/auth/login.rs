@@ -1,4 +1,4 @@
-//! Signing in with the person: their browser says yes, and comes back to this machine.
+//! Interactive sign-in: the user approves in a browser, which redirects to this machine.
 
 use super::failure::Failure;
 use super::flow::{Client, Discovered, challenge};
@@ -9,21 +9,21 @@ use crate::ports::BoxFuture;
 use crate::sys::oauth_callback::Landing;
 use std::sync::Arc;
 
-/// What is shown while it goes on.
+/// Display during the sign-in.
 pub trait LogIn: Send + Sync {
-    /// The address at which the person says yes; it is `http` or `https`.
+    /// Shows the URL at which the user approves; it is `http` or `https`.
     fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, ()>;
 }
 
-/// What came of it.
+/// Result of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedIn {
     pub scopes: Vec<String>,
-    /// It can be renewed without the person.
+    /// Whether the token can be refreshed without the user.
     pub lasts: bool,
 }
 
-/// Signs in to a server and keeps the tokens.
+/// Signs in to a server and saves the tokens.
 pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, String> {
     let Reach::Http { url, headers, sign_in, .. } = &spec.reach else {
         return Err("the server is a local program, which needs no sign-in".to_owned());
@@ -54,7 +54,7 @@ pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> 
     Ok(LoggedIn { scopes: kept.granted().to_vec(), lasts: kept.may_be_renewed() })
 }
 
-/// An id that is an address names a document, which not every authorization server reads.
+/// Returns the client. An ID that is a URL names a metadata document, which not every authorization server reads.
 fn client(id: Option<&str>, scopes: &[String]) -> Client {
     let (document, id) = match id {
         Some(id) if id.starts_with("https://") => (Some(id.to_owned()), None),

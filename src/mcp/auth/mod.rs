@@ -1,4 +1,4 @@
-//! Signing in to servers: OAuth 2.1 with PKCE, and the tokens that come of it.
+//! Sign-in to servers: OAuth 2.1 with PKCE, and its tokens.
 
 #[cfg(feature = "conformance")]
 mod conformance_login;

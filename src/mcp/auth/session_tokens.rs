@@ -11,32 +11,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::Mutex as Turn;
 
-/// Where tokens are kept. Each call may take a while: it is made on a thread of its own.
+/// Token storage. Each call may block, so it runs on its own thread.
 pub trait Vault: Send + Sync {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String>;
     fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String>;
-    /// Held while tokens are renewed, so that two processes do not use up the same one.
+    /// Returns a lock for the renewal of tokens, so that two processes do not use the same refresh token.
     fn turn(&self) -> Result<Box<dyn Send>, String>;
 }
 
-/// By the name of a server and its address.
+/// Slots by server name and URL.
 type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
 
-/// Cheap to clone.
+/// Token keeper of a session. Cheap to clone.
 #[derive(Clone)]
 pub struct Keeper {
     vault: Arc<dyn Vault>,
     slots: Arc<Mutex<Slots>>,
 }
 
-/// Of one server.
+/// Token state of one server.
 #[derive(Default)]
 struct Slot {
     is_read: bool,
     kept: Option<Kept>,
 }
 
-/// The server that is meant.
+/// Server that a token belongs to.
 struct Whose<'a> {
     name: &'a str,
     url: &'a str,
@@ -62,7 +62,7 @@ impl Keeper {
         apart(move || vault.save(&name, &url, &text)).await
     }
 
-    /// New tokens in place of those in the slot; what another process renewed meanwhile counts as such.
+    /// Renews the token in a slot, or takes over one that another process renewed in the meantime.
     async fn renewed(&self, whose: &Whose<'_>, slot: &mut Slot, old: Option<&str>) -> Result<Option<String>, String> {
         let vault = Arc::clone(&self.vault);
         let _turn = apart(move || vault.turn()).await?;
@@ -78,7 +78,7 @@ impl Keeper {
         match renew(kept).await {
             Ok(new) => {
                 if let Err(why) = self.write(whose, &new).await {
-                    // They are good for as long as this process lives.
+                    // They are valid as long as this process runs.
                     tracing::warn!(server = whose.name, why, "cannot save the renewed tokens");
                 }
                 let token = new.token();
@@ -103,7 +103,7 @@ impl Keeper {
             return Ok(token);
         }
         match self.renewed(&whose, &mut slot, token.as_deref()).await {
-            // It is good for a moment still.
+            // The old token is still valid for a moment.
             Ok(None) | Err(_) if age == Age::Ending => Ok(token),
             renewed => renewed,
         }
@@ -114,7 +114,7 @@ impl Keeper {
         let mut slot = slot.lock().await;
         match refusal {
             Refusal::Unauthorized { used, .. } => {
-                // Who signed in meanwhile, in another terminal, is known by another token.
+                // A sign-in in another terminal has stored another token.
                 self.renewed(&whose, &mut slot, used.as_deref()).await
             }
             Refusal::InsufficientScope { challenge, scope, used } => {
@@ -123,7 +123,7 @@ impl Keeper {
                 if let Some(token) = kept.token().filter(|token| Some(token) != used.as_ref()) {
                     return Ok(Some(token));
                 }
-                // Only a person can allow more; the next sign-in asks for it.
+                // Only the user can grant more scopes; the next sign-in requests them.
                 let scopes = scope.map_or_else(|| scopes_of(&challenge, whose.url), |scope| words(&scope));
                 if scopes.iter().any(|scope| !kept.wanted.contains(scope)) {
                     kept.wanted = scopes;
@@ -167,7 +167,7 @@ fn whose(spec: &Spec) -> Option<Whose<'_>> {
     }
 }
 
-/// A keyring may ask the person: nothing else waits for it.
+/// Runs a call on its own thread, because a keyring may ask the user.
 async fn apart<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the token store did not respond".to_owned()))
 }

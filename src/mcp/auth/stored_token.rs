@@ -4,21 +4,21 @@ use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A token is renewed so long before it ends.
+/// Time before its expiry at which a token is refreshed.
 const BEFORE_ITS_END: Duration = Duration::from_secs(60);
 
-/// It holds secrets: nothing prints it.
+/// Stored token. It contains secrets and is never printed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// The server it was made for; no other is sent it.
+    /// URL of the server it was issued for; it is sent to no other.
     pub url: String,
     pub credentials: Option<StoredCredentials>,
-    /// Of the client, where the authorization server gave it one.
+    /// Client secret, if the authorization server issued one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub redirect: String,
-    /// What the server said is missing.
+    /// Scopes that the server reported as missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wanted: Vec<String>,
 }
@@ -29,17 +29,17 @@ impl std::fmt::Debug for Kept {
     }
 }
 
-/// How a token stands.
+/// Validity of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Age {
     Good,
-    /// It ends soon, or is over.
+    /// Expires soon, or has expired.
     Ending,
     Over,
 }
 
 impl Kept {
-    /// What was written, where it is for this address.
+    /// Parses a stored token; `None` if it is for another URL.
     pub fn read(text: &str, url: &str) -> Option<Self> {
         serde_json::from_str::<Self>(text).ok().filter(|kept| kept.url == url)
     }
@@ -48,7 +48,7 @@ impl Kept {
         serde_json::to_string(self).map_err(|error| format!("cannot serialize the tokens: {error}"))
     }
 
-    /// As the server is sent it.
+    /// Returns the token as sent to the server.
     pub fn token(&self) -> Option<String> {
         let value = serde_json::to_value(self.credentials.as_ref()?.token_response.as_ref()?).ok()?;
         value.get("access_token")?.as_str().map(str::to_owned)

@@ -1,8 +1,8 @@
-//! JSON that is nested deeper than anybody means: what lies too deep is left out, so that the rest can be read.
+//! Removal of excessively nested JSON, so that the rest can be parsed.
 
 use std::borrow::Cow;
 
-/// `text` with `null` for each object and list that lies deeper than `limit`. Text that is no JSON stays what it is: no JSON.
+/// Replaces each object and list nested deeper than `limit` with `null`. Invalid JSON stays invalid.
 pub(super) fn pruned(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
     if !is_deeper(text, limit) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Streamable HTTP: requests signed, answers bounded, redirects followed on the same origin only.
+//! Streamable HTTP: authenticated requests, limited responses, and redirects only within the same origin.
 
 use super::pruned;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-/// How often one request is sent again with another token.
+/// Maximum attempts of one request with different tokens.
 const SIGNINGS: usize = 3;
-/// A stream that breaks is taken up again so often, unless its server says when.
+/// Maximum resumptions of a broken stream, unless the server sends a delay.
 const RESUMPTIONS: usize = 5;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
@@ -28,7 +28,7 @@ pub(in crate::mcp) struct Http {
     client: reqwest::Client,
     spec: Arc<Spec>,
     tokens: Option<Arc<dyn Tokens>>,
-    /// Of the last request that was refused.
+    /// Status of the last rejected request.
     refused_with: Arc<AtomicU16>,
 }
 
@@ -54,7 +54,7 @@ impl Http {
         &self.client
     }
 
-    /// The status of the last refusal: it tells an older server.
+    /// Returns the status of the last rejection, which reveals an older server.
     pub(in crate::mcp) fn refused_with(&self) -> u16 {
         self.refused_with.load(Ordering::Relaxed)
     }
@@ -66,7 +66,7 @@ impl Http {
         }
     }
 
-    /// Another token, where there is one.
+    /// Returns another token, if there is one.
     pub(in crate::mcp) async fn renewed(&self, refusal: Refusal) -> Result<Option<String>, String> {
         match &self.tokens {
             Some(tokens) => tokens.refused(&self.spec, refusal).await,
@@ -104,7 +104,7 @@ impl Http {
         send(token).await.map_err(|error| self.noted(error))
     }
 
-    /// A refusal without a challenge is one all the same.
+    /// Notes the status of a rejection, even without a challenge.
     fn noted(&self, error: HttpError) -> HttpError {
         let status = status_of(&error);
         self.refused_with.store(status.unwrap_or(0), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The lines of a program: none longer than is taken, none nested deeper than is read.
+//! Lines of a program's output, limited in length and nesting.
 
 use super::pruned;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
@@ -9,15 +9,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-/// Reads whole lines and hands them on. A line without end breaks the connection: what follows it cannot be told from it.
+/// Reader that passes on complete lines. An endless line breaks the connection, because the next message cannot be found.
 pub(super) struct Lines<R> {
     from: BufReader<R>,
     splitter: LineSplitter,
-    /// A message with its line break.
+    /// Message with its line break.
     line: Vec<u8>,
-    /// How much of a whole line was handed on.
+    /// Bytes of a complete line that were passed on.
     handed: Option<usize>,
-    /// Is told why it was cut off.
+    /// Called with the reason when the program is disconnected.
     cut_off: Box<dyn Fn(&str) + Send>,
 }
 
@@ -32,7 +32,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         loop {
             let found = ready!(Pin::new(&mut self.from).poll_fill_buf(cx))?;
             if found.is_empty() {
-                // Half a line is no message.
+                // A partial line is not a message.
                 self.line.clear();
                 return Poll::Ready(Ok(()));
             }
@@ -46,7 +46,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 (self.cut_off)(&reason);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, reason)));
             }
-            // Greetings and logs among the messages are no messages.
+            // Greetings and log lines between messages are skipped.
             let Some(Line::Whole(line)) = line.filter(is_message) else { continue };
             self.line = line;
             if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {

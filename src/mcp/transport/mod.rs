@@ -1,4 +1,4 @@
-//! The ways a server is reached.
+//! Transports to reach a server.
 
 mod depth;
 mod http;
@@ -13,14 +13,14 @@ pub(super) use sse::{Sse, SseError};
 use depth::pruned;
 use lines::Lines;
 
-/// The lines that are handed on of a program whose output comes in these pieces.
+/// Returns the lines passed on from a program whose output arrives in these chunks.
 #[cfg(feature = "fuzzing")]
 pub(super) async fn lines_in(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     use tokio::io::AsyncReadExt;
     let pieces: Vec<_> = pieces.iter().map(|piece| Ok::<_, std::io::Error>(bytes::Bytes::copy_from_slice(piece))).collect();
     let mut lines = Lines::new(tokio_util::io::StreamReader::new(futures_util::stream::iter(pieces)), |_| ());
     let mut all = Vec::new();
-    // What is wrong with a line ends the connection; the lines before it count.
+    // An invalid line ends the connection; the lines before it count.
     let _ = lines.read_to_end(&mut all).await;
     all.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }

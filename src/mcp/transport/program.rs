@@ -1,4 +1,4 @@
-//! A server that is a program: its pipes, what it writes beside, and its end.
+//! Server program: its pipes, its stderr, and its exit.
 
 use super::Lines;
 use crate::mcp::limits::{ENDING, ERROR_BYTES, LEAVING};
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
-/// What is held of a running program beside its pipes. Dropping it ends the program.
+/// Handle of a running program besides its pipes. Dropping it ends the program.
 pub(in crate::mcp) struct Program {
     end: Mutex<Option<End>>,
     last_words: Arc<Mutex<Vec<u8>>>,
@@ -38,15 +38,15 @@ impl Program {
         Ok((Self { end: Mutex::new(Some(end)), last_words, errors: tokio::sync::Mutex::new(Some(reader)) }, transport))
     }
 
-    /// The end of what it wrote beside; why it died often stands there.
+    /// Returns the end of its stderr, which often contains the cause of an exit.
     pub(in crate::mcp) fn last_words(&self) -> String {
         let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).trim().to_owned()
     }
 
-    /// Waits a moment for what it may still have to say.
+    /// Waits briefly for remaining output.
     pub(in crate::mcp) async fn hear_out(&self) {
-        // Whoever else waits for it meanwhile waits as long: else the program would be terminated under the other's wait.
+        // Concurrent callers wait for the same reader, so that the program is not terminated during one of the waits.
         let mut errors = self.errors.lock().await;
         if let Some(reader) = errors.as_mut()
             && tokio::time::timeout(LEAVING, reader).await.is_ok()
@@ -55,7 +55,7 @@ impl Program {
         }
     }
 
-    /// Its input is closed by now: it has a moment to leave by itself.
+    /// Ends the program. Its input is closed, so it first gets time to exit.
     pub(in crate::mcp) async fn end(&self) {
         self.hear_out().await;
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -68,7 +68,7 @@ impl Program {
     }
 }
 
-/// Reads all, so that the program never waits for it, and keeps the last of it.
+/// Reads all output, so that the program never blocks, and keeps the end of it.
 async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<Vec<u8>>>, server: String) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

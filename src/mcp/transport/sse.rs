@@ -1,4 +1,4 @@
-//! HTTP as revision 2024-11-05 has it: one event stream that the server writes, and the address it names for what the client says.
+//! HTTP transport of protocol version 2024-11-05: one event stream from the server, and the endpoint it names for client messages.
 
 use super::http::header_map;
 use super::{Http, pruned};
@@ -16,7 +16,7 @@ use sse_stream::SseStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Messages that were read and not taken yet.
+/// Maximum number of received messages in the queue.
 const QUEUE: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
@@ -132,7 +132,7 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// Sends, and once more where another token is to be had.
+/// Sends a request, and once more if another token is available.
 async fn signed(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseError> {
     let mut token = http.token().await.map_err(SseError::Setup)?;
     let mut renewed = false;
@@ -167,7 +167,7 @@ enum StreamError {
     TooLarge(usize),
 }
 
-/// Ends where an event does not: an event ends with an empty line.
+/// Limits the size of events, which end with an empty line.
 fn bounded(stream: BoxStream<'static, reqwest::Result<Bytes>>, limit: usize) -> BoxStream<'static, Result<Bytes, StreamError>> {
     let mut since_event = 0;
     let mut line = 0;
