@@ -25,7 +25,7 @@ pub(super) fn speaker() -> Speaker {
     }
 }
 
-/// What a reader makes of these chunks.
+/// Runs a reader on these chunks.
 pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<Delta>, Result<Completion, ModelError>) {
     let body = stream::iter(chunks.into_iter().map(Ok::<_, HttpError>));
     let mut events = sse::events(body);
@@ -78,7 +78,7 @@ struct Recording {
     expected: Value,
 }
 
-/// Recordings of this project, for the dialect of which the shared material has none.
+/// Returns the recordings of this project, for the API of which the shared material has none.
 fn own_recordings() -> Vec<Recording> {
     recordings_of("gemini", &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm"))
 }
@@ -108,7 +108,7 @@ fn text(content: &[Part]) -> String {
 fn reasoning(content: &[Part], dialect: &str) -> String {
     let texts =
         content.iter().filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text.as_str()) } else { None });
-    // Where it is told in paragraphs, each part is one.
+    // Reasoning in paragraphs has one part per paragraph.
     let between = if dialect == "openai_responses" { "\n\n" } else { "" };
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(between)
 }
@@ -191,7 +191,7 @@ async fn every_recorded_answer_is_read_as_it_was_meant(recordings: Vec<Recording
     }
 }
 
-/// A stream that says the same in other bytes.
+/// Returns streams with the same content in other bytes.
 fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(stream).into_owned();
     let plain = text.replace("\r\n", "\n");
@@ -207,7 +207,7 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
 
 async fn the_same_answer_in_other_bytes_is_the_same_answer(recordings: Vec<Recording>) {
     for recording in recordings {
-        // The largest say nothing that the others do not.
+        // The largest recordings cover nothing new.
         if recording.stream.len() > 200_000 {
             continue;
         }
@@ -269,7 +269,7 @@ async fn a_stream_cut_between_events_never_looks_whole(recordings: Vec<Recording
     }
 }
 
-/// The checks above, each over the recordings of this project and over the shared ones.
+/// Runs the checks above over the recordings of this project and over the shared ones.
 macro_rules! over_recordings {
     ($($check:ident),+ $(,)?) => {
         mod of_this_project {

@@ -93,7 +93,7 @@ impl ChangedBy {
         match self {
             Self::Tool => "aye",
             Self::Command => "a command",
-            Self::Outside => "outside of aye",
+            Self::Outside => "outside aye",
         }
     }
 }

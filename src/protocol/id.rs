@@ -27,19 +27,19 @@ macro_rules! id {
     };
 }
 
-id!(/// A directory that sessions belong to: the hex hash of its real path.
+id!(/// Workspace directory that sessions belong to: the hex hash of its real path.
     WorkspaceId);
-id!(/// One conversation: 32 hex digits.
+id!(/// Session: 32 hex digits.
     SessionId);
-id!(/// One prompt and all that follows from it, until the model is done.
+id!(/// Task: one prompt and everything that follows from it, until the model is done.
     TaskId);
-id!(/// One request to the model and the tools it called.
+id!(/// Step: one request to the model, and the tools it called.
     StepId);
-id!(/// One question to the person.
+id!(/// Approval request.
     ApprovalId);
-id!(/// A tool call, as the provider named it; it goes back unchanged.
+id!(/// Tool call; the provider's ID, sent back unchanged.
     CallId);
-id!(/// A message of the thread.
+id!(/// Message of the thread.
     MessageId);
 
 impl StepId {

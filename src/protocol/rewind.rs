@@ -78,7 +78,7 @@ impl RewindChange {
         match self {
             Self::Restored => "restored",
             Self::Deleted => "deleted",
-            Self::BroughtBack => "brought back",
+            Self::BroughtBack => "recreated",
         }
     }
 }

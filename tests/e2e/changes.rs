@@ -32,7 +32,7 @@ fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
     terminal.wait_for("Both are done.");
     fs::write(project.path("mine.txt"), "mine, changed\n").unwrap();
     let screen = opened(&mut terminal);
-    for words in ["3 files", "M mine.txt", "outside of aye", "M run.txt", "a command", "M written.txt", "mine, changed"] {
+    for words in ["3 files", "M mine.txt", "outside aye", "M run.txt", "a command", "M written.txt", "mine, changed"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.send("n");

@@ -1,4 +1,4 @@
-//! A session whose store cannot be written: nothing happens unsaved, nothing said is lost, and it goes on.
+//! A session whose store cannot be written: nothing happens unsaved, no message is lost, and the session continues.
 
 use super::*;
 use crate::agent::turn::{Approver, Options, SandboxStatus};
@@ -25,11 +25,11 @@ mod session_journal;
 
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// A store that is full as long as the test says so.
+/// Journal that fails while the test says so.
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
-    /// And another process has the session.
+    /// Whether another process owns the session too.
     taken: AtomicBool,
     batches: Mutex<Vec<Vec<Record>>>,
     refused: Mutex<Vec<Vec<Record>>>,
@@ -53,7 +53,7 @@ impl Journal for Disk {
     }
 }
 
-/// Calls a command first, then says a word to each request.
+/// Model that first calls a command, then returns one word per request.
 struct Script(Mutex<VecDeque<Completion>>);
 
 impl Model for Script {
@@ -81,7 +81,7 @@ fn said(text: &str, stop_reason: StopReason, call: Option<&str>) -> Completion {
     Completion { content, stop_reason, usage: Usage::default(), model: None }
 }
 
-/// Fills the disk when a call is planned, and remembers what ran.
+/// Tools that fill the disk when a call is planned, and record what ran.
 struct Tools {
     disk: Arc<Disk>,
     fills: AtomicBool,
@@ -110,7 +110,7 @@ impl ToolRouter for Tools {
     }
 }
 
-/// A call of `make`, planned.
+/// Returns a plan for a call of `make`.
 fn make(call: ToolCall) -> Plan {
     let cwd = Target { given: String::new(), real: PathBuf::from("/w"), place: Place::Directory };
     Plan {
@@ -134,7 +134,7 @@ fn make(call: ToolCall) -> Plan {
     }
 }
 
-/// Where nothing can be kept.
+/// Rule storage that saves nothing.
 struct NoRules;
 
 impl Rules for NoRules {
@@ -171,11 +171,11 @@ struct Session {
     tools: Arc<Tools>,
     script: Arc<Script>,
     ended: JoinHandle<()>,
-    /// As it was told last.
+    /// Last reported status.
     status: SessionStatus,
 }
 
-/// There is no other.
+/// Model list without other models.
 struct NoModels;
 
 impl Models for NoModels {
@@ -246,7 +246,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
     }
 }
 
-/// A session that has said `go`, called a command, and could not save that it begins.
+/// Returns a session with the prompt `go` and a called command whose start could not be saved.
 async fn stalled() -> Session {
     let disk = Arc::new(Disk::default());
     let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(true), ran: Mutex::default() });

@@ -3,7 +3,7 @@ use crate::ports::{ArtifactError, ArtifactWriter, KeptArtifact, NewArtifact};
 use crate::protocol::{CallId, MessageId, Part, Role, TaskId, ToolResult};
 use std::sync::Mutex;
 
-/// Has all but `artifact:gone`, and keeps what it was asked for.
+/// Storage with all artifacts but `artifact:gone`; records the requests.
 #[derive(Default)]
 struct Shelf(Mutex<Vec<String>>);
 

@@ -37,7 +37,7 @@ fn summary(index: usize, token_count: u64) -> Message {
     Message { content, ..message(index, User, token_count, "task_001") }
 }
 
-/// What every provider demands.
+/// Checks what every provider requires.
 fn check(messages: &[Arc<Message>]) {
     assert_eq!(messages[0].role, User);
     for pair in messages.windows(2) {
@@ -156,7 +156,7 @@ fn what_no_longer_is_sent_takes_little_memory() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Steps, compactions, cuts and what takes them back in any order: providers take every window, and all comes back.
+    /// Steps, compactions, cuts and undos in any order: every window is valid for providers, and every message can be restored.
     #[test]
     fn whatever_is_taken_out_the_rest_is_a_thread_and_comes_back(happenings in prop::collection::vec(any::<[u8; 2]>(), 1..60)) {
         let mut thread = Thread::default();

@@ -1,5 +1,4 @@
-//! The turn machine by cases: `tests/cases/turn/*.txt` hold inputs (`> …`) and the effects that must follow.
-//! `UPDATE=1` rewrites what follows the inputs.
+//! Cases of the turn machine: `tests/cases/turn/*.txt` contain inputs (`> …`) and the expected effects. `UPDATE=1` rewrites the effects.
 
 use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
@@ -13,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads run, writes and commands ask, `sudo` is blocked, `true-by-rule` needs no question.
+/// Policy: reads run, writes and commands ask, `sudo` is blocked, `true-by-rule` is allowed.
 const POLICY: &str = r#"
 schema_version = 1
 [capabilities."File.Read"]
@@ -48,10 +47,10 @@ struct Sim {
     max_steps: u32,
     limits: Vec<Allowance>,
     window: u64,
-    /// Of the preview that was begun last.
+    /// Ticket of the preview started last.
     ticket: u64,
     approval_timeout: Option<Duration>,
-    /// Whether the cases say where the session and its task stand.
+    /// Whether the cases contain the states of the session and its task.
     states: bool,
     changes: states::Changes,
 }
@@ -99,8 +98,8 @@ fn bare() -> SandboxStatus {
     SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None }
 }
 
-/// `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: what a run in a layer did: files, deletions, its end, what it was kept
-/// from, and build output.
+/// Parses `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: the result of a run in a layer, with files, deletions, its end, blocked
+/// access, and build output.
 fn layer_effects(mark: &str) -> Option<Box<Effects>> {
     let mut effects = Effects { ended: "exit 0".to_owned(), output: "said".to_owned(), ..Effects::default() };
     for part in mark.strip_prefix('%')?.split(',').filter(|part| !part.is_empty()) {
@@ -118,7 +117,7 @@ fn layer_effects(mark: &str) -> Option<Box<Effects>> {
     Some(Box::new(effects))
 }
 
-/// `network`, or a host.
+/// Parses `network`, or a host.
 fn outside(name: &str) -> Outside {
     match name {
         "network" => Outside::Network,
@@ -126,13 +125,13 @@ fn outside(name: &str) -> Outside {
     }
 }
 
-/// What a policy judges of it.
+/// Returns the action that a policy judges.
 fn fetched(opened: &Outside) -> Option<Action> {
     let Outside::Host { host, port } = opened else { return None };
     Some(Action::Fetch { url: format!("https://{host}:{port}/"), method: "GET".to_owned() })
 }
 
-/// `-example.com WORDS`: what a run was kept from, and what it printed.
+/// Parses `-example.com WORDS`: the access blocked for a run, and its output.
 fn denied_in(output: &str) -> (Vec<Outside>, &str) {
     match output.strip_prefix('-') {
         Some(rest) => {
@@ -143,7 +142,7 @@ fn denied_in(output: &str) -> (Vec<Outside>, &str) {
     }
 }
 
-/// `~30~` stands for 30 tokens of text, also in what is shown.
+/// Replaces `~30~` by 30 tokens of text, and back in what is shown.
 fn filled(line: &str) -> String {
     let mut pieces = line.split('~');
     let mut filled = pieces.next().unwrap_or_default().to_owned();
@@ -167,14 +166,15 @@ fn folded(line: &str) -> String {
     folded + rest
 }
 
-/// What a message is that nobody said.
+/// Returns the kind of a message that nobody wrote.
 fn kind_of(message: &Message) -> &'static str {
     let kinds = [("[Earlier", "Truncated-"), ("[Summary", "Summary-"), ("[This is not from the user", "Question-")];
     let text = message.text();
     kinds.iter().find(|(start, _)| text.starts_with(start)).map_or("", |(_, kind)| kind)
 }
 
-/// `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, parted by `;`, after how it is taken up.
+/// Parses `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, separated by `;`, after the way of
+/// resuming.
 fn known(how: &str) -> (&str, Known) {
     let mut known = Known::default();
     let mut parts = how.split(';').map(str::trim);
@@ -228,8 +228,8 @@ impl Sim {
         self.now += jiff::SignedDuration::from_millis(100);
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
-            // What a host says of the session: it is there, it is over, nothing can be saved, or can be again.
-            // Of the processes after this one.
+            // Reports of the host about the session: it started, it ended, nothing can be saved, or it can be again; and step limits of
+            // later processes.
             "steps" => {
                 self.max_steps = rest.parse().unwrap();
                 return Vec::new();
@@ -254,14 +254,14 @@ impl Sim {
                 let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
                 Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage: None })
             }
-            // It used 50 tokens and gave 5.
+            // It used 50 input and 5 output tokens.
             "wasted" => {
                 let (kind, message) = rest.split_once(' ').unwrap();
                 let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
                 let usage = Some(Usage { input_tokens: 50, output_tokens: 5, ..Usage::default() });
                 Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage })
             }
-            // An answer of which the provider counts nothing.
+            // A response for which the provider reports no usage.
             "uncounted" => {
                 let completion = self.completion(rest);
                 Input::Delta(Delta::Completed(Completion { usage: Usage::default(), ..completion }))
@@ -270,7 +270,7 @@ impl Sim {
             "budgets" => Input::Command(Command::ShowBudget),
             "model" => Input::Command(Command::SetModel { name: rest.to_owned() }),
             "effort" => Input::Command(Command::SetEffort { effort: Effort::named(rest) }),
-            // `other/model 5`: what a million tokens cost; without it nobody knows.
+            // `other/model 5`: the price of a million tokens; unknown without it.
             "opened" => {
                 let (name, price) = rest.split_once(' ').map_or((rest, None), |(name, price)| (name, price.parse().ok()));
                 let price = price.map(|input| Price { input, output: 0.0, cache_read: input, cache_write: input });
@@ -284,7 +284,7 @@ impl Sim {
             }),
             "planned" => Input::Planned(rest.split("; ").map(|item| self.planned(item)).collect()),
             "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
-            // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has a ticket of long ago.
+            // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has an old ticket.
             "previewed" => {
                 let (index, what) = rest.split_once(' ').unwrap();
                 let (ticket, what) = match what.strip_prefix("late ") {
@@ -324,7 +324,7 @@ impl Sim {
                     "here" => {
                         Decision::ApprovedAlways { remember: Remember { scope: GrantScope::Project, ..Remember::default() } }
                     }
-                    // `TL`: the first hunk is taken, the second left.
+                    // `TL`: the first hunk is selected, the second is not.
                     "hunks" => {
                         let choice = |letter| if letter == 'T' { HunkChoice::Taken } else { HunkChoice::Left };
                         let hunks = words.next().unwrap().chars().map(choice).collect();
@@ -356,7 +356,7 @@ impl Sim {
                 };
                 Input::Command(Command::Resolve { tool_call_id: CallId::new(id), resolution })
             }
-            // Plans of the files a prompt names, then what was read.
+            // Plans of the mentioned files, then their content.
             "mentioned" => {
                 let plans = rest.split("; ").map(|item| self.plan(item).1).collect();
                 Input::MentionsPlanned { ticket: self.ticket, plans }
@@ -390,7 +390,7 @@ impl Sim {
             "quit" => Input::Command(Command::Quit),
             "mode" => Input::Command(Command::SetMode { mode: serde_json::from_value(rest.into()).unwrap() }),
             "reload" => Input::Command(Command::ReloadPolicy),
-            // Lines for the whole of a policy's file, or none for the one of the start.
+            // Lines of a complete policy file, or none for the initial one.
             "policy" => Input::PolicyChanged(Box::new(PolicyChange {
                 enforcer: enforcer(&if rest.is_empty() {
                     POLICY.to_owned()
@@ -404,7 +404,7 @@ impl Sim {
                 name: "test".to_owned(),
                 message: Some("policy reloaded".to_owned()),
             })),
-            // What became of the rule that was to be saved last.
+            // Result of the last rule to be saved.
             "kept" => {
                 let grant = Grant { rules: Vec::new(), scope: GrantScope::Project, names: Vec::new(), directory: None };
                 Input::RuleFiles(RuleFileResult::Saved(grant, Err(rest.to_owned())))
@@ -426,9 +426,9 @@ impl Sim {
         self.machine.handle(input, at)
     }
 
-    /// The process dies; another takes up the journal.
+    /// Kills the process; another one continues the journal.
     fn crash(&mut self, how: &str) -> Vec<Effect> {
-        // `settled c1` after it: recovery found out what that call came to.
+        // `settled c1` after it: recovery determined the outcome of that call.
         let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));
         let settled =
             id.map(|id| ToolResult::succeeded(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
@@ -439,7 +439,7 @@ impl Sim {
             "replace" => Unfinished::Replace,
             other => panic!("unfinished {other}"),
         };
-        // Through the text form, as a store keeps it.
+        // Through the text format, as in a store.
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
@@ -455,7 +455,7 @@ impl Sim {
         told.map(|kind| Effect::Emit { task_id: None, step_id: None, kind }).into_iter().collect()
     }
 
-    /// `STOP@INPUT_TOKENS | text | ID Tool {json} | …`
+    /// Parses `STOP@INPUT_TOKENS | text | ID Tool {json} | …`.
     fn completion(&mut self, rest: &str) -> Completion {
         let mut items = rest.split(" | ");
         let stop = items.next().unwrap();
@@ -485,9 +485,9 @@ impl Sim {
         Completion { content, stop_reason, usage, model: None }
     }
 
-    /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` for one that can be previewed,
-    /// `!` for one that ran in its view and did nothing, `!PATH` for one that wrote there, `+example.com` or `+network`
-    /// for what it opens; before a path: `#2` for so many hunks, `=WORDS` for what the person changed.
+    /// Parses `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` if it can be previewed, `!` if it ran in a
+    /// preview without effects, `!PATH` if it wrote there, `+example.com` or `+network` for access it asks for; before a path: `#2` for two
+    /// hunks, `=WORDS` for the user's changes.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
@@ -516,9 +516,9 @@ impl Sim {
             "read" | "absent" => Some(Action::Read { target: target(rest) }),
             "write" => Some(Action::Write { target: target(rest) }),
             "exec" => Some(Action::Exec { command: rest.to_owned(), cwd: target("") }),
-            // It would write there, and finds nothing to change.
+            // It would write there, but finds nothing to change.
             "same" => Some(Action::Read { target: target(rest) }),
-            // It looks at what aye itself holds.
+            // It checks something inside aye.
             "poll" => None,
             "error" | "missing" | "missing-to-read" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
             other => panic!("plan {other}"),
@@ -560,7 +560,8 @@ impl Sim {
         (index, Ok(plan))
     }
 
-    /// `^` for a line that can run in a layer, `^WHY` for one that cannot; `%` for one that ran there, with what it did: `%a.rs,-b.rs`.
+    /// Parses `^` for a line that can run in a layer, `^WHY` for one that cannot, and `%` for one that ran there, with its effects:
+    /// `%a.rs,-b.rs`.
     fn layer(mark: &str) -> LayerRun {
         if let Some(reason) = mark.strip_prefix('^') {
             let reason = reason.replace('_', " ");
@@ -586,8 +587,8 @@ impl Sim {
         })
     }
 
-    /// The same, with what the arguments alone name: `missing PATH` and `same PATH` would write there, `missing-to-read PATH` would
-    /// read there.
+    /// Parses a plan, with the actions based on its arguments: `missing PATH` and `same PATH` would write there, `missing-to-read PATH`
+    /// would read there.
     fn planned(&self, item: &str) -> Planned {
         let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::Missing };
         let named = item.split_once('=').and_then(|(_, what)| what.split_once(' '));
@@ -634,7 +635,7 @@ impl Sim {
                     for (index, call) in &calls {
                         match self.calls.get_mut(*index) {
                             Some(known) => known.clone_from(call),
-                            // Of the person's own, which no answer brought.
+                            // A command of the user, which no response contains.
                             None => self.calls.push(call.clone()),
                         }
                     }
@@ -693,7 +694,7 @@ impl Sim {
     }
 }
 
-/// `session tokens 700`.
+/// Parses `session tokens 700`.
 fn limit_of(text: &str, between: char) -> BudgetLimit {
     let words: Vec<&str> = text.split(between).collect();
     let [scope, unit, limit] = words[..] else { panic!("limit {text}") };
@@ -704,7 +705,7 @@ fn limit_of(text: &str, between: char) -> BudgetLimit {
     }
 }
 
-/// A machine as the first line of a case wants it.
+/// Returns a machine as configured in the first line of a case.
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
@@ -716,7 +717,7 @@ fn sim_of(text: &str) -> Sim {
     let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
     sim.approval_timeout = seconds.map(Duration::from_secs);
     sim.machine = machine_with(sim.approver, sim.max_steps, sim.limits.clone(), sim.approval_timeout);
-    // A small one is filled by few words.
+    // A small context window is filled by few words.
     if options.contains("window=10000") {
         sim.window = 10_000;
         sim.machine.options.model.context_window = sim.window;

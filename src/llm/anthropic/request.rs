@@ -139,7 +139,7 @@ fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
         out.extend_from_slice(b"]}");
     }
     if go_on {
-        out.extend_from_slice(br#",{"role":"user","content":[{"type":"text","text":"Go on."}]}"#);
+        out.extend_from_slice(br#",{"role":"user","content":[{"type":"text","text":"Continue."}]}"#);
     }
 }
 

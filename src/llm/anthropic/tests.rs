@@ -191,7 +191,7 @@ async fn thinking_comes_back_with_its_signature_and_sealed_blocks_as_they_came()
     assert_eq!(back["messages"][1]["content"], json!([thinking, sealed]));
 }
 
-/// A block as it goes back: without what only the provider adds to a text or a call.
+/// Returns a block as it is sent back: without the fields that only the provider adds to text and calls.
 fn plain(block: &Value) -> Value {
     match block["type"].as_str() {
         Some("text") => json!({"type": "text", "text": block["text"]}),

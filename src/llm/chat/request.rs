@@ -155,7 +155,7 @@ impl<'a> Turns<'a> {
         }
         if answered {
             // Many servers require the last message to be from the user.
-            self.say(br#"{"role":"user","content":"Go on."}"#);
+            self.say(br#"{"role":"user","content":"Continue."}"#);
         }
         self.flush();
     }

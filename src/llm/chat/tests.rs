@@ -54,7 +54,7 @@ fn a_thread_becomes_the_request_a_server_expects() {
             {"role": "tool", "tool_call_id": "c/1", "content": "found"},
             {"role": "tool", "tool_call_id": "c/2", "content": "INVALID_REQUEST: not an object"},
             {"role": "assistant", "content": "done"},
-            {"role": "user", "content": "Go on."},
+            {"role": "user", "content": "Continue."},
         ],
     });
     assert_eq!(body, expected);
@@ -84,7 +84,7 @@ fn images_come_after_all_results_of_an_answer() {
         ]},
     ]);
     let mut sent = body["messages"].clone();
-    // What says that the beginning is gone, and the answer.
+    // Note about the removed beginning, and the response.
     sent.as_array_mut().unwrap().drain(1..3);
     assert_eq!(sent, expected);
 }
@@ -117,7 +117,7 @@ fn finish(reason: &str) -> Value {
     json!({"index": 0, "delta": {}, "finish_reason": reason})
 }
 
-/// The names and arguments of the calls.
+/// Returns the names and arguments of the calls.
 fn calls(completion: &Completion) -> Vec<(String, String, String)> {
     completion
         .content

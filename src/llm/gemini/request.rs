@@ -185,7 +185,7 @@ fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
         write_content(out, USER, halves().map(|(_, rest)| rest.strip_prefix(b"\n").unwrap_or(rest)));
     }
     if told.last().is_some_and(|last| is_answer(last)) {
-        write_content(out, USER, [&br#"{"text":"Go on."}"#[..]]);
+        write_content(out, USER, [&br#"{"text":"Continue."}"#[..]]);
     }
 }
 

@@ -34,7 +34,7 @@ fn parsed(model: &str, request: &ModelRequest) -> Value {
 
 fn contents(model: &str, messages: &[Arc<Message>]) -> Value {
     let mut contents = parsed(model, &request(messages))["contents"].clone();
-    // Before an answer stands what says that its beginning is gone.
+    // A response at the start is preceded by the note about the removed beginning.
     if contents[0]["role"] == "user" && messages.first().is_some_and(|first| first.role == Role::Assistant) {
         contents.as_array_mut().unwrap().remove(0);
     }
@@ -208,7 +208,7 @@ fn a_request_begins_and_ends_with_the_person() {
     let contents = parsed("m", &request(&[message("1", Role::Assistant, vec![text("so")])]))["contents"].clone();
     let user = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
     let gone = user("[the beginning of the conversation was removed]");
-    assert_eq!(contents, json!([gone, {"role": "model", "parts": [{"text": "so"}]}, user("Go on.")]));
+    assert_eq!(contents, json!([gone, {"role": "model", "parts": [{"text": "so"}]}, user("Continue.")]));
 }
 
 #[test]
@@ -273,7 +273,8 @@ fn candidate(parts: Value, finish: &str) -> Value {
         "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 3}})
 }
 
-/// As it goes back: without summaries and without what only the provider adds, neighbours of one kind made one.
+/// Returns parts as they are sent back: without summaries and fields that only the provider adds, and with adjacent parts of one kind
+/// joined.
 fn goes_back(parts: &[Value]) -> Vec<Value> {
     let mut back: Vec<Value> = Vec::new();
     for part in parts {

@@ -57,10 +57,10 @@ async fn a_model_is_asked_at_the_first_server_that_has_it() {
 
 #[tokio::test]
 async fn what_no_server_lists_is_asked_at_the_address_that_is_set() {
-    // It listens, and lists nothing.
+    // It responds, but lists nothing.
     let home = serve(&[("/v1/chat/completions", SAID.to_owned())]).await;
     ask(&local("x", home, &[])).await.unwrap();
-    // It lists something else, and may know better itself.
+    // It lists something else, and may know the model anyway.
     let home = server(&["a"], 1).await;
     ask(&local("x", home, &[home])).await.unwrap();
 }

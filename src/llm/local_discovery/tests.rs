@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// A server that gives these bytes for these paths, and nothing at all for others; its port.
+/// Starts a server with these responses by path, and no response for others; returns its port.
 pub(in crate::llm) async fn serve(answers: &[(&'static str, String)]) -> u16 {
     let answers: HashMap<&str, String> = answers.iter().cloned().collect();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -22,7 +22,7 @@ pub(in crate::llm) async fn serve(answers: &[(&'static str, String)]) -> u16 {
                 let path = text.split(' ').nth(1).unwrap_or_default();
                 match answers.get(path) {
                     Some(answer) => drop(socket.write_all(answer.as_bytes()).await),
-                    // Until the client goes.
+                    // Waits for the client to disconnect.
                     None => drop(socket.read(&mut [0; 1]).await),
                 }
             });

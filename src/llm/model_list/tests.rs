@@ -110,7 +110,7 @@ fn a_hostile_list_does_no_harm() {
     assert_eq!((facts.context_window, facts.max_output_tokens), (8_192, None), "no answer is longer than the window");
 }
 
-/// A server that answers each request with the next of these bodies; the first lines of what it was asked.
+/// Starts a server that returns the next of these bodies for each request, and records the request lines.
 async fn serve(bodies: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -123,7 +123,7 @@ async fn serve(bodies: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
             while !request.ends_with(b"\r\n\r\n") && socket.read_buf(&mut request).await.unwrap() > 0 {}
             heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            // Who has enough goes.
+            // The client may close the connection early.
             let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
         }
     });

@@ -13,7 +13,7 @@ mod answers;
 mod numbering;
 mod servers;
 
-/// An item as the reader keeps it.
+/// Returns an item as the reader stores it.
 fn item(item: Value) -> Part {
     let Value::Object(item) = item else { panic!("no object") };
     Part::Reasoning { text: String::new(), opaque: Some(passthrough::keep(item)) }
@@ -31,12 +31,12 @@ fn parsed(request: &ModelRequest) -> Value {
     serde_json::from_slice(&written("gpt-5.5", &Lacks::default(), request, &mut Thread::default())).unwrap()
 }
 
-/// The input of a request of these messages.
+/// Returns the input of a request with these messages.
 fn input(messages: Vec<Arc<Message>>) -> Value {
     parsed(&request(messages))["input"].clone()
 }
 
-/// The input of a request of one answer.
+/// Returns the input of a request with one response.
 fn input_of(content: Vec<Part>) -> Value {
     input(vec![message("1", Role::Assistant, content)])
 }
@@ -159,7 +159,7 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not_and_beg
         let request = request(messages[..count].to_vec());
         assert_eq!(written("m", &Lacks::default(), &request, &mut kept), fresh(&request), "{count}");
     }
-    // An answer never goes out without its results.
+    // A response is never sent without its results.
     for (count, next) in [(1, 3), (3, 4)] {
         let before = fresh(&request(messages[..count].to_vec()));
         let after = fresh(&request(messages[..next].to_vec()));
@@ -212,7 +212,7 @@ fn models_that_do_not_think_are_not_asked_to_seal_it() {
     }
 }
 
-/// An item as it goes back: of words and of functions, what is theirs; of all else, everything.
+/// Returns an item as it is sent back: for text and functions only their own fields, for others everything.
 fn plain(item: &Value) -> Option<Value> {
     let arguments = |item: &Value| serde_json::from_str::<Value>(item["arguments"].as_str().unwrap()).unwrap_or(json!({}));
     match item["type"].as_str().unwrap() {
@@ -231,7 +231,7 @@ fn plain(item: &Value) -> Option<Value> {
     }
 }
 
-/// The items of a recorded stream: whole as they were done, else as the end has them.
+/// Returns the items of a recorded stream: as completed, or else as in the final response.
 fn recorded_items(stream: &[u8], expected: &Value) -> Vec<Value> {
     let mut items = expected["content"].as_array().unwrap().clone();
     let stream = String::from_utf8_lossy(stream);
@@ -265,7 +265,7 @@ async fn every_recorded_answer_goes_back_item_by_item_as_it_came() {
         let completion = play(Reader::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap();
         let sent = input_of(completion.content);
         let sent: Vec<Value> = sent.as_array().unwrap().iter().filter_map(plain).collect();
-        // Behind them stand the results that nobody gave.
+        // They are followed by generated results.
         let (back, results) = sent.split_at(items.len().min(sent.len()));
         assert_eq!(back, items, "{}", directory.display());
         let is_result = |item: &Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output"));

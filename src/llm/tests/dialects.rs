@@ -1,4 +1,4 @@
-//! What holds for every dialect alike: who gets whose thinking back, who takes turns, and in which words the effort is told.
+//! Checks for all APIs: origin of reasoning, order of messages, and values of the effort.
 
 use super::said::{self, message, text};
 use super::wire::*;
@@ -35,7 +35,7 @@ fn body_of(api: Api, model: &str, base: &str, request: &ModelRequest, quirks: &Q
     serde_json::from_slice(&bytes).unwrap()
 }
 
-/// An answer that thought, as each dialect streams it, and the words that only its own provider may read again.
+/// Returns a response with reasoning in each API's format, and the text that only its own provider may read again.
 fn thoughtful(api: Api) -> String {
     let events: Vec<Value> = match api {
         Api::Anthropic => vec![
@@ -91,7 +91,7 @@ async fn thinking_goes_back_to_the_provider_it_came_from_and_to_no_other() {
                 .unwrap();
         let thread: Vec<Arc<Message>> = session.into_iter().map(Arc::new).collect();
         for other in ALL {
-            // One that speaks alike at another address, and one of another name.
+            // A compatible server at another address, and one with another name.
             let (elsewhere, asked) = serve_all(vec![thoughtful(other)]).await;
             let model = connect(spec(other, elsewhere, LONG), "m").unwrap();
             completion_of(&*model, thread.clone()).await;
@@ -101,7 +101,7 @@ async fn thinking_goes_back_to_the_provider_it_came_from_and_to_no_other() {
     }
 }
 
-/// Who speaks, message by message; results by themselves.
+/// Returns the roles of the messages in order, with results separate.
 fn turns(api: Api, body: &Value) -> Vec<String> {
     let (list, parts) = match api {
         Api::Anthropic | Api::OpenAiChat => ("messages", "content"),
@@ -247,7 +247,7 @@ async fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_of_al
     for _ in 0..2 {
         assert_eq!(model.stream(request()).next().await.unwrap(), Ok(Delta::Text("hi".to_owned())));
     }
-    // What was left out cannot be what is refused, so this is an error like any other.
+    // The feature is already left out, so this is an ordinary error.
     let error = model.stream(request()).next().await.unwrap().unwrap_err();
     assert!(!error.failure.retryable && error.failure.message == refusal, "{error:?}");
     let sent: Vec<bool> = server.await.unwrap().iter().map(|request| request.contains("stream_options")).collect();

@@ -1,4 +1,4 @@
-//! A call is run only once the server said that it is whole: each dialect, cut behind every event, with every end it may have.
+//! Calls run only after the server marked them as complete: each API, cut after every event, with every possible end.
 
 use super::*;
 use serde_json::json;
@@ -6,13 +6,13 @@ use serde_json::json;
 struct Stream {
     dialect: &'static str,
     events: Vec<Value>,
-    /// The event that says that the call is whole.
+    /// Event that marks the call as complete.
     end: usize,
-    /// How a response may end early, besides by the end of the connection.
+    /// Ways in which a response may end early, besides the end of the connection.
     closings: Vec<Vec<Value>>,
 }
 
-/// What stands for `[DONE]`.
+/// Placeholder for `[DONE]`.
 const DONE: Value = Value::Null;
 
 fn streams() -> Vec<Stream> {

@@ -1,4 +1,4 @@
-//! What becomes of connections that fail, drip, lie or flood.
+//! Connections that fail, stall, lie or flood.
 
 use super::wire::*;
 use super::*;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that reads one request and then does as it likes.
+/// Starts a server that reads one request and then runs `deed`.
 async fn serve_with<F, D>(deed: F) -> String
 where
     F: FnOnce(TcpStream) -> D + Send + 'static,
@@ -40,7 +40,7 @@ async fn a_reset_in_the_middle_of_a_letter_is_a_cut_stream() {
     let address = serve_with(|mut socket| async move {
         let half = [HEAD.as_bytes(), b"\r\n", HELLO.as_bytes(), b"data: {\"type\":\"\xc3"].concat();
         socket.write_all(&half).await.unwrap();
-        // Not before the other side has read it all.
+        // Waits until the other side has read everything.
         let _ = socket.read(&mut [0; 1]).now_or_never();
         for _ in 0..50 {
             tokio::task::yield_now().await;
@@ -53,7 +53,7 @@ async fn a_reset_in_the_middle_of_a_letter_is_a_cut_stream() {
     assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::CutStream, true));
 }
 
-/// Closing throws away what was not sent, and tells the other side so.
+/// Closing discards unsent data and tells the other side.
 mod socket2 {
     pub fn set_no_linger(socket: &tokio::net::TcpStream) {
         let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
@@ -315,7 +315,7 @@ async fn events_out_of_order_are_never_taken_for_another_answer() {
         stop.into(),
     ];
     assert_eq!(of(mixed.concat()).await.unwrap(), ["x {\"a\":1}", "y {\"b\":2}"]);
-    // The end before the end of a block: what is half is not run.
+    // The response ends before the block does: an incomplete call is not run.
     assert_eq!(of([start.into(), call(0, "x"), piece(0, "{\"a\""), stop.into()].concat()).await.unwrap(), ["x \"{\\\"a\\\"\""]);
     // The same call twice is one call.
     let twice = [start.into(), call(0, "x"), piece(0, "{}"), end(0), call(1, "x"), piece(1, "{}"), end(1), stop.into()];
@@ -385,7 +385,7 @@ async fn arguments_that_the_end_of_a_responses_stream_repeats_escaped_twice_arri
     assert_eq!(call.arguments, Arguments::parse(&arguments));
 }
 
-/// Whole answers on one connection, then what `last` does with it.
+/// Serves complete responses on one connection, then runs `last` on it.
 async fn kept_alive<F, D>(last: F) -> (Vec<Result<(), FailureKind>>, usize)
 where
     F: FnOnce(TcpStream) -> D + Send + 'static,
@@ -474,7 +474,7 @@ async fn what_a_server_counts_beside_its_input_is_added_to_it() {
     }
 }
 
-/// An event of a stream without end, in each dialect, again and again.
+/// Repeats one event endlessly, in each API.
 #[tokio::test]
 async fn a_server_that_goes_on_sending_is_cut_off_whatever_it_sends() {
     let chat = |delta: &str| format!("data: {{\"id\":\"a\",\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");

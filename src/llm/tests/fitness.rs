@@ -1,4 +1,4 @@
-//! Whatever a thread holds, the request made of it is one that its provider takes.
+//! Requests for any thread are valid for their provider.
 
 use super::*;
 use crate::llm::quirks::Quirks;
@@ -184,7 +184,7 @@ fn check_responses(body: &Value) -> Result<(), String> {
     if open.is_empty() { Ok(()) } else { Err("calls without results".to_owned()) }
 }
 
-/// The body made step by step, as a session makes it, is the one that is made at once.
+/// Checks that a body written step by step, as in a session, equals one written at once.
 fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut Thread) -> Vec<u8>) -> Result<Value, String> {
     let mut kept = Thread::default();
     let mut last = Vec::new();

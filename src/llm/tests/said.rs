@@ -1,4 +1,4 @@
-//! Messages, calls and requests, as the tests of every dialect write them.
+//! Messages, calls and requests for the tests of all APIs.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, CallId, Image, Message, MessageId, Part, Role, TaskId, ToolCall, ToolDefinition, ToolResult};
@@ -21,23 +21,23 @@ pub fn text(text: &str) -> Part {
     Part::Text { text: text.to_owned() }
 }
 
-/// `arguments` as they came, JSON or not.
+/// Returns a call; `arguments` need not be JSON.
 pub fn call(id: &str, name: &str, arguments: &str) -> Part {
     Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
 }
 
-/// What came of a search.
+/// Returns the result of a search.
 pub fn found(id: &str, output: &str) -> Part {
     Part::ToolResult(ToolResult::succeeded(CallId::new(id), "Grep", output))
 }
 
-/// The result of a read of an image.
+/// Returns the result of reading an image.
 pub fn picture(id: &str, uri: &str) -> ToolResult {
     let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
 }
 
-/// A request of these messages, with one tool.
+/// Returns a request with these messages and one tool.
 pub fn request(messages: impl Into<Vec<Arc<Message>>>) -> ModelRequest {
     ModelRequest {
         system: "be brief".into(),

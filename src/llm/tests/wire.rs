@@ -1,4 +1,4 @@
-//! What becomes of servers that misbehave, over a real connection on this machine.
+//! Misbehaving servers, over a real local connection.
 
 use super::said::{self, message};
 use super::*;
@@ -18,7 +18,7 @@ pub(super) const END: &str = "data: {\"type\":\"content_block_stop\",\"index\":0
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
     data: {\"type\":\"message_stop\"}\n\n";
 
-/// What the server does after it has sent its bytes.
+/// Action of the server after it has sent its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Close,
@@ -269,7 +269,7 @@ async fn pieces_that_are_there_together_come_as_one_delta() {
     assert_eq!(deltas.len(), 2);
 }
 
-/// What a Responses server streams: these items, whole.
+/// Returns the stream of a Responses server with these complete items.
 pub(super) fn items(items: &[Value]) -> String {
     let done = |(index, item): (usize, &Value)| json!({"type": "response.output_item.done", "output_index": index, "item": item});
     let end = json!({"type": "response.completed", "response": {"status": "completed", "output": items,
@@ -279,7 +279,7 @@ pub(super) fn items(items: &[Value]) -> String {
     written.collect::<Vec<_>>().concat()
 }
 
-/// Serves these replies one after the other, each on a connection of its own, and tells what was asked.
+/// Serves these replies one after the other, each on its own connection, and records the requests.
 pub(super) async fn serve_all(replies: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

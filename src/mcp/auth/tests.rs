@@ -74,7 +74,7 @@ fn authorization_servers_are_asked_by_tls_and_never_inside_this_machine_from_out
     }
 }
 
-/// Keeps in memory.
+/// Token storage in memory.
 #[derive(Default)]
 struct Drawer(std::sync::Mutex<Option<String>>);
 

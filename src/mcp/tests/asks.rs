@@ -4,7 +4,7 @@ use crate::ports::{RemoteAsks, RemoteContent};
 use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, Wanted};
 use std::sync::Mutex;
 
-/// Answers with what is prepared, after a long time of thinking.
+/// User who gives a prepared answer after a long time.
 struct Person {
     answer: ElicitationAnswer,
     asked: Mutex<Vec<Elicitation>>,
@@ -24,7 +24,7 @@ impl RemoteAsks for Person {
     }
 }
 
-/// What a server that asks within a call is told.
+/// Returns what a server receives when it makes a request within a call.
 async fn told(answer: Option<ElicitationAnswer>, method: &'static str, params: Value) -> (Value, Vec<Elicitation>) {
     let launcher = scripted(move |mut pipes: Pipes| {
         let params = params.clone();
@@ -130,7 +130,7 @@ fn each_kind_of_field_a_server_may_ask_for_is_known() {
     assert!(form::fields(&json!({"properties": {"deep": {"type": "object"}}}), None).is_err());
 }
 
-/// What comes of a call that a server answers with `-32042` so many times, how often it was called, and what the person was asked.
+/// Returns the result of a call that a server answers with `-32042` this many times, the number of calls, and the requests to the user.
 async fn visiting(
     answer: Option<ElicitationAnswer>,
     refusals: usize,

@@ -18,7 +18,7 @@ fn rpc(request: &Request, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result})
 }
 
-/// What a server of the older revisions answers, or nothing where it is a call.
+/// Returns the usual response of an older server, or `None` for a call.
 fn usual(request: &Request) -> Option<Answer> {
     Some(match request.method() {
         "server/discover" => Answer::of(400, "content-type: text/plain\r\n", "no session"),
@@ -181,7 +181,7 @@ async fn a_token_that_ran_out_is_renewed_within_the_call() {
     assert_eq!(*tokens.refused.lock().unwrap(), [Refusal::Unauthorized { challenge, used: Some("t1".to_owned()) }]);
 }
 
-/// A server of revision 2024-11-05: what it answers comes by the one stream.
+/// Starts a server of protocol version 2024-11-05, which responds in its single stream.
 async fn older(endpoint: &'static str) -> Web {
     let (send, more) = mpsc::channel(8);
     let more = Arc::new(Mutex::new(Some(more)));
@@ -375,7 +375,7 @@ async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_rea
     assert!(matches!(down, Err(RemoteError::Unreachable { .. })), "{down:?}");
     assert!(matches!(status(&servers).state, ServerState::Unreachable { .. }), "{:?}", status(&servers));
     assert_eq!(calls.load(Ordering::SeqCst), 1);
-    // It comes back while the call waits.
+    // It is back while the call waits.
     let (result, _second) = tokio::join!(servers.call(a_call(&tool), context().0), async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         Web::at(&address, answers(Arc::clone(&calls))).await

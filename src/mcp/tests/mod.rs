@@ -1,4 +1,4 @@
-//! Servers written for these tests: on pipes in memory, and on a loopback socket.
+//! Servers for these tests: on pipes in memory, and on a loopback socket.
 
 mod asks;
 mod faults;
@@ -19,12 +19,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// The other end of the pipes.
+/// Server end of the pipes.
 struct Pipes {
     from: Lines<BufReader<DuplexStream>>,
     to: DuplexStream,
     beside: DuplexStream,
-    /// How many were started before this one.
+    /// Number of servers started before this one.
     before: usize,
 }
 
@@ -50,7 +50,7 @@ impl Pipes {
         self.say(json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": "no"}})).await;
     }
 
-    /// Answers all that comes before a call, which is given back.
+    /// Answers everything before a call, which is returned.
     async fn until_call(&mut self, tools: &[Value]) -> Option<Value> {
         loop {
             let request = self.next().await?;
@@ -83,7 +83,7 @@ fn text(text: &str) -> Value {
 
 type Script = dyn Fn(Pipes) -> BoxFuture<'static, ()> + Send + Sync;
 
-/// Starts a task where another starts a process.
+/// Launcher that starts a task instead of a process.
 struct Scripted {
     script: Box<Script>,
     started: AtomicUsize,
@@ -138,7 +138,7 @@ fn status(servers: &Servers) -> ServerStatus {
     servers.statuses().remove(0)
 }
 
-/// Starts it, and waits until that came to an end.
+/// Starts the server, and waits for the result.
 async fn looked(servers: &Servers) -> ServerState {
     let mut changed = servers.changed();
     servers.look();

@@ -224,7 +224,7 @@ async fn a_server_that_goes_off_finishes_what_runs_and_one_that_comes_on_is_aske
     go.send_replace(true);
     assert_eq!(running.await.unwrap().unwrap().content, [RemoteContent::Text("3".to_owned())]);
     heard.recv().await.unwrap();
-    // What it offers is known, so that nobody has to ask it again.
+    // Its tools are known, so it need not be queried again.
     servers.keep_off(&|_| None);
     assert_eq!(servers.tools().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! What runs beside the loop: previews, commands put in the background, and how all of it ends with the session.
+//! Background work: previews, background commands, and their end with the session.
 
 use super::*;
 use crate::policy::PreviewPermit;
@@ -7,16 +7,16 @@ use tokio::sync::watch;
 
 const ASKS: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
 
-/// Commands that print a word and then last until they are told otherwise.
+/// Commands that print a word and then run until they are stopped.
 #[derive(Default)]
 struct Views {
-    /// What happened, in order.
+    /// Log of events, in order.
     log: Arc<Mutex<Vec<String>>>,
-    /// Lets previews and runs come to their end.
+    /// Lets previews and runs finish.
     go_on: CancellationToken,
 }
 
-/// The view of a preview: gone when its plan is.
+/// Layer of a preview; logs when it is dropped with its plan.
 struct View(Arc<Mutex<Vec<String>>>);
 
 impl Drop for View {
@@ -90,12 +90,12 @@ struct Beside {
     running: watch::Sender<Vec<RunningCommand>>,
 }
 
-/// A session in which the model has called a command.
+/// Returns a session in which the model has called a command.
 async fn beside() -> Beside {
     beside_with(None).await
 }
 
-/// The same, with an end of the wait for an answer.
+/// Returns such a session with an approval timeout.
 async fn beside_with(approval_timeout: Option<Duration>) -> Beside {
     let views = Arc::new(Views::default());
     let disk = Arc::new(Disk::default());
@@ -139,7 +139,7 @@ impl Beside {
         self.session.send(Command::Decide { approval_id: approval.approval_id, decision }).await;
     }
 
-    /// The question is asked and its preview runs.
+    /// Waits until approval is requested, and starts its preview.
     async fn previewing(&mut self) {
         let approval = self.asked().await;
         self.session.send(Command::Preview { approval_id: approval.approval_id }).await;
@@ -147,7 +147,7 @@ impl Beside {
         self.session.until(|kind| printed(kind).then_some(())).await;
     }
 
-    /// Ends the session; what happened in it.
+    /// Ends the session and returns its log.
     async fn quit(self) -> Vec<String> {
         self.session.send(Command::Quit).await;
         self.session.ended.await.unwrap();
@@ -208,7 +208,7 @@ async fn a_killed_task_ends_though_its_command_does_not() {
     beside.session.send(Command::Kill).await;
     assert_eq!(beside.completed().await.1, Some(ErrorCode::OutcomeUnknown));
     beside.session.until(|kind| matches!(kind, EventKind::TaskCancelled { .. }).then_some(())).await;
-    // What it comes to later is nobody's any more.
+    // A later result belongs to nothing any more.
     beside.session.script.0.lock().unwrap().push_back(said("Once more.", StopReason::ToolUse, Some("c2")));
     beside.session.say("again").await;
     let approval = beside.asked().await;
@@ -252,7 +252,7 @@ async fn a_running_command_goes_on_in_the_background_when_the_person_says_so() {
     for id in [None, Some(CallId::new("c1"))] {
         let mut beside = beside().await;
         let approval = beside.asked().await;
-        // Nothing runs yet.
+        // Nothing is running yet.
         for id in [None, Some(CallId::new("c1"))] {
             beside.session.send(Command::Background { tool_call_id: id }).await;
             let told = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("no running command"));
@@ -291,7 +291,7 @@ async fn the_front_end_learns_what_holds_commands_and_which_of_them_go_on() {
         _ => None,
     };
     assert_eq!(beside.session.until(listed).await, 1);
-    // Where the list ends, the session does not.
+    // The end of the list does not end the session.
     beside.running = watch::channel(Vec::new()).0;
     beside.session.say("again").await;
     beside.session.until(|kind| matches!(kind, EventKind::QueueChanged { .. }).then_some(())).await;

@@ -1,11 +1,11 @@
-//! Another model in the middle of a session: asked once it is let through and saved, and told of by its server.
+//! Model change during a session: used once it is allowed and saved, with facts from its server.
 
 use super::servers::Beside;
 use super::*;
 
 const ONLY_TEST: &str = "schema_version = 1\n[llm]\nallowed_models = [\"test/*\"]\n[capabilities.\"Shell.Exec\"]\n";
 
-/// A model that says its own name, and whose server knows how much it takes.
+/// Model that reports its own name, and whose server knows its context window.
 struct Named(String);
 
 impl Model for Named {
@@ -25,7 +25,7 @@ impl Model for Named {
     }
 }
 
-/// Every name is a model's.
+/// Model list that accepts any name.
 struct All;
 
 impl Models for All {
@@ -52,7 +52,7 @@ fn session(policy: &str) -> Session {
 }
 
 impl Session {
-    /// Says something, and who answered.
+    /// Sends a prompt and returns the name of the model that responded.
     async fn answered_by(&mut self, text: &str) -> String {
         self.say(text).await;
         let completed = |kind: &EventKind| match kind {

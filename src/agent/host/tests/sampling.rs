@@ -1,4 +1,4 @@
-//! Servers that ask the model of the session: let through by the policy, asked about, counted, and told why where they are not.
+//! Sampling requests of servers: allowed by the policy, approved, counted, and refused with a reason.
 
 use super::servers::Beside;
 use super::*;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 const FREELY: &str = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallow_sampling = [\"doc?\"]\n";
 
-/// Says the same to everybody, and remembers what it was asked.
+/// Model that always gives the same response and records its requests.
 #[derive(Default)]
 pub struct Asked {
     requests: Mutex<Vec<ModelRequest>>,

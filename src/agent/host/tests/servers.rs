@@ -1,4 +1,4 @@
-//! MCP servers beside a session: told, asked for, answered and ended.
+//! MCP servers of a session: their status, requests, answers and end.
 
 use super::*;
 use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, asks};
@@ -9,7 +9,7 @@ use crate::protocol::{
 };
 use serde_json::{Map, Value};
 
-/// Two servers that a test has in its hands.
+/// Two servers that a test controls.
 pub struct Fake {
     statuses: Mutex<Vec<ServerStatus>>,
     changed: watch::Sender<u64>,
@@ -27,7 +27,7 @@ impl Fake {
         Arc::new(Self { statuses: Mutex::new(statuses), changed: watch::channel(0).0, log: Mutex::default() })
     }
 
-    /// What was asked of them, in order.
+    /// Returns the requests to them, in order.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
@@ -69,7 +69,7 @@ impl RemoteServers for Fake {
             is_template: false,
         };
         let all = vec![resource("file:///guide.md", "The guide"), resource("file:///api.md", "The API"), resource("x:1", "x")];
-        // As a real one it answers later than it is asked.
+        // Like a real server, it responds later.
         Box::pin(async move {
             tokio::task::yield_now().await;
             Ok(all)
@@ -119,10 +119,10 @@ impl RemoteServers for Fake {
     }
 }
 
-/// What lists all of one of them.
+/// Policy that lists all tools of one server.
 const LISTED: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\n";
 
-/// A session with these servers.
+/// Session with these servers.
 pub struct Beside {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -138,7 +138,7 @@ impl Beside {
         Self::under(POLICY, true, |setup| setup)
     }
 
-    /// `person`: whether somebody sits there.
+    /// Creates a session. `person`: whether there is a user.
     pub fn under(policy: &str, person: bool, made: impl FnOnce(Setup) -> Setup) -> Self {
         let disk = Arc::new(Disk::default());
         let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
@@ -254,10 +254,10 @@ async fn what_a_server_asks_is_answered_once_by_the_person() {
     assert_eq!(two.await.unwrap(), ElicitationAnswer::Decline);
     beside.send(answer(&second.elicitation_id, ElicitationAnswer::Decline)).await;
     assert!(beside.notice().await.contains("no longer waits for that answer"));
-    // A call that is over takes its question with it.
+    // An ended call withdraws its request.
     one.abort();
     assert_eq!(beside.outcome().await, (first.elicitation_id, ElicitationOutcome::Withdrawn));
-    // The end of the session answers what is open.
+    // The end of the session answers open requests.
     let three = tokio::spawn(async move { asks.elicit(form(1)).await });
     beside.asked().await;
     beside.send(Command::Quit).await;

@@ -1,4 +1,4 @@
-//! A session that goes on although nothing of it can be saved.
+//! Sessions that continue unsaved.
 
 use super::*;
 
@@ -20,7 +20,7 @@ impl Session {
     }
 }
 
-/// What was saved, by its kinds.
+/// Returns the kinds of the saved records.
 fn kinds(records: &[Record]) -> Vec<String> {
     let kind = |record: &Record| serde_json::to_value(record).unwrap()["record"].as_str().unwrap().to_owned();
     records.iter().map(kind).collect()

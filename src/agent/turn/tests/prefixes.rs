@@ -1,14 +1,13 @@
-//! The process dies after any record of any case: what a person is to be asked about never runs unasked, and what ran
-//! and was kept from something is told to the model.
+//! Crashes after each record of each case: calls that need approval never run without it, and results of blocked runs reach the model.
 
 use super::*;
 
-/// The records of a case, as they were committed.
+/// Returns the committed records of a case.
 fn records_of(path: &Path) -> (Sim, Vec<Record>) {
     let mut sim = sim_of(&std::fs::read_to_string(path).unwrap());
     let mut all = Vec::new();
     for input in std::fs::read_to_string(path).unwrap().lines().filter_map(|line| line.strip_prefix("> ")) {
-        // What a version after this one wrote is another test's.
+        // Records of a later version are covered by another test.
         if input.starts_with("unreadable") {
             break;
         }
@@ -19,7 +18,7 @@ fn records_of(path: &Path) -> (Sim, Vec<Record>) {
     (sim, all)
 }
 
-/// What is begun where every call that is to be planned turns out to be a command that asks.
+/// Returns what starts if every planned call turns out to be a command that asks.
 fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
     let mut effects = sim.crash(how);
     let mut begun = Vec::new();
@@ -43,7 +42,7 @@ fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
     begun
 }
 
-/// Results in the journal's last step that no run after them made old.
+/// Returns results in the journal's last step that no later run replaced.
 fn kept_back(records: &[Record]) -> Vec<&ToolResult> {
     let mut kept: Vec<&ToolResult> = Vec::new();
     for record in records {
@@ -85,7 +84,7 @@ fn wherever_the_process_dies_nothing_runs_unasked_and_no_result_is_lost() {
                         matches!(effect, Effect::Emit { kind: EventKind::ToolCompleted { output_text, .. }, .. }
                             if output_text.starts_with(&kept.output_text))
                     };
-                    // Where the answer was saved and the result was not, it is in the step all the same.
+                    // If the response was saved and the result was not, it is still part of the step.
                     let in_the_step = |effect: &Effect| {
                         let Effect::Commit(records, _) = effect else { return false };
                         records.iter().any(|record| {
@@ -112,7 +111,7 @@ fn a_restored_machine_and_the_state_of_its_journal_agree() {
         for length in 1..=all.len() {
             sim.records = all[..length].to_vec();
             let state = crate::session::SessionState::from_records(&sim.records);
-            // What was paid for an answer that is lost is counted by the machine that comes after it.
+            // The cost of a lost response is counted by the machine that continues.
             if state.uncounted_bytes() > 0 {
                 continue;
             }

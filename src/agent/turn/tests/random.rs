@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, and wherever the process dies: the promises of the machine, against a plain model of the world.
+//! Random inputs in random order, with crashes anywhere: the guarantees of the machine, checked against a simple model of the world.
 
 use super::*;
 use crate::ports::{FileRewind, FilesRewound, Saved};
@@ -6,10 +6,10 @@ use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, RewindScope, Rewi
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A call of a step; providers may use a name again in a later step.
+/// Call of a step; providers may reuse an ID in a later step.
 type Key = (String, CallId);
 
-/// `missing` cannot be planned, and `same` has nothing to change, before another call of the step was done; then they write.
+/// `missing` cannot be planned, and `same` has nothing to change, until another call of the step is done; then they write.
 const TOOLS: [&str; 12] = [
     "read a",
     "read b",
@@ -25,8 +25,8 @@ const TOOLS: [&str; 12] = [
     "same b",
 ];
 
-/// What stands in the policy's file, one after the other: the usual, one that forbids what would ask, one whose time is over,
-/// one that wants every command looked at first.
+/// Contents of the policy file, one after the other: the usual one, one that denies what would ask, an expired one, and one that requires
+/// previews of all commands.
 const POLICIES: [&str; 4] = [
     POLICY,
     "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
@@ -37,10 +37,10 @@ const POLICIES: [&str; 4] = [
      [capabilities.\"Network.Http\"]\nrequires_approval = true\n",
 ];
 
-/// A call to be planned, with what is opened for it.
+/// Call to be planned, with the access to grant.
 type ToPlan = (usize, ToolCall, Vec<Outside>);
 
-/// What is outside the machine: what it started and what it has on disk.
+/// World outside the machine: running work, and the disk.
 struct World {
     machine: TurnMachine,
     person: bool,
@@ -52,30 +52,29 @@ struct World {
     previews: Vec<(usize, u64, Plan)>,
     runs: Vec<(usize, Plan)>,
     wakes: Vec<u64>,
-    /// A prompt whose files are to be planned, or are planned and to be read.
+    /// Prompt whose files are being planned or read.
     mentioned: Option<(u64, Vec<ToolCall>)>,
     planned_mentions: Option<(u64, usize)>,
-    /// A model that is being opened.
+    /// Model that is being opened.
     opening: Option<String>,
     questions: Vec<ApprovalId>,
     unknown: Vec<CallId>,
     completed: BTreeSet<Key>,
     ended: bool,
-    /// What changed the world, and how often it may once more.
+    /// Changes of the world, and how often each may still happen.
     ran: BTreeMap<Key, u32>,
     rerun: BTreeSet<Key>,
-    /// What ran once more with something opened.
+    /// Calls that ran again with more access.
     reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
-    /// How much was said, so that nothing is said twice.
+    /// Number of messages so far, so that each is unique.
     said: usize,
-    /// Prompts given back to the person.
+    /// Prompts returned to the user.
     drafts: BTreeSet<String>,
     answers: usize,
-    /// Which of the policies is in the file.
+    /// Index of the policy in the file.
     policy: usize,
-    /// The person's own file, and what is to be done to it. Who dies in between may have done it or not.
-    /// Files that are being put back.
+    /// Files of a rewind that is in progress. After a crash it may be done or not.
     rewinding: Option<FileRewind>,
     rules: Vec<GrantRule>,
     keeping: Vec<Effect>,
@@ -91,7 +90,7 @@ fn check_completed_steps(effects: &[Effect]) {
     assert_eq!(effects.iter().map(saved).sum::<usize>(), effects.iter().filter(emitted).count(), "{effects:?}");
 }
 
-/// A machine whose window is soon full.
+/// Returns a machine whose context window fills up quickly.
 fn small(approver: Approver) -> TurnMachine {
     let mut machine = machine(approver, 6);
     machine.options.model.context_window = 8_000;
@@ -130,7 +129,7 @@ fn world(person: bool) -> World {
     }
 }
 
-/// A machine at the start of a process.
+/// Returns a machine at the start of a process.
 fn begun(person: bool) -> TurnMachine {
     let approver = if person { Approver::Person } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
@@ -145,7 +144,7 @@ impl World {
         InputTime { now: self.now, jitter: 0.5 }
     }
 
-    /// Gives it an input and performs at most `survived` of the effects; then the process dies.
+    /// Sends an input and performs at most `survived` of the effects; then the process dies.
     fn give(&mut self, input: Input, survived: Option<usize>, unfinished: Unfinished) {
         let at = self.at();
         let effects = self.machine.handle(input, at);
@@ -173,7 +172,7 @@ impl World {
         (self.streaming, self.ended, self.rewinding) = (false, false, None);
         self.plans.clear();
         self.previews.clear();
-        // Recovery finishes what was being kept, and knows what came of it.
+        // Recovery finishes the changes that were being applied, and knows their outcome.
         let kept = self.runs.drain(..).filter(|(_, plan)| plan.effects.is_some());
         let found = |(_, plan): (usize, Plan)| ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, "kept");
         let settled: Vec<ToolResult> = kept.map(found).filter(|_| self.answers.is_multiple_of(3)).collect();
@@ -201,7 +200,7 @@ impl World {
         (!self.rules.is_empty()).then(|| Layer::new(Scope::Mine, Bundle::parse_rules(&text, "mine").unwrap()))
     }
 
-    /// Does to the person's file what was to be done, or fails to.
+    /// Changes the user's policy file, or fails to.
     fn keep(&mut self, effect: Effect, works: bool) -> RuleFileResult {
         let full = || Err("the disk is full".to_owned());
         let saved = |world: &Self| Ok(Saved { names: vec!["mine-here:3".to_owned()], layer: world.layer() });
@@ -272,7 +271,7 @@ impl World {
                     assert!(self.of_this_step().iter().any(begun), "{id} is previewed without its record");
                     self.previews.push((index, ticket, plan));
                 }
-                // Some come to their end all the same.
+                // Some finish anyway.
                 Effect::StopPreview { ticket } if ticket % 2 == 0 => self.previews.retain(|(_, begun, _)| *begun != ticket),
                 Effect::Run { index, plan, permit, .. } => {
                     assert!(permit.covers(&plan.actions));
@@ -312,7 +311,7 @@ impl World {
         }
     }
 
-    /// A client is told as many steps as an export of the session and the session list.
+    /// Checks that a client sees the same step count as an export and the session list.
     fn has_the_steps_of_the_journal(&self) {
         let state = crate::session::SessionState::from_records(&self.journal);
         let task = self.machine.task.as_ref().filter(|task| task.own.is_none());
@@ -321,7 +320,7 @@ impl World {
         }
     }
 
-    /// Whatever was summed up or fell out: what the person asked for is there in their own words.
+    /// Checks that the user's request is present verbatim, whatever was summarized or dropped.
     fn has_what_the_person_wants(&self, messages: &[Arc<Message>]) {
         if self.machine.is_compacting() {
             return;
@@ -350,7 +349,7 @@ impl World {
         self.journal.push(record);
     }
 
-    /// Where a call ran and was kept from something, and not once more, its result is the one of that run.
+    /// Checks that the result of a blocked call that did not run again is that of the blocked run.
     fn what_ran_is_told(&self, told: &ToolResult) {
         let of_it = self.of_this_step().iter().rev().find_map(|record| match record {
             Record::Started { tool_call_id, .. } if *tool_call_id == told.tool_call_id => Some(None),
@@ -363,7 +362,7 @@ impl World {
         }
     }
 
-    /// Whether the person said yes to running it once more.
+    /// Whether the user approved another run.
     fn was_opened(&self, id: &CallId) -> bool {
         let records = self.of_this_step();
         let kept = |record: &Record| matches!(record, Record::KeptFrom { result, .. } if result.tool_call_id == *id);
@@ -374,7 +373,7 @@ impl World {
         records.iter().rposition(kept).is_some_and(|at| records[at..].iter().any(yes))
     }
 
-    /// The records of the step that runs.
+    /// Returns the records of the current step.
     fn of_this_step(&self) -> &[Record] {
         let start = self.journal.iter().rposition(|record| matches!(record, Record::StepStarted { .. })).unwrap_or(0);
         &self.journal[start..]
@@ -429,7 +428,7 @@ impl World {
         self.runs.push((index, plan));
     }
 
-    /// Plans calls as the world is now.
+    /// Plans calls in the current state of the world.
     fn planned(&self, calls: Vec<ToPlan>) -> Input {
         let early = !self.of_this_step().iter().any(|record| matches!(record, Record::Finished { .. }));
         let planned = |(index, call, opens): ToPlan| {
@@ -444,7 +443,7 @@ impl World {
         Input::Planned(calls.into_iter().map(planned).collect())
     }
 
-    /// A call runs after each earlier one of its step whose effects it could meet.
+    /// Checks that a call runs after each earlier one of its step whose effects it could meet.
     fn earlier_calls_are_done(&self, index: usize) {
         let Some(Phase::Working(calls)) = self.machine.task.as_ref().map(|task| &task.phase) else { return };
         let Some(call) = calls.get(index) else { return };
@@ -454,8 +453,8 @@ impl World {
         }
     }
 
-    /// Everything that was said is there once, as a task, in one or waiting, or went back to the person. What waited for the same
-    /// step is one message.
+    /// Checks that each message is present once: as a task, in one, queued, or returned to the user. Messages queued for the same step are
+    /// one message.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
         let mut queue: &[Waiting] = &[];
@@ -478,10 +477,10 @@ impl World {
         }
     }
 
-    /// One thing that may happen, by three numbers.
+    /// Performs one random action, chosen by three numbers.
     fn happen(&mut self, [what, which, how]: [u8; 3]) {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
-        // Every fourth time the process dies in the middle of what follows.
+        // Every fourth time the process dies during the effects.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
         let input = match what % 37 {
             0 => {
@@ -569,7 +568,7 @@ impl World {
         self.prompts_are_kept();
     }
 
-    /// Back, or forth again.
+    /// Rewinds or redoes.
     fn rewind(&self, what: u8, which: u8, how: u8) -> Input {
         let scope = [RewindScope::Both, RewindScope::Conversation, RewindScope::Files][usize::from(how / 3) % 3];
         let tasks = self.journal.iter().filter(|record| matches!(record, Record::TaskStarted { .. })).count().max(1);
@@ -591,7 +590,7 @@ impl World {
         })
     }
 
-    /// The tools are done with the files.
+    /// Finishes a rewind of files.
     fn put_back(&mut self, how: u8) -> Input {
         let number = self.rewinding.take().map_or(0, |rewind| rewind.number);
         let outcome = match how % 4 {
@@ -601,7 +600,7 @@ impl World {
         Input::FilesRewound { number, outcome }
     }
 
-    /// Files that a prompt names are looked at, or read.
+    /// Plans or reads mentioned files.
     fn mention(&mut self, how: u8) -> Input {
         if let Some((ticket, count)) = self.planned_mentions.take() {
             let read = |number: usize| ToolResult::succeeded(CallId::new(format!("mention_{number}")), "ReadFile", "it holds");
@@ -613,7 +612,7 @@ impl World {
         Input::MentionsPlanned { ticket, plans: calls.into_iter().map(plan).collect() }
     }
 
-    /// A model is there, with a smaller window or a larger one, or is not to be had.
+    /// Opens a model with a smaller or larger context window, or fails to.
     fn opened(&mut self, how: u8) -> Input {
         let name = self.opening.take().unwrap_or_default();
         Input::ModelOpened(match how % 4 {
@@ -628,12 +627,12 @@ impl World {
         format!("{what} {}", self.said)
     }
 
-    /// The person changes a message that waits, or takes it back; or tries to, and it is taken by now.
+    /// Edits or removes a queued message, possibly one that was already taken.
     fn edit(&mut self, which: u8, how: u8, whole: bool) -> Input {
         let id = u64::from(which % 8) + u64::from(how % 16);
         let text = if how.is_multiple_of(5) { String::new() } else { self.new_words("edited") };
         if let Some(waiting) = self.machine.queue.iter().find(|waiting| waiting.id == id) {
-            // From now on it is the new text; who dies in between has one of both.
+            // A crash in between leaves either the old or the new text.
             self.prompts.retain_mut(|(prompt, needed)| {
                 *needed &= *prompt != waiting.text;
                 !whole || *prompt != waiting.text
@@ -645,7 +644,7 @@ impl World {
         Input::Command(Command::EditWaiting { id, text })
     }
 
-    /// A command comes to its end in its view: it did something or nothing, or it cannot be done there.
+    /// Finishes a preview: with effects, without effects, or with a failure.
     fn looked(&mut self, nth: usize, how: u8) -> Input {
         let (index, ticket, plan) = self.previews.remove(nth);
         let counted = CountedEffects { path: "target".to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1 };
@@ -666,7 +665,7 @@ impl World {
         Input::ToolFinished { index, result, latency_ms: 1 }
     }
 
-    /// What no host would bring.
+    /// Returns an input that no host would send.
     fn nonsense(&self, which: u8, how: u8) -> Input {
         let index = usize::from(how) % 5;
         let call = ToolCall {
@@ -676,7 +675,7 @@ impl World {
         };
         let result = ToolResult::succeeded(call.tool_call_id.clone(), "read a", "out of nowhere");
         match which % 7 {
-            // What runs does end once, so a false end may only meet what does not run.
+            // Only an unknown call may end here, because a running one ends exactly once.
             0 if self.runs.iter().all(|(running, _)| *running != index) => Input::ToolFinished { index, result, latency_ms: 1 },
             1 if self.plans.is_empty() => self.planned(vec![(index, call, Vec::new())]),
             2 if how.is_multiple_of(2) => {
@@ -725,9 +724,9 @@ impl World {
         Completion { content, stop_reason, usage: Usage { input_tokens: 10, ..Usage::default() }, model: None }
     }
 
-    /// From here on all goes well and the person says go on; then everything comes to its end.
+    /// From here on nothing fails and the user continues; then everything must finish.
     fn comes_to_an_end(&mut self) {
-        // One that is ending takes nothing in any more.
+        // An ending machine accepts no more input.
         if self.machine.quitting {
             self.give(Input::Command(Command::Quit), None, Unfinished::Wait);
         }
@@ -772,7 +771,7 @@ impl World {
     }
 }
 
-/// No budget stands in the way any more.
+/// Returns commands that lift all budgets.
 fn plenty() -> Vec<Command> {
     let kinds = [
         (BudgetScope::Session, BudgetUnit::Tokens),
@@ -784,7 +783,7 @@ fn plenty() -> Vec<Command> {
     kinds.map(|kind| Command::SetBudget { limit: limit(kind) }).into()
 }
 
-/// What a call by this name writes or reads, and whether it is a command.
+/// Returns what a call of this name writes or reads, and whether it is a command.
 fn reach_of(name: &str) -> (Option<&str>, bool, bool) {
     match name.split_once(' ').unwrap() {
         ("read", path) => (Some(path), false, false),
@@ -794,7 +793,7 @@ fn reach_of(name: &str) -> (Option<&str>, bool, bool) {
     }
 }
 
-/// Whether the second call may only run once the first is done.
+/// Whether the second call must wait for the first.
 fn in_order(first: &str, second: &str) -> bool {
     let ((path, writes, command), (other, also_writes, also_command)) = (reach_of(first), reach_of(second));
     (path.is_some() && path == other && (writes || also_writes)) || (command && also_writes) || (writes && also_command)
@@ -837,7 +836,7 @@ fn plan_of(call: ToolCall, opens: Vec<Outside>, early: bool) -> Result<Plan, Too
     })
 }
 
-/// What every provider demands of a thread.
+/// Checks what every provider requires of a thread.
 fn check_request(messages: &[Arc<Message>]) {
     assert_eq!(messages[0].role, Role::User);
     assert_ne!(messages.last().unwrap().role, Role::Assistant, "the model's own words are no question");
@@ -910,7 +909,7 @@ proptest! {
         let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         prop_assert_eq!(machine.states.refused, 0);
-        // Files that were being put back are.
+        // Files of an unfinished rewind are restored.
         let begun = effects.iter().find_map(|effect| match effect {
             Effect::Rewind(rewind) => Some(rewind.number),
             _ => None,
@@ -937,7 +936,7 @@ proptest! {
     }
 }
 
-/// What random runs found once, by name.
+/// Sequences that random runs found, by name.
 #[test]
 fn what_a_replaced_task_wants_outlives_a_summary_and_the_process_after_it() {
     let happenings =

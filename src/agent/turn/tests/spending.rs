@@ -1,8 +1,8 @@
-//! What is counted, what it costs, and what the model is told of a guardrail.
+//! Usage, cost, and the note about a guardrail for the model.
 
 use super::*;
 
-/// The requests that follow from an input.
+/// Returns the requests that follow an input.
 fn requests(effects: &[Effect]) -> Vec<&ModelRequest> {
     let mut found = Vec::new();
     for effect in effects {
@@ -13,7 +13,7 @@ fn requests(effects: &[Effect]) -> Vec<&ModelRequest> {
     found
 }
 
-/// Plays these and keeps what was committed; the last effects come back.
+/// Plays these inputs and saves the commits; returns the last effects.
 fn played(sim: &mut Sim, lines: &[&str]) -> Vec<Effect> {
     let mut last = Vec::new();
     for line in lines {
@@ -42,10 +42,10 @@ fn is_near(cost: Option<f64>, expected: f64) -> bool {
 
 #[test]
 fn each_request_costs_what_its_own_model_costs_also_after_a_restart() {
-    // A million tokens cost a dollar; each answer has 100.
+    // A million tokens cost a dollar; each response has 100.
     let (cost, _) = cost_after(&["prompt one", "answer end_turn | One", "prompt two", "answer end_turn | Two"]);
     assert!(is_near(cost, 0.0002), "{cost:?}");
-    // What was asked before the switch is paid at the price of the one that was asked.
+    // A request sent before the switch costs the price of its own model.
     let (cost, _) = cost_after(&[
         "prompt one",
         "model other/model",
@@ -126,7 +126,7 @@ fn what_the_provider_keeps_of_a_request_is_cheap_only_as_long_as_it_keeps_it() {
 fn the_model_is_told_once_what_a_guardrail_blocked_also_after_a_restart() {
     let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt was blocked";
     for restart in [false, true] {
-        // The next prompt has the note after its words.
+        // The next prompt contains the note after its text.
         let mut sim = Sim::new(Approver::Person, 50);
         played(&mut sim, &["prompt one", "fail guardrail_blocked your request was flagged as unsafe"]);
         if restart {

@@ -1,14 +1,14 @@
-//! Every change of state that the tables have happens in a case.
+//! Every state transition in the tables occurs in a case.
 
 use super::super::state::{SESSION, SESSION_TOO, TASK, TASK_TOO};
 use super::*;
 use crate::protocol::{SessionStatus, TaskState, TaskStatus};
 use std::collections::HashSet;
 
-/// Where no task is under way.
+/// States without a running task.
 const OVER: [TaskStatus; 4] = [TaskStatus::Idle, TaskStatus::TaskCompleted, TaskStatus::TaskFailed, TaskStatus::TaskCancelled];
 
-/// The changes that were told, of one process after the other.
+/// Reported transitions, of one process after the other.
 #[derive(Debug)]
 pub(super) struct Changes {
     session: SessionStatus,
@@ -24,12 +24,12 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Another process takes the session up.
+    /// Starts the next process of the session.
     pub(super) fn begin_anew(&mut self) {
         (self.session, self.task) = (SessionStatus::Created, TaskStatus::Idle);
     }
 
-    /// Whoever acts on an event at once finds the state that it announces.
+    /// Checks that the state an event announces is in force.
     pub(super) fn is_in_force(&self, announced: &EventKind, person: bool) {
         let (session, task) = (self.session, self.task);
         let is_in_force = match announced {
@@ -39,7 +39,7 @@ impl Changes {
             EventKind::TaskFailed { .. } => task == TaskStatus::TaskFailed,
             EventKind::TaskCancelled { .. } => task == TaskStatus::TaskCancelled,
             EventKind::ApprovalRequested(_) => !person || task == TaskStatus::WaitingForApproval,
-            // Between tasks a request is one for a summary.
+            // Between tasks, a request is for a summary.
             EventKind::LlmRequestStarted { .. } => task == TaskStatus::WaitingForLlm || OVER.contains(&task),
             _ => true,
         };

@@ -11,7 +11,7 @@ fn of(headers: &[(&str, &'static str)]) -> Asked {
 
 const S: u64 = 1000;
 
-/// Headers, and the milliseconds they ask for.
+/// Headers, and the delay in milliseconds that they request.
 type Case = (&'static [(&'static str, &'static str)], Option<u64>);
 
 #[test]
@@ -66,7 +66,7 @@ fn the_limit_that_is_used_up_says_when_it_begins_anew() {
             ],
             Some(3 * S),
         ),
-        // None is used up, so none says what is in the way.
+        // No limit is used up, so the cause is unknown.
         (&[("x-ratelimit-reset-tokens", "3s"), ("x-ratelimit-remaining-tokens", "9")], None),
         (
             &[

@@ -1,4 +1,4 @@
-//! What servers say, as they say it, and what kind of failure it is.
+//! Real error messages of servers, and the expected kind of failure.
 
 use super::*;
 
@@ -152,7 +152,7 @@ const CASES: &[(FailureKind, u16, &str)] = &[
         403,
         r#"{"error":{"code":403,"message":"User Rate Limit Exceeded","errors":[{"reason":"userRateLimitExceeded"}]}}"#,
     ),
-    // Servers of one's own.
+    // Self-hosted servers.
     (
         FailureKind::NotFound,
         404,

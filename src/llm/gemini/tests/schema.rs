@@ -7,7 +7,7 @@ fn check(given: Value, expected: Value) {
     assert_eq!(of_parameters(&property)["properties"]["p"], expected, "{property}");
 }
 
-/// Every word at a place where a schema stands, of all schemas in it.
+/// Collects the keywords of a schema and all its subschemas.
 fn words(schema: &Value, found: &mut Vec<String>) {
     let Some(schema) = schema.as_object() else { return };
     for (word, value) in schema {

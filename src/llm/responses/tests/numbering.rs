@@ -17,7 +17,7 @@ fn of_item(item: u64, id: &str, mut event: Value) -> Value {
     event
 }
 
-/// A message with an id and these parts.
+/// Returns a message with an ID and these parts.
 fn parts(id: &str, texts: &[&str]) -> Value {
     let content: Vec<Value> = texts.iter().map(|text| json!({"type": "output_text", "text": text})).collect();
     json!({"type": "message", "id": id, "role": "assistant", "content": content})
@@ -35,7 +35,7 @@ fn answered(completion: &Completion) -> String {
     completion.content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
 }
 
-/// Each stream says `text`, once, on the screen and in the response.
+/// Checks that each stream produces `text` once, on the screen and in the response.
 async fn say_once(text: &str, cases: Vec<(&str, Vec<Value>)>) {
     for (label, events) in cases {
         let (deltas, end) = hear(&events).await;

@@ -1,4 +1,4 @@
-//! Servers that take less than all of a request.
+//! Servers that do not support all features of a request.
 
 use super::*;
 
