@@ -10,9 +10,11 @@ use packed::Packed;
 use std::sync::Arc;
 
 /// Message to the model after its output limit cut a response; not written by the user.
-pub const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+pub const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
-const GO_ON: &str = "[Go on.]";
+const GO_ON: &str = "[Continue.]";
+/// The same messages in sessions of earlier versions.
+const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 
 /// Messages that are sent, shared with the requests, and those that no longer are.
 #[derive(Debug, Default, Clone)]
@@ -309,7 +311,8 @@ impl Thread {
 
 /// Whether the user wrote the message.
 pub fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON)
+    message.role == Role::User
+        && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON || EARLIER.contains(&text.as_str()))
 }
 
 /// Returns the number in an ID.

@@ -140,7 +140,7 @@ async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), Rem
             let urls: Vec<String> = asked.iter().map(|(_, url)| said(url)).collect();
             let (name, urls) = (&spec.name, urls.join(" "));
             let message = format!(
-                "the server `{name}` continues only after a user has visited {urls}; visit it if you trust it, and call again"
+                "the server `{name}` continues only after a visit to {urls} in a browser; visit it if you trust it, and call again"
             );
             return Err(RemoteError::Refused { message });
         }

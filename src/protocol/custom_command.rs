@@ -55,7 +55,7 @@ impl CustomCommand {
         let argument_hint = argument_hint.filter(|hint| !hint.is_empty());
         let text = text.trim().to_owned();
         if text.is_empty() {
-            notices.push(format!("`{source}` has no text; its text becomes the prompt"));
+            notices.push(format!("`{source}` has no text to use as the prompt"));
         }
         (Self { name, description, argument_hint, text, source }, notices)
     }

@@ -114,7 +114,7 @@ impl Effects {
         let more = self.more_files;
         (more > 0).then(|| {
             format!(
-                "{more} changed paths are beyond the listing limit, so the changes cannot be applied; run the command in parts"
+                "{more} changed paths exceed the limit of the list, so the changes cannot be applied; run the command in parts"
             )
         })
     }

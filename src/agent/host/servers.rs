@@ -222,7 +222,7 @@ impl Host {
         };
         if let Some(what) = refused {
             let _ = answer.send(ElicitationAnswer::Cancel);
-            let message = format!("{} (MCP) asked for {what}: it was cancelled", elicitation.server);
+            let message = format!("{} (MCP) requested {what}; aye cancelled the request", elicitation.server);
             return self.emit(None, None, EventKind::Notice { message });
         }
         servers.asked += 1;

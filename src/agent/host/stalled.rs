@@ -115,7 +115,7 @@ impl Host {
             .into_iter()
             .partition(|effect| matches!(effect, Effect::Remember { .. } | Effect::Forget(_)));
         self.stalled = others;
-        let why = || Err("aye ended before this session could be saved".to_owned());
+        let why = || Err("aye exited before this session could be saved".to_owned());
         for effect in rules {
             let kept = match effect {
                 Effect::Remember { grant, .. } => RuleFileResult::Saved(grant, why()),

@@ -180,7 +180,7 @@ struct NoModels;
 
 impl Models for NoModels {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
-        Err(Failure::new(FailureKind::NotFound, format!("there is no model `{name}`"), "the model stays as it is"))
+        Err(Failure::new(FailureKind::NotFound, format!("there is no model `{name}`"), "still using as it is"))
     }
     fn keep_key(&self, name: &str, _: &KeyText) -> Result<String, Failure> {
         Ok(format!("the key of {name} is kept"))

@@ -143,7 +143,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
             (!offered).then(|| "the first commands cannot run on their own".to_owned())
         }
         Amendment::Offline => {
-            (!offer.offline).then(|| "it cannot run without network: it has none already, or needs it".to_owned())
+            (!offer.offline).then(|| "the command cannot run without network: it has none already, or needs it".to_owned())
         }
     }
 }

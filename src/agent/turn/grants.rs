@@ -68,7 +68,7 @@ impl Grants {
         out: &mut Outputs,
     ) {
         let Some(offer) = always.offers.get(remember.offer) else {
-            return out.notice("no rule was saved: there is no such offer; allowed this once");
+            return out.notice("no rule was saved: no such offer; allowed this once");
         };
         if let Some(why) = offer.refuses(remember.scope) {
             return out.notice(format!("no rule was saved: {why}; allowed this once"));

@@ -152,7 +152,7 @@ impl TurnMachine {
     fn stays(&self) -> String {
         match self.options.model.name.as_str() {
             "" => "no model was chosen".to_owned(),
-            stays => format!("the model stays {stays}"),
+            stays => format!("still using {stays}"),
         }
     }
 }

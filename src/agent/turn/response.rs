@@ -12,9 +12,9 @@ use crate::session::Spent;
 use std::time::Duration;
 
 /// Message to the model after its output limit cut a response.
-const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
-const GO_ON: &str = "[Go on.]";
+const GO_ON: &str = "[Continue.]";
 
 impl TurnMachine {
     pub(super) fn delta(&mut self, delta: Delta, at: InputTime) {

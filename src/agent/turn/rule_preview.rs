@@ -12,7 +12,7 @@ impl TurnMachine {
         self.of_question(&approval_id, |runner, pending| match asked {
             RuleAsked::Written { rule } => told = runner.written(pending, &rule, at),
             RuleAsked::Reach { offer } if offer < pending.always.offers.len() => look = Some(offer),
-            RuleAsked::Reach { .. } => told = RuleTold::Refused { message: "there is no such offer".to_owned() },
+            RuleAsked::Reach { .. } => told = RuleTold::Refused { message: "no such offer".to_owned() },
         });
         match look {
             Some(offer) => self.out.push(Effect::Recent { approval_id, offer }),

@@ -48,7 +48,7 @@ impl TurnMachine {
         self.keep(Record::Sampled { server: server.clone(), usage, cost_usd, estimated });
         let spent = Spent { usage, cost_usd, estimated };
         let (input, output) = (usage.input_tokens, usage.output_tokens);
-        self.notice(format!("{server} (MCP) asked {}: {input} tokens in, {output} out", model.name));
+        self.notice(format!("{server} (MCP) used {}: {input} tokens in, {output} out", model.name));
         self.tell_of_request(CompletedRequest { spent, stop_reason, latency_ms, model: model.name });
     }
 }

@@ -175,7 +175,7 @@ async fn a_call_that_wants_an_address_visited_first_is_made_once_more_when_the_p
     for nobody in [Some(ElicitationAnswer::Decline), None] {
         let (told, calls, _) = visiting(nobody, 9, data.clone()).await;
         let told = told.unwrap_err();
-        assert!(calls == 1 && told.contains(url) && told.contains("a user has visited"), "{told}");
+        assert!(calls == 1 && told.contains(url) && told.contains("continues only after"), "{told}");
     }
     let odd = json!({"elicitations": [{"url": "file:///etc/passwd", "message": "x"}]});
     let (told, calls, asked) = visiting(Some(accept(json!({}))), 9, odd).await;

@@ -56,7 +56,7 @@ async fn a_server_that_the_policy_lets_ask_the_model_is_told_its_answer_and_what
     let expected = json!({"role": "assistant", "content": {"type": "text", "text": "Forty-two."}, "model": "test/model",
         "stopReason": "maxTokens"});
     assert_eq!(answer, expected);
-    assert_eq!(beside.notice().await, "docs (MCP) asked test/model: 30 tokens in, 4 out");
+    assert_eq!(beside.notice().await, "docs (MCP) used test/model: 30 tokens in, 4 out");
     let sent = model.requests.lock().unwrap().pop().unwrap();
     assert_eq!((&*sent.system, sent.messages.len(), sent.tools.len(), sent.max_output_tokens), ("Be brief.", 3, 0, 50));
     assert_eq!(sent.messages[2].text(), "The answer.");

@@ -9,8 +9,12 @@ use std::sync::Arc;
 const QUESTION: &str = include_str!("../../../../assets/compact.md");
 pub(super) const OPENING: &str = "[Summary of the conversation until here";
 const SAID: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n";
+/// Heading of the user's messages in summaries of earlier versions.
+const SAID_EARLIER: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
+/// Heading of the files in summaries of earlier versions.
+const FILES_EARLIER: &str = "\n\n[Files that came up until here]\n\n";
 /// Arguments that name files, in any tool.
 const PATHS: [&str; 8] = ["path", "file_path", "paths", "files", "source", "destination", "from", "to"];
 /// Patch lines that name files.
@@ -83,9 +87,9 @@ fn kept(summary: &Message) -> (Vec<String>, Vec<String>) {
     let (mut said, mut files) = (Vec::new(), Vec::new());
     for part in summary.content.iter().skip(1) {
         let Part::Text { text } = part else { continue };
-        if let Some(text) = text.strip_prefix(SAID) {
+        if let Some(text) = text.strip_prefix(SAID).or_else(|| text.strip_prefix(SAID_EARLIER)) {
             said = text.split(BETWEEN).map(ToOwned::to_owned).collect();
-        } else if let Some(text) = text.strip_prefix(FILES) {
+        } else if let Some(text) = text.strip_prefix(FILES).or_else(|| text.strip_prefix(FILES_EARLIER)) {
             files = text.lines().map(ToOwned::to_owned).collect();
         }
     }
