@@ -17,7 +17,8 @@ pub const CACHE_SECONDS: i64 = 300;
 pub const BLOCKED_CHARS: usize = 500;
 /// Number of identical calls in a row at which the user is asked.
 pub const SAME_CALLS: u32 = 8;
-/// The same limit for calls that change nothing, such as reading the output of a silent command.
+/// Number of identical calls in a row at which the user is asked, for calls that change nothing, such as reading the output of a silent
+/// command.
 pub const SAME_POLLS: u32 = 60;
 /// Milliseconds of streamed text that a crash may lose.
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
@@ -50,7 +51,7 @@ pub const RELOAD_SECONDS: u64 = 20;
 pub const READ_SECONDS: u64 = 30;
 /// Timeout in seconds after which a call that changes files is told to stop.
 pub const CHANGE_SECONDS: u64 = 30;
-/// The same timeout for copying, moving or deleting a directory tree.
+/// Timeout in seconds for copying, moving or deleting a directory tree.
 pub const TREE_SECONDS: u64 = 600;
 /// Milliseconds that a changing call may take to end after it was killed. Commands end long before. Then the call is abandoned, and its
 /// outcome is unknown.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Continue.]";
-/// The same messages in sessions of earlier versions.
+/// Texts of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 
 /// Messages that are sent, shared with the requests, and those that no longer are.
@@ -309,7 +309,7 @@ impl Thread {
     }
 }
 
-/// Whether the user wrote the message.
+/// Returns whether the user wrote the message.
 pub fn is_prompt(message: &Message) -> bool {
     message.role == Role::User
         && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON || EARLIER.contains(&text.as_str()))

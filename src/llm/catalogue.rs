@@ -48,7 +48,7 @@ impl Catalogue {
         facts
     }
 
-    /// Whether a list contains exactly this model, so that no server needs to be queried.
+    /// Returns whether a list contains exactly this model, so that no server needs to be queried.
     pub fn lists(&self, full_name: &str) -> bool {
         let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
         own || built_in().exactly(full_name).is_some()

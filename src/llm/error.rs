@@ -186,7 +186,7 @@ impl Speaker {
     }
 }
 
-/// Whether a body without events describes an error.
+/// Returns whether a body without events describes an error.
 pub(super) fn is_refusal(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && holds_error(body)
 }

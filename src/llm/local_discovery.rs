@@ -143,7 +143,7 @@ fn model(entry: &Value) -> Option<LocalModel> {
     Some(LocalModel { name: name.to_owned(), context_window: window(&told) })
 }
 
-/// Whether a name can be typed after `local/` and displayed safely.
+/// Returns whether a name can be typed after `local/` and displayed safely.
 fn is_name(name: &str) -> bool {
     let usual = |c: char| c.is_alphanumeric() || "-_.:/@+=#~,()[]".contains(c);
     !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(usual)

@@ -80,7 +80,7 @@ pub(super) struct Listener {
 enum Heard {
     Batch(Vec<Result<Event, SseError>>),
     Silence,
-    /// Only keep-alive events, for too long.
+    /// Keep-alive events only, for too long.
     Mute,
     BodyEnd,
 }
@@ -236,8 +236,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Whether an event is more than a keep-alive, which has a name of its own or repeats itself. `added`: it contains a part of the
-    /// response.
+    /// Returns whether an event is more than a keep-alive, which has a name of its own or repeats itself. `added`: it contains a part of
+    /// the response.
     fn is_news(&mut self, event: Event, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {

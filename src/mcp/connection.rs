@@ -64,7 +64,7 @@ impl Connection {
         self.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default()
     }
 
-    /// Whether the agreed protocol version has a handshake.
+    /// Returns whether the agreed protocol version has a handshake.
     pub(super) fn shakes_hands(&self) -> bool {
         self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
     }

@@ -20,7 +20,7 @@ pub struct Wires {
 
 /// Approval of a project's server.
 pub trait Approval: Send + Sync {
-    /// Whether the server is still as approved; the error says what changed and what to do.
+    /// Returns whether the server is still as approved; the error says what changed and what to do.
     fn holds(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 

@@ -160,7 +160,7 @@ fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     }
 }
 
-/// Whether text has a format; an unknown format matches any text.
+/// Returns whether text has a format; an unknown format matches any text.
 fn is_of(format: &str, text: &str) -> bool {
     match format {
         "email" => {

@@ -36,7 +36,7 @@ struct Held {
     phase: Phase,
     /// Reason why the policy disables it, if so.
     unlisted: Option<String>,
-    /// How it differs from the approved server, if so.
+    /// Difference from the approved server, if there is one.
     not_approved: Option<String>,
     /// Tools of the server; `None` if it was never queried.
     listed: Option<Arc<Listed>>,

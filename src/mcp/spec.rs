@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Spec {
     pub name: String,
     pub reach: Reach,
-    /// Why it is disabled by the settings or for lack of approval, if so.
+    /// Reason why the settings or a missing approval disable it, if so.
     pub off: Option<String>,
     pub of_project: bool,
     /// Number of connection retries before the server counts as unreachable; `retry_delay` is the first delay.

@@ -19,7 +19,7 @@ pub struct Owner {
 pub struct Difference {
     pub path: PathBuf,
     pub before: Stood,
-    /// Why the original content was not stored, if so.
+    /// Reason why the original content was not stored, if so.
     pub why: Option<String>,
     pub now: Stood,
     pub by: Vec<ChangedBy>,
@@ -56,7 +56,7 @@ pub struct Span {
 pub struct Standing {
     pub stood: Stood,
     pub mark: Vec<u8>,
-    /// Why the content is not stored, if so.
+    /// Reason why the content is not stored, if so.
     pub why: Option<String>,
 }
 

@@ -14,7 +14,7 @@ pub struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Whether two calls must run in order: they touch the same path and one changes it, or one changes what the other runs.
+    /// Returns whether two calls must run in order: they touch the same path and one changes it, or one changes what the other runs.
     pub fn collides(&self, other: &Reach<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))

@@ -117,7 +117,7 @@ pub enum Record {
         tool_call_id: CallId,
         decision: Decision,
     },
-    /// Its files had changed before it ran. Nothing was done, and the call is planned again for the current files.
+    /// The files of a call had changed before it ran. Nothing was done, and the call is planned again for the current files.
     Renewed {
         tool_call_id: CallId,
     },
@@ -184,7 +184,7 @@ pub enum Record {
         /// Note for the model about changes that the user made to the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
-        /// What runs instead, if the user edited the command.
+        /// Command that runs instead, if the user edited the line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<Edited>,
     },

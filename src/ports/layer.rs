@@ -9,7 +9,7 @@ pub enum LayerRun {
     #[default]
     None,
     Possible,
-    /// It cannot, and why; shown with the approval.
+    /// No run in a layer is possible; the reason is shown with the approval.
     Impossible {
         reason: String,
     },

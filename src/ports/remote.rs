@@ -155,7 +155,7 @@ pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Returns directories, as `file:` URIs with names.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Whether this server is told that sampling is supported.
+    /// Returns whether this server is told that sampling is supported.
     fn samples(&self, server: &str) -> bool {
         let _ = server;
         false
@@ -189,7 +189,7 @@ pub struct ServerProgram {
 pub struct Launched {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Its stderr, usually logs. Bounded; may drop some.
+    /// Output on stderr, usually logs. Bounded; may drop some.
     pub errors: Box<dyn AsyncRead + Send + Unpin>,
     /// Ends the program and waits until it has exited.
     pub end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,

@@ -48,7 +48,7 @@ pub struct Hunk {
     /// Enclosing item of the source code: `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Why this hunk cannot be chosen on its own, if so.
+    /// Reason why this hunk cannot be chosen on its own, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
 }
@@ -90,7 +90,7 @@ pub enum Amendment {
 }
 
 impl Amendment {
-    /// Whether the amendment approves its result, all of which the user has seen.
+    /// Returns whether the amendment approves its result, all of which the user has seen.
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Offline => true,
@@ -98,12 +98,12 @@ impl Amendment {
         }
     }
 
-    /// Whether it changes the command line that runs.
+    /// Returns whether it changes the command line that runs.
     pub fn is_another_line(&self) -> bool {
         matches!(self, Self::Command { .. } | Self::First { .. })
     }
 
-    /// Whether it requires approval even if a rule would allow the result.
+    /// Returns whether it requires approval even if a rule would allow the result.
     pub fn asks(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Command { .. })
     }

@@ -110,7 +110,7 @@ pub struct Approval {
     pub critical: bool,
     /// Rule that asks: `built-in`, `user:31`.
     pub rule: String,
-    /// Why approval is required.
+    /// Reason why approval is required.
     pub reason: String,
     /// Whether no rule covers the action, so its capability asks by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -212,7 +212,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Whether the command is unsandboxed or has network access.
+    /// Returns whether the command is unsandboxed or has network access.
     pub fn is_unheld(&self) -> bool {
         ["NONE", "OFF", "OPEN"].iter().any(|word| self.sandbox.contains(word))
     }

@@ -26,7 +26,7 @@ pub struct Budget {
     pub unit: BudgetUnit,
     pub limit: f64,
     pub used: f64,
-    /// Where the limit was set: `policy.toml:12`, `--set budget.session_cost_usd`, `you`.
+    /// Source of the limit: `policy.toml:12`, `--set budget.session_cost_usd`, `you`.
     pub set_by: String,
     /// Highest limit that the policy allows, if it sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

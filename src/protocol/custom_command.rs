@@ -60,7 +60,7 @@ impl CustomCommand {
         (Self { name, description, argument_hint, text, source }, notices)
     }
 
-    /// Whether the command does nothing without arguments.
+    /// Returns whether the command does nothing without arguments.
     pub fn wants_arguments(&self) -> bool {
         self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
     }
@@ -99,7 +99,7 @@ impl CustomCommand {
     }
 }
 
-/// Whether the text continues an identifier.
+/// Returns whether the text continues an identifier.
 fn continues(behind: &str) -> bool {
     behind.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
 }

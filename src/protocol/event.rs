@@ -407,7 +407,7 @@ pub struct HistorySum {
 }
 
 impl EventKind {
-    /// Whether nothing more happens in the task without the user.
+    /// Returns whether nothing more happens in the task without the user.
     pub fn is_over(&self) -> bool {
         matches!(
             self,

@@ -147,12 +147,12 @@ pub struct Always {
 pub struct Offer {
     /// Rules for this run and for this project.
     pub rules: Vec<GrantRule>,
-    /// The same rules, in the form required for all projects.
+    /// Rules in the form required for all projects.
     pub everywhere: Vec<GrantRule>,
     /// Whether the user wrote the rule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub written: bool,
-    /// Why the rule cannot be saved to a file.
+    /// Reason why the rule cannot be saved to a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_only: Option<String>,
     /// Scopes in which aye still asks, because this system has no sandbox.
@@ -192,7 +192,7 @@ pub struct RulePlace {
     /// Note for the user, such as that the file is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why no rule can be saved in this file.
+    /// Reason why no rule can be saved in this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }

@@ -13,7 +13,7 @@ pub struct LeftOut {
     /// Omitted bytes for each marker `[... truncated N bytes ...]` in the output, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<u64>,
-    /// How another call continues the output, if it is a run of items.
+    /// Continuation of the output by another call, if it is a run of items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
 }
@@ -31,7 +31,7 @@ pub struct Run {
     pub items: Items,
     /// Note after a cut. `{last}` is the last item shown, `{next}` the next one, and `{missing}` the number of omitted bytes.
     pub note: String,
-    /// How a cut inside the first line is continued; absent if no call can do that.
+    /// Continuation of a cut inside the first line; absent if no call can continue there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
     /// Bytes of items that earlier cuts omitted.
@@ -44,7 +44,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How a cut line is continued.
+/// Continuation of a cut line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Within {

@@ -244,7 +244,7 @@ pub enum Clipped {
     Text {
         text: String,
     },
-    /// Why there is nothing to paste, as a sentence.
+    /// Reason why there is nothing to paste, as a sentence.
     Nothing {
         why: String,
     },
@@ -287,7 +287,7 @@ pub struct ListedSession {
     pub cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Why the session cannot be opened.
+    /// Reason why the session cannot be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
     /// Line that contains the searched text.

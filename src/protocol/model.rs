@@ -98,7 +98,7 @@ impl Effort {
 pub struct ListedModel {
     #[serde(flatten)]
     pub facts: ModelFacts,
-    /// Why it cannot be used now: `set ANTHROPIC_API_KEY or aye auth login anthropic`.
+    /// Reason why it cannot be used now: `set ANTHROPIC_API_KEY or aye auth login anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
     /// Provider whose API key is the only thing missing.

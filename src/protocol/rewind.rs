@@ -93,7 +93,7 @@ pub struct RewindFile {
     /// Added and removed lines.
     pub added: u64,
     pub removed: u64,
-    /// Why the path is not restored by default: it was changed outside aye since then.
+    /// Reason why the path is not restored by default: it was changed outside aye since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
     /// Whether the path stays unchanged.

@@ -29,7 +29,7 @@ impl SandboxTier {
         }
     }
 
-    /// Whether a policy rule that allows commands may rely on the sandbox.
+    /// Returns whether a policy rule that allows commands may rely on the sandbox.
     pub fn holds(self) -> bool {
         self >= Self::Guarded
     }
@@ -99,12 +99,12 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Whether approval would change no file.
+    /// Returns whether approval would change no file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.counted.is_empty() && self.more_files == 0
     }
 
-    /// Whether only build output would change.
+    /// Returns whether only build output would change.
     pub fn is_build_output(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }

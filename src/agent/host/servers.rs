@@ -178,7 +178,7 @@ async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
     std::future::pending().await
 }
 
-/// Whether a command is for the servers. The session does not depend on these.
+/// Returns whether a command is for the servers. The session does not depend on these.
 pub(super) fn is_for(command: &Command) -> bool {
     matches!(command, Command::AnswerElicitation { .. } | Command::ReconnectServer { .. })
 }

@@ -73,7 +73,7 @@ impl SessionJournal {
         Self { port, unsaved: None, lost: false, teller }
     }
 
-    /// Whether the user continues without saving.
+    /// Returns whether the user continues without saving.
     pub fn is_unsaved(&self) -> bool {
         self.unsaved.is_some()
     }

@@ -86,7 +86,7 @@ impl Call {
         (self.amended.began || is_another).then_some(runs)
     }
 
-    /// Whether the last change set the command line back to the proposed one, so that there is nothing to report.
+    /// Returns whether the last change set the command line back to the proposed one, so that there is nothing to report.
     pub(super) fn is_line_again(&self) -> bool {
         self.amended.by.last().is_some_and(Amendment::is_another_line)
     }

@@ -129,18 +129,18 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Whether the policy allows the call, and only facts on disk require approval.
+    /// Returns whether the policy allows the call, and only facts on disk require approval.
     fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
         let allowed = matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
         allowed && !self.allowed_by_rule(plan, at)
     }
 
-    /// Whether only the repetition requires approval.
+    /// Returns whether only the repetition requires approval.
     pub(super) fn allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
         matches!(plan.judged(self.policy, at.now), Verdict::Allow(_))
     }
 
-    /// Whether the user already approved it by typing it.
+    /// Returns whether the user already approved it by typing it.
     pub(super) fn has_said_yes(&self, plan: &Plan, question: &Question) -> bool {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
@@ -254,7 +254,7 @@ impl CallRunner<'_> {
         self.out.effect(Effect::Amend { index, plan, amendment });
     }
 
-    /// Whether the user approved exactly this call; then only the policy can still deny it.
+    /// Returns whether the user approved exactly this call; then only the policy can still deny it.
     pub(super) fn is_answered(call: &mut Call, plan: &Plan) -> bool {
         let yes = call.amended.yes.take();
         yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))

@@ -60,9 +60,9 @@ impl Order {
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
-    /// Whether it waits for an earlier call. Calls on the same path run in call order if one of them changes it. The paths of a command are
-    /// unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing file, waits
-    /// for every command, which may create what is missing.
+    /// Returns whether it waits for an earlier call. Calls on the same path run in call order if one of them changes it. The paths of a
+    /// command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
+    /// file, waits for every command, which may create what is missing.
     fn waits_for(&self, earlier: &Self) -> bool {
         self.reach().collides(&earlier.reach())
             || self.command && earlier.writes
@@ -70,7 +70,7 @@ impl Order {
             || self.turn.is_some() && earlier.is_writing()
     }
 
-    /// Whether later calls may depend on its effects.
+    /// Returns whether later calls may depend on its effects.
     fn is_writing(&self) -> bool {
         (self.writes || self.command) && self.turn != Some(Turn::Reads)
     }
@@ -80,12 +80,12 @@ impl Order {
     }
 }
 
-/// Whether an action, based on the arguments of a call, writes files.
+/// Returns whether an action, based on the arguments of a call, writes files.
 pub(super) fn writes(action: &Action) -> bool {
     matches!(action, Action::Write { .. } | Action::Delete { .. })
 }
 
-/// Whether an action would read a missing file.
+/// Returns whether an action would read a missing file.
 fn reads_nothing(action: &Action) -> bool {
     matches!(action, Action::Read { target } if target.place == Place::Missing)
 }
@@ -95,7 +95,7 @@ fn runs(action: &Action) -> bool {
 }
 
 impl Call {
-    /// Whether an earlier call has to be done first.
+    /// Returns whether an earlier call has to be done first.
     pub(super) fn waits(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }

@@ -345,7 +345,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Whether the user is asked to allow blocked access before the model sees this result.
+    /// Returns whether the user is asked to allow blocked access before the model sees this result.
     pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
         let person = self.options.approver == Approver::Person && self.policy.mode() != Mode::Plan;

@@ -56,7 +56,7 @@ struct RunningSummary {
     halvings: u32,
     attempt: u32,
     since: Timestamp,
-    /// Set while the request waits for a retry.
+    /// Ticket of a retry, while the request waits for one.
     ticket: Option<u64>,
     then: AfterSummary,
 }
@@ -76,7 +76,7 @@ enum AfterSummary {
 }
 
 impl TurnMachine {
-    /// Whether a compaction is in progress.
+    /// Returns whether a compaction is in progress.
     pub(super) fn is_compacting(&self) -> bool {
         self.room.work.is_some()
     }

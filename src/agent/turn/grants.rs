@@ -33,7 +33,7 @@ pub enum RuleFileResult {
 }
 
 impl RuleFileResult {
-    /// Whether commands get access to other directories from now on.
+    /// Returns whether commands get access to other directories from now on.
     pub fn changes_what_is_seen(&self) -> bool {
         match self {
             Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
@@ -54,7 +54,7 @@ pub(super) struct Grants {
 }
 
 impl Grants {
-    /// Whether a change of the policy files is pending.
+    /// Returns whether a change of the policy files is pending.
     pub fn is_saving(&self) -> bool {
         self.changes > 0
     }

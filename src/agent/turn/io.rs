@@ -21,7 +21,7 @@ pub struct InputTime {
 pub struct Resource {
     pub server: String,
     pub uri: String,
-    /// Why the user is asked before it is read.
+    /// Reason to ask the user before the resource is read.
     pub asks: Option<String>,
 }
 

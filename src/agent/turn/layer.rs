@@ -89,7 +89,7 @@ impl CallRunner<'_> {
         self.ask(call, index, plan, question, batch, at);
     }
 
-    /// Whether effects need no approval: there is only build output, or the mode allows file tools to do the same.
+    /// Returns whether effects need no approval: there is only build output, or the mode allows file tools to do the same.
     fn keeps(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
         if effects.is_build_output() {
             return true;

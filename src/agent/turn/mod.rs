@@ -65,7 +65,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use usage::UsageLedger;
 
-/// Who decides on approvals.
+/// Authority that decides on approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approver {
     Person,
@@ -229,11 +229,11 @@ struct Call {
     asked: bool,
     /// Whether it ran in a preview, whose changes are applied by running it.
     previewed: bool,
-    /// Why a preview failed, once it was tried.
+    /// Reason why a preview failed, once it was tried.
     no_preview: Option<String>,
     /// Whether it ran or started in a layer before approval; that happens once.
     layered: bool,
-    /// Why its layer was discarded, so that approval is required before it runs.
+    /// Reason why the layer was discarded; then approval is required before the command runs.
     no_layer: Option<String>,
     /// Result of a run that the sandbox blocked.
     held: Option<sandbox_escalation::BlockedRun>,

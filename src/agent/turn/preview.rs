@@ -89,7 +89,7 @@ pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     }
 }
 
-/// Whether a run changed nothing and had no access blocked.
+/// Returns whether a run changed nothing and had no access blocked.
 pub(super) fn is_quiet(effects: &Effects) -> bool {
     effects.is_empty() && effects.refused.is_empty() && effects.denied.is_empty()
 }

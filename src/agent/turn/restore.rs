@@ -10,7 +10,7 @@ use crate::protocol::{
 };
 use crate::session::{Applied, CallChange, CallStage, Change, OpenCall, SessionState, Spent, Totals};
 
-/// How to continue a task that was not finished when the process ended.
+/// Handling of a task that was not finished when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
     /// Pause it and ask its approvals again; the user decides.

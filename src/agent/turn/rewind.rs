@@ -40,7 +40,7 @@ struct Point {
     prompt: String,
     message_id: MessageId,
     timestamp: Timestamp,
-    /// Its first step, counted over the session.
+    /// First step of the prompt, counted over the session.
     first_step: u64,
     steps: u32,
     commands: Vec<String>,
@@ -67,7 +67,7 @@ struct RunningRewind {
     overwrite: Vec<PathBuf>,
     /// Whether the queue was empty at the start, so that messages sent since then start afterwards.
     begins_next: bool,
-    /// How to continue, if the previous process started it.
+    /// Handling of the open task, if the previous process started the rewind.
     then: Option<Unfinished>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct AfterRewind {
     pub effect: RewindEffect,
     /// Whether messages sent since the start begin now.
     pub begins_next: bool,
-    /// How to continue, if the previous process started it.
+    /// Handling of the open task, if the previous process started the rewind.
     pub then: Option<Unfinished>,
 }
 

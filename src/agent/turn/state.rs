@@ -189,7 +189,7 @@ impl TurnMachine {
         self.effects()
     }
 
-    /// Whether the session ended, or is paused, with an open task.
+    /// Returns whether the session ended, or is paused, with an open task.
     pub fn is_paused(&self) -> bool {
         self.states.session == Paused
     }
@@ -277,7 +277,7 @@ impl TurnMachine {
     }
 }
 
-/// Whether an event announces the state change that is reported after it.
+/// Returns whether an event announces the state change that is reported after it.
 fn announces(effect: &Effect) -> bool {
     let Effect::Emit { kind, .. } = effect else { return false };
     matches!(

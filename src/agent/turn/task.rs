@@ -84,12 +84,12 @@ impl TurnMachine {
         }
     }
 
-    /// Whether a prompt has to wait.
+    /// Returns whether a prompt has to wait.
     pub(super) fn is_busy(&self) -> bool {
         self.task.is_some() || self.opening.is_some() || self.is_compacting() || self.rewinds.is_running()
     }
 
-    /// Whether a prompt is waiting for the files it mentions.
+    /// Returns whether a prompt is waiting for the files it mentions.
     pub(super) fn is_busy_opening(&self) -> bool {
         self.opening.is_some()
     }

@@ -181,7 +181,7 @@ impl TurnMachine {
     }
 }
 
-/// Whether the command ran.
+/// Returns whether the command ran.
 fn ran(result: &ToolResult) -> bool {
     let not_run = |code| {
         matches!(

@@ -13,7 +13,7 @@ const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 /// Types of items of another provider's API.
 const FOREIGN: [&str; 4] = ["reasoning", "message", "function_call_output", "item_reference"];
 
-/// Whether the API created this block. It rejects blocks of others, and unsigned thinking.
+/// Returns whether the API created this block. It rejects blocks of others, and unsigned thinking.
 pub(super) fn is_own(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => block.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()),
@@ -22,7 +22,7 @@ pub(super) fn is_own(block: &Value) -> bool {
     }
 }
 
-/// Whether the model takes a thinking budget in tokens; newer models do not.
+/// Returns whether the model takes a thinking budget in tokens; newer models do not.
 fn by_budget(model: &str, quirks: &Quirks) -> bool {
     let old = ["claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0"];
     let older = ["claude-sonnet-4-2", "claude-sonnet-4-5", "claude-haiku-4", "claude-sonnet-4@", "claude-opus-4@"];
@@ -70,7 +70,7 @@ pub(super) fn write(
     }
 }
 
-/// Whether thinking may start; the API rejects it in the middle of a step that began without.
+/// Returns whether thinking may start; the API rejects it in the middle of a step that began without.
 fn may_think(fragments: &[Fragment]) -> bool {
     let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
     let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);

@@ -5,7 +5,7 @@ pub fn seller(provider: &str) -> &str {
     if provider == "openai-chat" { "openai" } else { provider }
 }
 
-/// Whether a listed name matches: `anthropic/claude-sonnet-5` also matches `anthropic/claude-sonnet-5-20260630`.
+/// Returns whether a listed name matches: `anthropic/claude-sonnet-5` also matches `anthropic/claude-sonnet-5-20260630`.
 pub fn is_named(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
     let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
@@ -26,19 +26,19 @@ fn plain(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '_'], "-")
 }
 
-/// Whether a bare name is the listed one, with or without a date.
+/// Returns whether a bare name is the listed one, with or without a date.
 pub fn is_bare(listed: &str, asked: &str) -> bool {
     let rest = asked.strip_prefix(plain(listed).as_str());
     let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
     rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
 }
 
-/// Whether a bare name is a size or variant of the listed open model.
+/// Returns whether a bare name is a size or variant of the listed open model.
 pub fn begins(listed: &str, asked: &str) -> bool {
     asked.strip_prefix(plain(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Whether this is a date suffix: `-20260630` or `-2026-06-30`.
+/// Returns whether this is a date suffix: `-20260630` or `-2026-06-30`.
 fn is_date(rest: &str) -> bool {
     let Some(date) = rest.strip_prefix('-') else { return false };
     let dashes: Vec<usize> = date.match_indices('-').map(|(at, _)| at).collect();

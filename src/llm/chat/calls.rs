@@ -54,7 +54,7 @@ impl Calls {
         self.open.is_empty()
     }
 
-    /// Whether all calls arrived as `function_call`.
+    /// Returns whether all calls arrived as `function_call`.
     pub fn is_legacy(&self) -> bool {
         self.legacy
     }

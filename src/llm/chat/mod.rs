@@ -16,7 +16,7 @@ pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// Whether an error says that the model requires the Responses API.
+/// Returns whether an error says that the model requires the Responses API.
 pub(super) fn wants_responses(refusal: &str) -> bool {
     refusal.contains("v1/responses")
 }

@@ -230,7 +230,8 @@ fn host(base_url: &str) -> &str {
     base_url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default()
 }
 
-/// Whether the host is OpenAI. Its newer models reject the old name of the output limit; most other servers do not know the new one.
+/// Returns whether the host is OpenAI. Its newer models reject the old name of the output limit; most other servers do not know the new
+/// one.
 fn is_openai(host: &str) -> bool {
     host.ends_with("openai.com") || host.ends_with("openai.azure.com")
 }

@@ -66,7 +66,7 @@ pub struct Words {
     pub request_id: Option<String>,
 }
 
-/// Whether a JSON body without an error status is an error.
+/// Returns whether a JSON body without an error status is an error.
 pub fn holds_error(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     // Some servers send a list with one element.

@@ -270,7 +270,7 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a part is sent back unchanged; thinking of another provider has another format.
+/// Returns whether a part is sent back unchanged; thinking of another provider has another format.
 fn is_own_part(opaque: &Value) -> bool {
     let has = |field: &str| opaque.get(field).is_some();
     opaque.get("thoughtSignature").is_some_and(Value::is_string) || has("executableCode") || has("codeExecutionResult")

@@ -71,7 +71,7 @@ fn at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(model, |value, field| value.get(field))
 }
 
-/// Whether a name is safe in a table, in a request and in a settings file: no control or invisible characters.
+/// Returns whether a name is safe in a table, in a request and in a settings file: no control or invisible characters.
 fn is_name(id: &str) -> bool {
     let hidden = |letter: char| {
         letter.is_control()
@@ -82,7 +82,7 @@ fn is_name(id: &str) -> bool {
     !id.trim().is_empty() && id.trim() == id && id.len() <= NAME_BYTES && !id.chars().any(hidden)
 }
 
-/// Whether the model generates text; lists also contain models for embeddings, images or speech.
+/// Returns whether the model generates text; lists also contain models for embeddings, images or speech.
 fn answers(model: &Value) -> bool {
     let kind = model.get("type").and_then(Value::as_str).unwrap_or_default();
     let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);

@@ -192,7 +192,7 @@ impl History<'_> {
     }
 }
 
-/// Whether a call was parsed from this item. If two calls had one ID, the later one got another.
+/// Returns whether a call was parsed from this item. If two calls had one ID, the later one got another.
 fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
     let own = text_in(item, "call_id");
     let fitted = IDS.fit(own);
@@ -201,7 +201,7 @@ fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Whether a thinking item needs nothing stored by the server: it is encrypted in it, or written out.
+/// Returns whether a thinking item needs nothing stored by the server: it is encrypted in it, or written out.
 fn says_itself(item: &Map<String, Value>) -> bool {
     !text_in(item, "encrypted_content").is_empty()
         || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())

@@ -47,7 +47,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Whether both contain text of the same kind, whatever their numbers.
+    /// Returns whether both contain text of the same kind, whatever their numbers.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -221,12 +221,12 @@ impl Item {
         like.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Whether any of its text has arrived in deltas.
+    /// Returns whether any of its text has arrived in deltas.
     pub fn has_text(&self) -> bool {
         !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }
 
-    /// Whether a complete item begins with the deltas of this one.
+    /// Returns whether a complete item begins with the deltas of this one.
     pub fn begins(&self, whole: &Map<String, Value>) -> bool {
         let told = parts_of(Kind::of(whole), whole);
         let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
@@ -311,8 +311,8 @@ impl Item {
         }
     }
 
-    /// Whether thinking at this position is shown. If an item contains it twice, as summaries and in full, the kind that arrived first is
-    /// shown.
+    /// Returns whether thinking at this position is shown. If an item contains it twice, as summaries and in full, the kind that arrived
+    /// first is shown.
     fn is_shown(&self, slot: Slot) -> bool {
         let first = self.pieces.iter().map(|(slot, _)| slot).find(|slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_)));
         first.is_none_or(|first| matches!(first, Slot::Summary(_)) == matches!(slot, Slot::Summary(_)))
@@ -390,7 +390,7 @@ impl Item {
         self.input.arguments(self.is_ended() && !half)
     }
 
-    /// Whether the server marked the call as complete.
+    /// Returns whether the server marked the call as complete.
     fn is_ended(&self) -> bool {
         (self.done || self.input_ended) && text_in(&self.map, "status") != "incomplete"
     }

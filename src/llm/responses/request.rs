@@ -109,7 +109,7 @@ fn bare(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
 }
 
-/// Whether a model may think, so that its thinking can be encrypted and carried over; older models reject that.
+/// Returns whether a model may think, so that its thinking can be encrypted and carried over; older models reject that.
 fn seals_thinking(model: &str) -> bool {
     let name = bare(model);
     let before = ["gpt-3", "gpt-4", "gpt3", "gpt4", "chatgpt", "gpt-35"];

@@ -136,7 +136,7 @@ impl Unattended {
     }
 }
 
-/// Whether a list in the metadata of the authorization server contains this word; `None` if there is no such list.
+/// Returns whether a list in the metadata of the authorization server contains this word; `None` if there is no such list.
 fn offers(server: &Discovered, list: &str, word: &str) -> Option<bool> {
     let words = server.metadata.additional_fields.get(list)?.as_array()?;
     Some(words.iter().any(|known| known.as_str() == Some(word)))

@@ -17,7 +17,7 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     /// Bytes of a complete line that were passed on.
     handed: Option<usize>,
-    /// Called with the reason when the program is disconnected.
+    /// Callback with the reason when the program is disconnected.
     cut_off: Box<dyn Fn(&str) + Send>,
 }
 

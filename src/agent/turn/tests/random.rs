@@ -362,7 +362,7 @@ impl World {
         }
     }
 
-    /// Whether the user approved another run.
+    /// Returns whether the user approved another run.
     fn was_opened(&self, id: &CallId) -> bool {
         let records = self.of_this_step();
         let kept = |record: &Record| matches!(record, Record::KeptFrom { result, .. } if result.tool_call_id == *id);
@@ -793,7 +793,7 @@ fn reach_of(name: &str) -> (Option<&str>, bool, bool) {
     }
 }
 
-/// Whether the second call must wait for the first.
+/// Returns whether the second call must wait for the first.
 fn in_order(first: &str, second: &str) -> bool {
     let ((path, writes, command), (other, also_writes, also_command)) = (reach_of(first), reach_of(second));
     (path.is_some() && path == other && (writes || also_writes)) || (command && also_writes) || (writes && also_command)
