@@ -280,7 +280,7 @@ impl Host {
         self.take_while_stalled(input).await;
     }
 
-    /// Nothing continues before earlier decisions are saved. Any input from the user retries the save.
+    /// Handles an input while saving fails: nothing continues before earlier decisions are saved, and user input retries the save.
     async fn take_while_stalled(&mut self, input: Input) {
         match input {
             Input::Command(Command::Continue) => self.retry().await,

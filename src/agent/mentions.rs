@@ -38,7 +38,7 @@ impl Mention {
         Some((server, uri))
     }
 
-    /// Returns whether it can only mean a file: `@name` alone may be a person or a decorator.
+    /// Returns whether the mention can only mean a file: `@name` alone may be a person or a decorator.
     pub fn is_a_path(&self) -> bool {
         self.path.contains(['/', '.'])
     }

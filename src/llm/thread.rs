@@ -34,7 +34,7 @@ impl Fragment {
 #[derive(Debug)]
 struct Source {
     message: Arc<Message>,
-    /// Images of it that are included.
+    /// Images of the message that are included.
     shown: Vec<bool>,
     /// End of its fragments.
     end: usize,

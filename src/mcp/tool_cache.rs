@@ -18,7 +18,7 @@ const VERSION: u32 = 3;
 struct Kept {
     version: u32,
     server: String,
-    /// Whether its protocol version has a handshake, so that discovery is skipped.
+    /// Whether the protocol version of the server has a handshake, so that discovery is skipped.
     shakes_hands: bool,
     tools: Vec<KeptTool>,
     #[serde(default)]

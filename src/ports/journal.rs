@@ -141,7 +141,7 @@ pub enum Record {
     /// A command starts in a preview; nothing is applied.
     PreviewStarted {
         tool_call_id: CallId,
-        /// Whether it started without approval; its effects are what is approved.
+        /// Whether the preview started without approval; its effects are approved instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unasked: bool,
     },

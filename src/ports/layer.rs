@@ -19,7 +19,7 @@ pub enum LayerRun {
 /// Effects of a command in its layer. They are not applied yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerEnd {
-    /// Whether it was killed or stopped by a limit; then no effect is applied.
+    /// Whether the command was killed or stopped by a limit; then no effect is applied.
     pub stopped: bool,
     /// Actions of file tools with the same effects, one for each path outside build output; `None` if there are too many.
     pub actions: Option<Vec<Action>>,

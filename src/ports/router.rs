@@ -37,7 +37,7 @@ pub struct Plan {
     pub preview: PreviewOffer,
     /// Effects of the preview. Running the plan applies them.
     pub effects: Option<Box<Effects>>,
-    /// Whether it can run in a layer without approval, and the result of that run.
+    /// Whether the call can run in a layer without approval, and the result of that run.
     pub layer: LayerRun,
     /// Access beyond what commands may do.
     pub opens: Vec<Outside>,

@@ -98,12 +98,12 @@ impl Amendment {
         }
     }
 
-    /// Returns whether it changes the command line that runs.
+    /// Returns whether the amendment changes the command line that runs.
     pub fn is_another_line(&self) -> bool {
         matches!(self, Self::Command { .. } | Self::First { .. })
     }
 
-    /// Returns whether it requires approval even if a rule would allow the result.
+    /// Returns whether the amendment requires approval even if a rule would allow the result.
     pub fn asks(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Command { .. })
     }

@@ -45,10 +45,10 @@ impl VerdictKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproveWhen {
-    /// Before it runs.
+    /// Before the command runs.
     #[default]
     Before,
-    /// After it ran in a copy-on-write layer, based on its effects.
+    /// After the command ran in a copy-on-write layer, based on its effects.
     Effects,
 }
 
@@ -72,7 +72,7 @@ pub struct Part {
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
-    /// Whether it runs unknown or downloaded code, or destroys data outside the workspace.
+    /// Whether the command runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     /// Effect worth naming, as a verb with its object: `publishes commits to origin`.
@@ -105,7 +105,7 @@ pub struct Approval {
     /// Summary of the action: `Edit src/main.rs`, `Run: cargo test`.
     pub action_summary: String,
     pub risk_level: Risk,
-    /// Whether it runs unknown or downloaded code, or destroys data outside the workspace.
+    /// Whether the command runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     /// Rule that asks: `built-in`, `user:31`.

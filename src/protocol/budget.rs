@@ -18,7 +18,7 @@ pub enum BudgetUnit {
     CostUsd,
 }
 
-/// One limit, and how much of it is used.
+/// One limit and its usage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {

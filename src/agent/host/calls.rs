@@ -22,7 +22,7 @@ pub(super) type Runs = HashMap<usize, Running>;
 
 pub(super) struct Running {
     pub id: CallId,
-    /// Whether it is a command, which can move to the background.
+    /// Whether the call is a command, which can move to the background.
     pub is_command: bool,
     pub since: Instant,
     pub background: CancellationToken,

@@ -20,7 +20,7 @@ impl Guides {
         Self { guidance, told: Arc::default() }
     }
 
-    /// Forgets them all after the model lost them from its context, so that they are delivered again.
+    /// Forgets all instructions after the model lost them from its context, so that they are delivered again.
     pub fn forget(&self) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

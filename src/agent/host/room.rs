@@ -11,7 +11,7 @@ impl Room {
         Self(room)
     }
 
-    /// A closed front end does not hold anything up.
+    /// Returns whether the front end accepts more; a closed front end does not hold anything up.
     pub(super) fn is_there(&self) -> bool {
         self.0.as_ref().is_none_or(|room| *room.borrow() || room.has_changed().is_err())
     }

@@ -16,7 +16,7 @@ pub struct Allowance {
     pub limit: BudgetLimit,
     /// Source: `config.toml:12`, `--max-steps`.
     pub set_by: String,
-    /// Whether it was set for this run, so that it overrides what the user set in the session before.
+    /// Whether the limit was set for this run, so that it overrides what the user set in the session before.
     pub for_this_run: bool,
 }
 

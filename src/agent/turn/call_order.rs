@@ -12,13 +12,13 @@ pub(super) struct Order {
     touches: Vec<PathBuf>,
     /// Files whose content it would run.
     runs: Vec<PathBuf>,
-    /// Whether it changes the paths that it touches.
+    /// Whether the call changes the paths that it touches.
     changes: bool,
-    /// Whether it writes or deletes files named in its arguments.
+    /// Whether the call writes or deletes files named in its arguments.
     writes: bool,
-    /// Whether it may change any file.
+    /// Whether the call may change any file.
     command: bool,
-    /// Whether it could not be planned with the current files, or would read a missing file.
+    /// Whether the call could not be planned with the current files, or would read a missing file.
     failed: bool,
     /// If effects of commands are approved: it starts when all earlier writing calls are done.
     turn: Option<Turn>,
@@ -60,7 +60,7 @@ impl Order {
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
-    /// Returns whether it waits for an earlier call. Calls on the same path run in call order if one of them changes it. The paths of a
+    /// Returns whether this call waits for an earlier one. Calls on the same path run in call order if one of them changes it. The paths of a
     /// command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
     /// file, waits for every command, which may create what is missing.
     fn waits_for(&self, earlier: &Self) -> bool {

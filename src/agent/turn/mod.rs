@@ -203,7 +203,7 @@ struct Stream {
     /// Text that is not yet in the journal.
     unsaved: String,
     saved_at: Timestamp,
-    /// Whether the user has seen any of it.
+    /// Whether the user has seen any of the response.
     shown: bool,
 }
 
@@ -212,10 +212,10 @@ struct Stream {
 struct Call {
     call: ToolCall,
     summary: String,
-    /// Paths it touches, known once planned; `changes` says whether it changes them.
+    /// Paths that the call touches, known once planned; `changes` says whether it changes them.
     touches: Vec<PathBuf>,
     changes: bool,
-    /// Actions based on its arguments alone.
+    /// Actions based on the arguments alone.
     scope: Vec<Action>,
     /// Comparison with earlier calls.
     order: call_order::Order,
@@ -225,13 +225,13 @@ struct Call {
     proposal: Option<Proposal>,
     /// Call as proposed by the model, once it is announced and recorded.
     announced: Option<Edited>,
-    /// Whether it was already asked about; then approval is required even if a rule would allow it by now.
+    /// Whether the call was already asked about; then approval is required even if a rule would allow it by now.
     asked: bool,
-    /// Whether it ran in a preview, whose changes are applied by running it.
+    /// Whether the call ran in a preview, whose changes are applied by running it.
     previewed: bool,
     /// Reason why a preview failed, once it was tried.
     no_preview: Option<String>,
-    /// Whether it ran or started in a layer before approval; that happens once.
+    /// Whether the call ran or started in a layer before approval; that happens once.
     layered: bool,
     /// Reason why the layer was discarded; then approval is required before the command runs.
     no_layer: Option<String>,
@@ -244,7 +244,7 @@ struct Call {
     /// Temporary files of an earlier run that failed.
     left: Vec<PathBuf>,
     amended: amend::Amended,
-    /// Whether it changes nothing and only checks whether something else has finished.
+    /// Whether the call changes nothing and only checks whether something else has finished.
     polls: bool,
     state: CallState,
 }

@@ -21,7 +21,7 @@ pub(super) struct PreviewRequest {
     pub permit: PreviewPermit,
     /// Approval in which it was requested.
     pub approval_id: Option<ApprovalId>,
-    /// Whether it runs before any approval.
+    /// Whether the preview runs before any approval.
     pub unasked: bool,
 }
 

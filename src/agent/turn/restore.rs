@@ -13,11 +13,11 @@ use crate::session::{Applied, CallChange, CallStage, Change, OpenCall, SessionSt
 /// Handling of a task that was not finished when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
-    /// Pause it and ask its approvals again; the user decides.
+    /// Pause the task and ask its approvals again; the user decides.
     Wait,
-    /// Continue it at once.
+    /// Continue the task at once.
     GoOn,
-    /// End it, because another prompt replaces it.
+    /// End the task, because another prompt replaces it.
     Replace,
 }
 

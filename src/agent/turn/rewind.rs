@@ -46,7 +46,7 @@ struct Point {
     commands: Vec<String>,
     /// Effects of its calls that no file shows.
     lasting: Vec<String>,
-    /// Whether its files were restored while the conversation stayed.
+    /// Whether the files of the prompt were restored while the conversation stayed.
     files_undone: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::protocol::{ErrorCode, Outside, ToolResult};
 pub(super) struct BlockedRun {
     first: ToolResult,
     latency_ms: u64,
-    /// Whether it runs, or ran, once more.
+    /// Whether the command runs, or ran, once more.
     again: bool,
 }
 

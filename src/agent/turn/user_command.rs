@@ -20,7 +20,7 @@ const TOOL: &str = "RunCommand";
 pub(super) struct UserCommand {
     line: String,
     shared: bool,
-    /// Whether it was typed in this process, so that Enter counts as approval.
+    /// Whether the command was typed in this process, so that Enter counts as approval.
     pub typed: bool,
 }
 

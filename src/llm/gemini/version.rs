@@ -5,7 +5,7 @@
 pub struct Version {
     pub major: u32,
     pub minor: u32,
-    /// Whether it is the large model of its generation, which cannot turn thinking off.
+    /// Whether this is the large model of its generation, which cannot turn thinking off.
     pub pro: bool,
 }
 
@@ -19,7 +19,7 @@ impl Version {
         Self { major: major.parse().unwrap_or(0), minor: minor.parse().unwrap_or(0), pro }
     }
 
-    /// Returns whether it is of the third generation or later: calls must be signed, results carry images, and effort is a level instead of
+    /// Returns whether the model is of the third generation or later: calls must be signed, results carry images, and effort is a level instead of
     /// a number of tokens.
     pub fn is_third(self) -> bool {
         self.major >= 3

@@ -47,7 +47,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Returns whether both contain text of the same kind, whatever their numbers.
+    /// Returns whether both positions contain text of the same kind, whatever their numbers.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -221,7 +221,7 @@ impl Item {
         like.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Returns whether any of its text has arrived in deltas.
+    /// Returns whether any text of the item has arrived in deltas.
     pub fn has_text(&self) -> bool {
         !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }

@@ -18,7 +18,7 @@ pub fn keep_call(item: Map<String, Value>) -> Value {
     kept
 }
 
-/// Returns whether it is the item of a call that is answered here.
+/// Returns whether a part is the item of a call that is answered here.
 pub fn is_of_call(opaque: &Value) -> bool {
     opaque.get(CALL) == Some(&Value::Bool(true))
 }
