@@ -91,7 +91,7 @@ impl Changes {
             put(buffer, inner.x, &Line::styled(note, theme.style(Token::Warn)));
         }
         if self.changed.files.is_empty() {
-            let words = "Everything is as it was: no file differs from what it was then.";
+            let words = "No changes: every file is as it was at that time.";
             for part in text::wrap(words, inner.width.into()) {
                 put(buffer, inner.x, &Line::styled(&words[part], theme.style(Token::Text)));
             }
@@ -121,7 +121,7 @@ impl Changes {
     fn notes(&self, width: u16) -> Vec<String> {
         let more = match self.changed.more_files {
             0 => None,
-            more => Some(format!("{} more are not listed", counted(usize::try_from(more).unwrap_or(usize::MAX), "file"))),
+            more => Some(format!("{} more not listed", counted(usize::try_from(more).unwrap_or(usize::MAX), "file"))),
         };
         let notes = more.iter().chain(&self.changed.notes).map(|note| line(note));
         let rows = notes.flat_map(|note| {

@@ -46,9 +46,9 @@ pub fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place:
         Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
     };
     let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
-    let own = vec![("keymap.toml".to_owned(), format!("{place}; /keys and docs/SCREEN.md say how, a change counts at once"))];
+    let own = vec![("keymap.toml".to_owned(), format!("{place}; see /keys and docs/SCREEN.md. Changes apply at once"))];
     let mut sections: Vec<Section> = about.layers().iter().map(|focus| keys(*focus)).collect();
-    sections.extend([Section { head: "Commands", entries: all.collect() }, Section { head: "Keys of your own", entries: own }]);
+    sections.extend([Section { head: "Commands", entries: all.collect() }, Section { head: "Custom keys", entries: own }]);
     sections.extend(ORDER.into_iter().filter(|focus| !about.layers().contains(focus)).map(keys));
     for section in &mut sections {
         let head = section.head;
@@ -82,13 +82,13 @@ const ORDER: [Focus; 9] = [
 fn head(focus: Focus) -> &'static str {
     match focus {
         Focus::Composer => "Typing [composer]",
-        Focus::Menu => "A menu at the draft [menu]",
-        Focus::Search => "Searching what was sent [search]",
-        Focus::Question => "When aye asks you [question]",
-        Focus::Inbox => "The list of what waits [inbox]",
-        Focus::Field => "Writing in a question [field]",
+        Focus::Menu => "Completion menu [menu]",
+        Focus::Search => "Prompt history search [search]",
+        Focus::Question => "Approvals and questions [question]",
+        Focus::Inbox => "List of pending approvals [inbox]",
+        Focus::Field => "Text fields in a question [field]",
         Focus::Browse => "Browsing [browse]",
         Focus::List => "Lists: models, sessions, commands, help [list]",
-        Focus::Reader => "Reading changes and long texts [reader]",
+        Focus::Reader => "Viewing changes and long texts [reader]",
     }
 }

@@ -117,7 +117,7 @@ impl Inbox {
     /// Why it is not decided together with others: also a command of which the list does not show all, and that was not opened.
     fn alone(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
-        let hidden = is_hidden.then(|| "not all of this command is seen here: enter opens it".to_owned());
+        let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());
         panel.alone().or(hidden)
     }
 
@@ -126,7 +126,7 @@ impl Inbox {
         let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.alone(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
         if marked.is_empty() {
-            self.said = Some("nothing is marked: space marks, enter opens one".to_owned());
+            self.said = Some("nothing is selected: space selects, enter opens".to_owned());
         }
         marked
     }
@@ -141,10 +141,10 @@ impl Inbox {
     /// What the keys do, most likely first.
     pub fn hints(&self, now: u64) -> Vec<&'static str> {
         match self.guard.look(now) {
-            ChoiceState::Arming => vec!["just opened: a letter only marks", "esc closes"],
-            ChoiceState::Highlighted(_) => vec!["enter confirms", "any other key takes it back"],
+            ChoiceState::Arming => vec!["just opened: keys only highlight", "esc close"],
+            ChoiceState::Highlighted(_) => vec!["enter confirm", "any other key cancel"],
             ChoiceState::Ready | ChoiceState::Waiting(..) => {
-                vec!["space marks", "enter opens", "y n decide the marked", "esc later", "up down"]
+                vec!["space select", "enter open", "y n approve or deny selected", "esc close", "up down"]
             }
         }
     }
@@ -179,7 +179,7 @@ impl Inbox {
         let draft = u16::from(!frame.draft.is_empty());
         let below = 1 + 2 + if is_roomy { DETAIL_ROWS as u16 } else { 0 };
         let room = area.height.saturating_sub(1 + below + draft).max(1);
-        let marked = if self.marked.is_empty() { String::new() } else { format!(" {} {} marked", glyphs.dot, self.marked.len()) };
+        let marked = if self.marked.is_empty() { String::new() } else { format!(" {} {} selected", glyphs.dot, self.marked.len()) };
         buffer.set_stringn(area.x, area.y, glyphs.waits, GUTTER.into(), theme.style(Token::Warn));
         set(buffer, area.y, &format!("{}{marked}", waiting(panels.len())), Token::Heading);
         self.top =
@@ -250,17 +250,17 @@ impl Inbox {
             let y = area.y + at as u16;
             let key = Self::keys()[at].letter;
             let what = match self.marked.len() {
-                0 => "what is marked".to_owned(),
-                1 => "the one that is marked".to_owned(),
-                count => format!("the {count} that are marked"),
+                0 => "selected".to_owned(),
+                1 => "the selected one".to_owned(),
+                count => format!("the {count} selected"),
             };
             let (lead, token, tail) = match look {
                 ChoiceState::Arming => (glyphs.arming, Token::Faint, ""),
                 ChoiceState::Waiting(held, step) if held == at => (glyphs.filling(step), Token::Accent, glyphs.cursor),
                 ChoiceState::Highlighted(held) if held == at && self.marked.is_empty() => {
-                    (glyphs.user, Token::Faint, "   nothing is marked")
+                    (glyphs.user, Token::Faint, "   nothing is selected")
                 }
-                ChoiceState::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirms"),
+                ChoiceState::Highlighted(held) if held == at => (glyphs.user, Token::Accent, "   enter confirm"),
                 ChoiceState::Ready | ChoiceState::Waiting(..) | ChoiceState::Highlighted(_) if self.marked.is_empty() => {
                     ("", Token::Faint, "")
                 }
@@ -283,9 +283,9 @@ impl Inbox {
     }
 }
 
-/// `3 wait for you`
+/// `3 waiting for you`
 pub fn waiting(count: usize) -> String {
-    if count == 1 { "1 waits for you".to_owned() } else { format!("{count} wait for you") }
+    format!("{count} waiting for you")
 }
 
 /// Cells of a name in its row, and of how long it waits.
@@ -307,5 +307,5 @@ fn waits(panel: &Dialog, now: u64) -> String {
 
 /// What y came to, in a sentence.
 pub fn said(count: usize, yes: bool) -> String {
-    format!("{} {}", counted(count, "question"), if yes { "approved" } else { "denied" })
+    format!("{} {}", counted(count, "request"), if yes { "approved" } else { "denied" })
 }

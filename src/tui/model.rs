@@ -307,7 +307,7 @@ impl Model {
         let (keymap, key_problems) = match &options.keys.text {
             None => Keymap::new(None),
             Some(Ok(text)) => Keymap::new(Some(text)),
-            Some(Err(why)) => (Keymap::new(None).0, vec![format!("it cannot be read: {why}; the built-in keys hold")]),
+            Some(Err(why)) => (Keymap::new(None).0, vec![format!("cannot be read: {why}; using the built-in keys")]),
         };
         Self {
             keymap,

@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const COLUMNS: &[Column] = &[
     Column { head: "model", is_number: false, rank: 0 },
     Column { head: "provider", is_number: false, rank: 2 },
-    Column { head: "window", is_number: true, rank: 1 },
+    Column { head: "context", is_number: true, rank: 1 },
     Column { head: "in $/M", is_number: true, rank: 3 },
     Column { head: "out $/M", is_number: true, rank: 3 },
 ];
@@ -136,7 +136,7 @@ impl ModelPicker {
         if self.key.is_none() && provider_of_key(words).is_some() {
             // It is shown nowhere, wherever it is put.
             let Some(name) = self.model_for(words) else {
-                "that looks like a key: highlight the model that it is for, and press enter".clone_into(&mut self.picker.aside);
+                "that looks like an API key: highlight its model and press enter".clone_into(&mut self.picker.aside);
                 return;
             };
             self.picker.highlight(&name);
@@ -208,7 +208,7 @@ impl ModelPicker {
             let known = self.listed.iter().find(|model| model.facts.name == key.name).and_then(|model| model.key_of.clone());
             let whose = known.unwrap_or_else(|| key.name.split('/').next().unwrap_or_default().to_owned());
             let signs = "*".repeat(key.typed.0.chars().count());
-            (format!("key of {}: ", line(&whose)), signs)
+            (format!("API key of {}: ", line(&whose)), signs)
         });
         self.say();
     }
@@ -239,19 +239,19 @@ impl ModelPicker {
 
     fn say(&mut self) {
         if self.key.is_some() {
-            "enter keeps the key, esc goes back".clone_into(&mut self.picker.aside);
+            "enter save the key · esc back".clone_into(&mut self.picker.aside);
             return;
         }
         if self.at().is_some_and(|model| model.key_of.is_some()) {
-            "enter adds its key".clone_into(&mut self.picker.aside);
+            "enter add its API key".clone_into(&mut self.picker.aside);
             return;
         }
         let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {
             (false, _) => None,
-            (true, Some(effort)) => Some(format!("effort {}, left right changes it", effort.as_str())),
-            (true, None) => Some("right sets its effort".to_owned()),
+            (true, Some(effort)) => Some(format!("effort {} · left right change", effort.as_str())),
+            (true, None) => Some("right set effort".to_owned()),
         };
-        let asks = (self.due > 0).then(|| "asking the providers".to_owned());
+        let asks = (self.due > 0).then(|| "loading models".to_owned());
         self.picker.aside = effort.into_iter().chain(asks).collect::<Vec<_>>().join(", ");
     }
 }
@@ -261,8 +261,8 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
     let (provider, name) = facts.name.split_once('/').unwrap_or(("", facts.name.as_str()));
     let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
     let output = facts.max_output_tokens.map(|most| format!(", at most {} out", tokens(most))).unwrap_or_default();
-    let images = if facts.images { ", sees images" } else { "" };
-    let reasoning = if facts.reasoning { ", takes an effort" } else { "" };
+    let images = if facts.images { ", accepts images" } else { "" };
+    let reasoning = if facts.reasoning { ", has effort levels" } else { "" };
     Row {
         key: facts.name.clone(),
         cells: vec![

@@ -322,7 +322,7 @@ impl Picker {
             let words = if self.rows.is_empty() && self.filter.is_empty() {
                 "nothing to choose from yet"
             } else {
-                "nothing has these words"
+                "no matches"
             };
             buffer.set_stringn(inner.x, y, words, width, theme.style(Token::Muted));
         }

@@ -40,14 +40,14 @@ pub struct RewindList {
 impl RewindList {
     pub fn new() -> Self {
         let mut picker = Picker::new("Rewind to before", COLUMNS);
-        "looking".clone_into(&mut picker.aside);
+        "loading".clone_into(&mut picker.aside);
         Self { picker, points: Vec::new() }
     }
 
     /// The newest first, as people look for it.
     pub fn listed(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
         self.points = points;
-        let redo = if can_redo { "/redo takes the last rewind back" } else { "" };
+        let redo = if can_redo { "/redo undoes the last rewind" } else { "" };
         redo.clone_into(&mut self.picker.aside);
         self.picker.set_rows(self.points.iter().rev().map(row).collect());
     }

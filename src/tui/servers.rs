@@ -9,7 +9,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "server", is_number: false, rank: 0 },
     Column { head: "state", is_number: false, rank: 0 },
     Column { head: "tools", is_number: true, rank: 1 },
-    Column { head: "reached by", is_number: false, rank: 2 },
+    Column { head: "connection", is_number: false, rank: 2 },
 ];
 /// What came from a server right now is not sent by a key that was typed before it stood there.
 const FRESH_MS: u64 = 500;
@@ -63,7 +63,7 @@ impl Servers {
             let is_typed = !name.contains(|one: char| one.is_whitespace() || one.is_control() || one == '/');
             is_typed.then(|| CustomCommand {
                 name,
-                description: prompt.description.clone().unwrap_or_else(|| format!("a prompt of {}", prompt.server)),
+                description: prompt.description.clone().unwrap_or_else(|| format!("a prompt from {}", prompt.server)),
                 argument_hint: hint(prompt),
                 text: String::new(),
                 source: format!("MCP server {}", prompt.server),
@@ -80,14 +80,14 @@ impl Servers {
     /// What the status row says while one of them needs the person.
     pub fn trouble(&self) -> Option<String> {
         let mut troubled = self.statuses.iter().filter_map(|status| match status.state {
-            ServerState::NeedsLogin => Some((status, "needs a login")),
-            ServerState::Unreachable { .. } => Some((status, "not reachable")),
+            ServerState::NeedsLogin => Some((status, "sign-in required")),
+            ServerState::Unreachable { .. } => Some((status, "unreachable")),
             ServerState::Asleep | ServerState::Starting | ServerState::Ready | ServerState::Off { .. } => None,
         });
         let (first, words) = troubled.next()?;
         Some(match troubled.count() {
             0 => format!("MCP: {} {words}", text::reveal_line(&first.name)),
-            others => format!("MCP: {} servers out", others + 1),
+            others => format!("MCP: {} servers down", others + 1),
         })
     }
 
@@ -114,7 +114,7 @@ impl Servers {
                 tools(status),
                 text::reveal_line(&status.reached_by),
             ],
-            mark: if status.of_project { "of the project" } else { "" },
+            mark: if status.of_project { "from project" } else { "" },
             lacks: None,
             detail: advice(status),
         };
@@ -136,17 +136,17 @@ fn hint(prompt: &ServerPrompt) -> Option<String> {
 
 /// All that is known of one, in lines.
 pub fn details(status: &ServerStatus) -> Vec<String> {
-    let project = if status.of_project { " · came with the project" } else { "" };
+    let project = if status.of_project { " · defined by the project" } else { "" };
     let offered = match status.offered {
-        0 => "no tools are known of it yet".to_owned(),
+        0 => "tools not known yet".to_owned(),
         offered => {
             let tools = counted(usize::try_from(offered).unwrap_or(usize::MAX), "tool");
-            format!("it offers {tools}, {} of them the policy lists", status.tools)
+            format!("{tools} offered, {} of them allowed by the policy", status.tools)
         }
     };
     let mut lines = vec![
         format!("{} (MCP server) · {}{project}", text::reveal_line(&status.name), state(&status.state)),
-        format!("  reached by {}", text::reveal_line(&status.reached_by)),
+        format!("  connection: {}", text::reveal_line(&status.reached_by)),
         format!("  {offered}"),
         format!("  {}", advice(status)),
     ];
@@ -156,11 +156,11 @@ pub fn details(status: &ServerStatus) -> Vec<String> {
 
 fn state(state: &ServerState) -> &'static str {
     match state {
-        ServerState::Asleep => "asleep",
+        ServerState::Asleep => "not started",
         ServerState::Starting => "starting",
         ServerState::Ready => "ready",
-        ServerState::NeedsLogin => "needs a login",
-        ServerState::Unreachable { .. } => "not reachable",
+        ServerState::NeedsLogin => "sign-in required",
+        ServerState::Unreachable { .. } => "unreachable",
         ServerState::Off { .. } => "off",
     }
 }
@@ -174,18 +174,18 @@ fn tools(status: &ServerStatus) -> String {
 fn advice(status: &ServerStatus) -> String {
     let name = text::reveal_line(&status.name);
     match &status.state {
-        ServerState::Asleep => "it starts with the first call of one of its tools".to_owned(),
-        ServerState::Starting => "it is being asked what it offers".to_owned(),
+        ServerState::Asleep => "starts with the first call to one of its tools".to_owned(),
+        ServerState::Starting => "loading the list of its tools".to_owned(),
         ServerState::Ready if status.tools == 0 && status.offered > 0 => {
-            "none of its tools is offered to the model: the policy lists none of them (allowed_tools of Mcp.Invoke)".to_owned()
+            "the model gets none of its tools, because the policy lists none of them (`allowed_tools` of Mcp.Invoke)".to_owned()
         }
-        ServerState::Ready => "it answers".to_owned(),
+        ServerState::Ready => "connected".to_owned(),
         ServerState::NeedsLogin => {
-            format!("it wants to know who asks: `aye mcp login {name}` in another terminal, then /mcp reconnect {name}")
+            format!("run `aye mcp login {name}` in another terminal, then /mcp reconnect {name}")
         }
         ServerState::Unreachable { why } => {
             let why = if why.is_empty() { String::new() } else { format!("{}; ", text::reveal_line(why)) };
-            format!("{why}it is tried again with the next call, /mcp reconnect {name} tries now")
+            format!("{why}the next call retries; /mcp reconnect {name} retries now")
         }
         ServerState::Off { why } => text::reveal_line(why),
     }

@@ -156,7 +156,7 @@ impl Sessions {
         };
         let mark = match session.state {
             _ if is_here => "open here",
-            ListedState::Waits => "waits for you",
+            ListedState::Waits => "waiting for you",
             ListedState::Interrupted => "interrupted",
             ListedState::Paused => "paused",
             ListedState::Elsewhere => "open elsewhere",
@@ -188,7 +188,7 @@ impl Sessions {
         let (here, all) = self.counts;
         let dot = self.signs.dot;
         let which = if self.archived {
-            format!("[put away {all}]")
+            format!("[archived {all}]")
         } else if self.all {
             format!("here {here} {dot} [all {all}]")
         } else {
@@ -196,7 +196,7 @@ impl Sessions {
         };
         let open = self.sessions.iter().filter(|session| session.state == ListedState::Interrupted).count();
         let open = if open > 0 { format!(" {dot} {open} interrupted") } else { String::new() };
-        let looks = if self.looks_on && !self.picker.filter().is_empty() { format!(" {dot} looking") } else { String::new() };
+        let looks = if self.looks_on && !self.picker.filter().is_empty() { format!(" {dot} searching") } else { String::new() };
         self.picker.aside = format!("{which} {dot} by {}{open}{looks}", self.order.words());
         self.picker.asked = self.renaming.as_ref().map(|(_, title)| ("new title: ".to_owned(), title.clone()));
     }
@@ -267,7 +267,7 @@ impl Sessions {
             KeyCode::Char('a') if ctrl => {
                 let Some(at) = self.at() else { return Choice::Nothing };
                 if self.is_current(&at.session_id) {
-                    return Choice::Refused("this one is open here: /new leaves it, then it can be put away".to_owned());
+                    return Choice::Refused("this session is open here; leave it with /new before you archive it".to_owned());
                 }
                 return Choice::Archive(at.session_id.clone(), !self.archived);
             }
@@ -285,7 +285,7 @@ impl Sessions {
             KeyCode::Char('x') if ctrl => {
                 let Some(at) = self.at() else { return Choice::Nothing };
                 if self.is_current(&at.session_id) {
-                    return Choice::Refused("this one is open here: /new leaves it, then it can be deleted".to_owned());
+                    return Choice::Refused("this session is open here; leave it with /new before you delete it".to_owned());
                 }
                 let title = at.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
                 return Choice::Delete(at.session_id.clone(), title);
@@ -305,7 +305,7 @@ impl Sessions {
                 }
                 return match picked {
                     PickerResult::Nothing => Choice::Nothing,
-                    PickerResult::Refused(why) => Choice::Refused(format!("it cannot be opened: {why}")),
+                    PickerResult::Refused(why) => Choice::Refused(format!("this session cannot be opened: {why}")),
                     PickerResult::Closed => Choice::Closed,
                     PickerResult::Other => Choice::Other,
                     PickerResult::Chosen(id) => Choice::Open(SessionId::new(id)),

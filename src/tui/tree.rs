@@ -23,14 +23,14 @@ pub struct Tree {
 impl Tree {
     pub fn new() -> Self {
         let mut picker = Picker::new("Branches", COLUMNS);
-        "looking".clone_into(&mut picker.aside);
+        "loading".clone_into(&mut picker.aside);
         Self { picker, branches: Vec::new() }
     }
 
     pub fn told(&mut self, branches: Vec<Branch>, here: Option<&SessionId>, signs: &Glyphs) {
         let rows = branches.iter().map(|branch| row(branch, here, signs)).collect();
         self.picker.set_rows(rows);
-        "enter goes on there".clone_into(&mut self.picker.aside);
+        "enter continue there".clone_into(&mut self.picker.aside);
         if let Some(at) = branches.iter().find(|branch| Some(&branch.session_id) == here && branch.records.is_none()) {
             self.picker.highlight(&key(at));
         }
@@ -66,7 +66,7 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
     };
     let prompts = usize::try_from(branch.prompts).unwrap_or(usize::MAX);
     let detail = if undone {
-        format!("{} gone back from in {}; enter goes on with them in a copy", counted(prompts, "prompt"), text::reveal_line(&id))
+        format!("{} undone in {}; press enter to fork from there", counted(prompts, "prompt"), text::reveal_line(&id))
     } else {
         text::reveal_line(&id)
     };
@@ -76,7 +76,7 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
         mark: match (is_here && !undone, undone, branch.archived) {
             (true, ..) => "open here",
             (_, true, _) => "undone",
-            (_, _, true) => "put away",
+            (_, _, true) => "archived",
             _ => "",
         },
         lacks: None,

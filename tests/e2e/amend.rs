@@ -55,7 +55,7 @@ fn a_hunk_is_written_anew_in_the_panel() {
     terminal.prompt("rename them");
     terminal.review("Edit src/main.rs");
     terminal.send("e");
-    terminal.wait_for("what stands there after your yes");
+    terminal.wait_for("the text that will be written if you approve");
     terminal.type_text("    // mine", 5);
     terminal.send("\n");
     terminal.wait_for("// mine");
@@ -112,7 +112,7 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
     terminal.prompt("run it");
     terminal.review("y  yes");
     terminal.send("e");
-    terminal.wait_for("enter asks about this line");
+    terminal.wait_for("enter submit");
     terminal.type_text("-second", 5);
     terminal.wait_for("touch first-second");
     terminal.enter();
@@ -140,7 +140,7 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
     terminal.review("Edit src/main.rs");
     std::fs::write(project.path("src/main.rs"), format!("// by hand\n{BEFORE}")).unwrap();
     terminal.wait_for("changed on disk since the model read it");
-    let screen = terminal.wait_for("y  new proposal");
+    let screen = terminal.wait_for("y  updated diff");
     assert!(!screen.contains("always"), "{screen}");
     terminal.review("Edit src/main.rs");
     // It shows the other question, which has a `y` of its own.

@@ -86,7 +86,7 @@ fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_a
     terminal.enter();
     terminal.wait_for("filter:");
     terminal.type_text("claude-haiku-4-5", 5);
-    terminal.wait_that("it can be chosen", |screen| screen.contains("❯ claude-haiku-4-5") && !screen.contains("adds its key"));
+    terminal.wait_that("it can be chosen", |screen| screen.contains("❯ claude-haiku-4-5") && !screen.contains("add its API key"));
     terminal.enter();
     let screen = terminal.wait_for("model anthropic/claude-haiku-4-5");
     assert!(screen.contains("hello"), "the draft is lost\n{screen}");

@@ -86,7 +86,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.send("\t");
     terminal.wait_for("[all 1]");
     terminal.send("\t");
-    terminal.wait_for("[put away 1]");
+    terminal.wait_for("[archived 1]");
     terminal.wait_for("the second thing");
     terminal.send("\x01");
     terminal.wait_for("unarchived");
@@ -139,7 +139,7 @@ fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
     let screen = terminal.wait_that("the tree is shown", |screen| screen.contains("Branches") && screen.contains("undone"));
     assert!(screen.contains("after prompt 1") && screen.contains("open here"), "{screen}");
     terminal.send("\x1b[B");
-    terminal.wait_for("gone back from in");
+    terminal.wait_for("undone in");
     terminal.enter();
     assert!(wait_until(TIMEOUT, || titles(&project, &[]).contains(&"first request (fork)".to_owned())));
     terminal.wait_for("Two.");

@@ -69,7 +69,7 @@ fn without_a_change_the_list_says_so() {
     terminal.prompt("look");
     terminal.wait_for("Nothing to do.");
     terminal.prompt("/changes");
-    terminal.wait_for("Everything is as it was");
+    terminal.wait_for("No changes: every file");
     terminal.send("\x1b");
     terminal.wait_for("Nothing to do.");
     assert!(terminal.quit().success());

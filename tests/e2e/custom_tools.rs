@@ -88,7 +88,7 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
         assert!(message.contains("is new or has changed since you reviewed it"), "{message}");
     }
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust what");
+    let screen = terminal.review("Trust the project");
     assert!(screen.contains(".aye/tools/lint.toml") && screen.contains(".aye/tools/lint.sh"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("this project is trusted");

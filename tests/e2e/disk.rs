@@ -38,7 +38,7 @@ fn a_file_that_changes_back_is_asked_about_as_before() {
     for change in ways {
         change();
         let screen = terminal.wait_for(MARK);
-        assert!(screen.contains("y  new proposal") && screen.contains("let total = 2;"), "{screen}");
+        assert!(screen.contains("y  updated diff") && screen.contains("let total = 2;"), "{screen}");
         std::fs::write(&path, BEFORE).unwrap();
         let screen = terminal.wait_gone(MARK);
         assert!(screen.contains("a  always"), "{screen}");
@@ -56,7 +56,7 @@ fn the_new_proposal_is_for_what_stands_there_now_however_often_that_changes() {
     let mut terminal = asked(&project);
     for mine in ["// one\n", "// two\n", "// three\n"] {
         std::fs::write(project.path("src/main.rs"), format!("{mine}{BEFORE}")).unwrap();
-        terminal.wait_for("y  new proposal");
+        terminal.wait_for("y  updated diff");
         terminal.review("Edit src/main.rs");
         terminal.send("y");
         terminal.wait_that("it is made anew", |screen| screen.contains(mine.trim()) && screen.contains("y  yes"));
@@ -74,7 +74,7 @@ fn a_change_that_fits_no_more_is_told_to_the_model() {
     let project = Project::with(&server).file("src/main.rs", BEFORE);
     let mut terminal = asked(&project);
     std::fs::write(project.path("src/main.rs"), "fn main() {}\n").unwrap();
-    terminal.wait_for("y  new proposal");
+    terminal.wait_for("y  updated diff");
     terminal.review("Edit src/main.rs");
     terminal.send("y");
     terminal.wait_for("Finished the work.");

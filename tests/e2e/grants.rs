@@ -245,7 +245,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     let screen =
         terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     assert!(screen.contains("readable_paths = [") && screen.contains("except credentials"), "{screen}");
-    for other in ["until I quit", "everywhere", "for some days", "edit the rule"] {
+    for other in ["until you quit", "everywhere", "set an expiry", "edit the rule"] {
         assert!(!screen.contains(other), "{other} is offered\n{screen}");
     }
     assert!(grants(&project).is_empty(), "nothing is saved before enter");

@@ -55,7 +55,7 @@ fn the_model_knows_the_commit_and_what_is_under_way() {
 /// Trusts the project on the screen, as it is.
 fn trusted(project: &Project) {
     let mut terminal = project.open_sized(&[], 100, 40);
-    let screen = terminal.review("Trust what");
+    let screen = terminal.review("Trust the project");
     assert!(screen.contains("src/AGENTS.md (instructions") && screen.contains("src/deep/CLAUDE.md (instructions"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("this project is trusted");
@@ -79,7 +79,7 @@ fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
         assert!(told.stderr.contains(line), "{line}\n{}", told.stderr);
     }
     let mut terminal = project.open_sized(&[], 100, 40);
-    let screen = terminal.review("Trust what");
+    let screen = terminal.review("Trust the project");
     assert!(screen.contains("src/AGENTS.md changed") && screen.contains("new/AGENTS.md is new"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("this project is trusted");

@@ -33,8 +33,8 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
         "[composer]\npalete = \"ctrl+e\"\nbrowse = ctrl+x\n[question]\nnext = \"y\"\n[composr]\n[list]\ndown = \"ctrl+y\"\n";
     let project = with_keys(&server, &format!("{keys}[composer.x]\n"));
     let mut terminal = project.open_sized(&["--trust"], 120, 36);
-    let screen = terminal.wait_for("no action `palete`; is `palette` meant?");
-    for words in ["keymap.toml", "line 3:", "line 5: `y` is text", "line 6: there is no `[composr]`; is `composer` meant?"] {
+    let screen = terminal.wait_for("no action `palete`; did you mean `palette`?");
+    for words in ["keymap.toml", "line 3:", "line 5: `y` is text", "line 6: unknown section `[composr]`; did you mean `composer`?"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.type_text("/keys erase", 5);

@@ -130,7 +130,7 @@ fn cve_2025_59536_the_servers_of_a_project_count_after_a_persons_yes_to_these_ve
     assert!(rows[1]["off"].as_str().unwrap().contains("is not approved"), "{rows}");
     assert!(flagged.stderr.contains("the project also has a server `own`; the one"), "{}", flagged.stderr);
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.review("Trust what");
+    terminal.review("Trust the project");
     terminal.decide('y');
     terminal.wait_for("this project is trusted");
     assert!(terminal.quit().success());

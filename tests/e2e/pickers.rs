@@ -197,7 +197,7 @@ fn commands_of_a_project_that_is_not_trusted_are_none() {
     let server = Server::new([Answer::text("Never.")]);
     let project = Project::with(&server).file(".aye/commands/lint.md", "Lint it");
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("Trust what");
+    terminal.wait_for("Trust the project");
     terminal.decide('n');
     terminal.type_text("/lint", 2);
     terminal.wait_for("/lint");

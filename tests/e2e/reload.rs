@@ -129,7 +129,7 @@ fn a_stricter_mode_is_a_key_and_a_laxer_one_a_question() {
     terminal.wait_for("plan is the strictest mode");
     terminal.prompt("/mode auto");
     let screen = terminal.review("Change the mode to auto?");
-    assert!(screen.contains("it asks less than now"), "{screen}");
+    assert!(screen.contains("this mode asks less often"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("mode auto");
     terminal.prompt("/mode ask");
@@ -212,7 +212,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry("server.sh"));
     let project = project.file("other.sh", &SERVER.replace("#!/bin/sh\n", "#!/bin/sh\necho started >> started\n"));
     let mut terminal = project.open_sized(&[], 100, 40);
-    terminal.review("Trust what");
+    terminal.review("Trust the project");
     terminal.decide('y');
     terminal.wait_for("docs: 1 tool");
     terminal.prompt("one");
@@ -230,7 +230,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     terminal.wait_gone("MCP servers · 1");
     assert!(!project.exists("started"), "it was started");
     let mut other = project.open_sized(&[], 100, 40);
-    other.review("Trust what");
+    other.review("Trust the project");
     other.decide('y');
     other.wait_for("docs: 1 tool");
     assert!(other.quit().success());

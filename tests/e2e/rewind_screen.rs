@@ -68,7 +68,7 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
     terminal.send("\x15");
     terminal.wait_for("Ask, or describe a change");
     terminal.prompt("/redo");
-    terminal.wait_for("Back to before the last rewind");
+    terminal.wait_for("Redo: undo the last rewind");
     terminal.decide('1');
     holds(&project, "written.txt", "by a tool\n");
     holds(&project, "new.txt", "made\n");
@@ -85,7 +85,7 @@ fn a_copy_that_begins_before_a_prompt_has_it_as_its_draft_and_files_stay() {
     terminal.prompt("the second thing");
     terminal.wait_for("Two.");
     terminal.prompt("/undo");
-    terminal.wait_for("fork instead: a copy begins before #2");
+    terminal.wait_for("fork instead: copy the session up to before #2");
     terminal.decide('f');
     terminal.wait_gone("Two.");
     let screen = terminal.wait_that("the prompt is the draft", |screen| screen.contains("❯ the second thing"));
@@ -110,7 +110,7 @@ fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
         terminal.wait_for("#1 do both");
         terminal.enter();
         terminal.wait_that("the plan is armed", |screen| {
-            screen.contains("[ ] written.txt") && screen.contains("space takes [ ] marks")
+            screen.contains("[ ] written.txt") && screen.contains("space select [ ] move")
         });
         if takes {
             Terminal::react();

@@ -82,12 +82,12 @@ const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
-    let screen = terminal.wait_for("Which model answers?");
-    assert!(screen.contains("No key was found in the environment"), "{screen}");
+    let screen = terminal.wait_for("Which model do you want to use?");
+    assert!(screen.contains("No API key was found in the environment"), "{screen}");
     press(&mut terminal, 's');
     terminal.wait_for("What may run without asking?");
     // The hints are drawn last.
-    let screen = terminal.wait_for("enter ends · left right theme");
+    let screen = terminal.wait_for("enter finish · left right theme");
     assert!(screen.contains("1  ask · suggested") && screen.contains("sandbox: "), "{screen}");
     press(&mut terminal, 's');
     terminal.wait_for("/setup comes back");
@@ -96,7 +96,7 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     let mut terminal = project.open(&ALONE);
     terminal.prompt("hello");
     let screen = terminal.wait_for("nothing was sent");
-    assert!(!screen.contains("Which model answers?"), "{screen}");
+    assert!(!screen.contains("Which model do you want to use?"), "{screen}");
 }
 
 #[test]
@@ -104,13 +104,13 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
     let server = Server::new([Answer::text("ok"), Answer::text("Hello from my server.")]);
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
-    terminal.wait_for("Which model answers?");
+    terminal.wait_for("Which model do you want to use?");
     press(&mut terminal, 'u');
     terminal.wait_for("address:");
     terminal.send(&format!("\x1b[200~{}/v1 my-model\x1b[201~", server.url()));
     terminal.wait_for("my-model");
     terminal.enter();
-    terminal.wait_for("The key of that server");
+    terminal.wait_for("API key for that server");
     terminal.send("my-secret-key-of-this-server");
     terminal.wait_for("28 letters");
     terminal.enter();
@@ -123,7 +123,7 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
     press(&mut terminal, 'y');
     terminal.wait_for("What may run without asking?");
     // The hints are drawn last.
-    terminal.wait_for("enter ends · left right theme");
+    terminal.wait_for("enter finish · left right theme");
     terminal.send("\x1b[C");
     terminal.wait_for("theme dark");
     terminal.decide('4');
@@ -149,9 +149,9 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
     let project = Project::empty().env("ANTHROPIC_BASE_URL", &server.url());
     let mut terminal = project.open_sized(&["setup", "--set", "llm.local_ports=[]", "--set", "auth.keyring=false"], 100, 36);
-    terminal.wait_for("Which model answers?");
+    terminal.wait_for("Which model do you want to use?");
     press(&mut terminal, 'k');
-    terminal.wait_for("it is recognised by how it begins");
+    terminal.wait_for("Its prefix tells which provider");
     terminal.send("\x1b[200~sk-ant-api03-wrong-wrong-wrong\x1b[201~");
     terminal.wait_for("30 letters · of anthropic");
     terminal.enter();
@@ -160,9 +160,9 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     let screen = terminal.wait_for("The test failed:");
     assert!(screen.contains("invalid x-api-key") && !screen.contains("wrong-wrong"), "{screen}");
     press(&mut terminal, 'b');
-    terminal.wait_for("Which model answers?");
+    terminal.wait_for("Which model do you want to use?");
     press(&mut terminal, 'k');
-    terminal.wait_for("it is recognised by how it begins");
+    terminal.wait_for("Its prefix tells which provider");
     terminal.send("sk-ant-api03-right-right-right");
     terminal.wait_for("30 letters · of anthropic");
     terminal.enter();
@@ -170,7 +170,7 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     press(&mut terminal, 'y');
     terminal.wait_for("What may run without asking?");
     // The hints are drawn last.
-    terminal.wait_for("enter ends · left right theme");
+    terminal.wait_for("enter finish · left right theme");
     press(&mut terminal, 's');
     let screen = terminal.wait_for("next: run `aye` to start");
     assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");

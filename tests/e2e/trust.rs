@@ -57,7 +57,7 @@ fn a_broken_policy_of_a_project_fails_nothing_until_it_is_trusted() {
     }
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.wait_for("open read-only");
-    assert!(screen.contains("It cannot be trusted as it is") && screen.contains("line 3"), "{screen}");
+    assert!(screen.contains("cannot be trusted as it is") && screen.contains("line 3"), "{screen}");
     assert!(!screen.contains("y  trust"), "{screen}");
     terminal.decide('n');
     terminal.wait_for("│ plan │");
@@ -73,7 +73,7 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
         .file(".aye/policy.toml", TIGHT)
         .file("notes.txt", "x\n");
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust what");
+    let screen = terminal.review("Trust the project");
     for words in [".aye/policy.toml (4 rules, all tighten)", ".mcp.json (MCP servers", "AGENTS.md (instructions"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -90,7 +90,7 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
     let told = project.aye(&["exec", "hi"]).exits(0);
     assert!(told.stderr.contains("this project changed since you trusted it"), "{}", told.stderr);
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust what");
+    let screen = terminal.review("Trust the project");
     assert!(screen.contains("Changed since you trusted it") && screen.contains(".mcp.json changed"), "{screen}");
     terminal.decide('n');
     terminal.wait_for("read-only");
@@ -104,7 +104,7 @@ fn quitting_at_the_question_leaves_nothing_behind() {
     let server = server(1);
     let project = Project::with(&server).file("AGENTS.md", "Be brief.\n");
     let mut terminal = project.open_sized(&["hello"], 100, 30);
-    terminal.review("Trust what");
+    terminal.review("Trust the project");
     terminal.send("q");
     assert!(terminal.finish().success());
     assert!(server.requests().is_empty());
@@ -165,7 +165,7 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
         eprintln!("skipped: without strace only the programs on the PATH are watched");
         project.open_sized(&[], 100, 30)
     };
-    terminal.review("Trust what");
+    terminal.review("Trust the project");
     terminal.send("q");
     terminal.finish();
     assert!(!mark.exists(), "the screen started a program of the project's choice");
@@ -185,7 +185,7 @@ fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_ag
     let entry = json!({"mcpServers": {"docs": {"command": "sh", "args": ["server.sh"]}}}).to_string();
     let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry);
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.review("Trust what");
+    terminal.review("Trust the project");
     terminal.decide('y');
     terminal.wait_for("docs: 1 tool");
     let mark = project.path("mark");
@@ -278,7 +278,7 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     let project = Project::with(&server).file("AGENTS.md", "Use tabs.\n");
     let screen = {
         let mut terminal = project.open_sized(&[], 100, 40);
-        let screen = terminal.review("Trust what");
+        let screen = terminal.review("Trust the project");
         terminal.send("q");
         terminal.finish();
         screen
@@ -287,7 +287,7 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     let project = project.file(".vscode/tasks.json", "{}").file(".envrc", "").file("mise.toml", "").file("Makefile", "");
     let project = project.file(".venv/bin/python", "").file(".git/HEAD", "");
     let mut terminal = project.open_sized(&[], 100, 40);
-    let screen = terminal.review("Trust what");
+    let screen = terminal.review("Trust the project");
     for row in
         ["aye does not run them", ".vscode (read by", ".envrc (read by", "mise.toml (read by shells and environment loaders)"]
     {
@@ -300,13 +300,13 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     terminal.finish();
     // What is listed for others is no part of what is trusted: it may change.
     let mut terminal = project.open_sized(&[], 100, 40);
-    terminal.review("Trust what");
+    terminal.review("Trust the project");
     terminal.decide('y');
     terminal.wait_for("this project is trusted");
     assert!(terminal.quit().success());
     let project = project.file(".envrc", "export A=1\n");
     let mut terminal = project.open_sized(&[], 100, 40);
     terminal.wait_for("│ ask │");
-    assert!(!terminal.screen().contains("Trust what"));
+    assert!(!terminal.screen().contains("Trust the project"));
     assert!(terminal.quit().success());
 }

@@ -99,7 +99,7 @@ fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert!(!project.exists("new.txt"));
     terminal.send("1");
-    terminal.wait_for("enter confirms");
+    terminal.wait_for("enter confirm");
     assert!(!project.exists("new.txt"));
     terminal.enter();
     terminal.wait_for("Finished the work.");
@@ -119,7 +119,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
     gate.open();
     terminal.wait_for("◔");
     terminal.send("y");
-    terminal.wait_for("enter confirms");
+    terminal.wait_for("enter confirm");
     std::thread::sleep(std::time::Duration::from_millis(2500));
     assert!(!project.exists("new.txt"), "a mark alone decides nothing");
     terminal.send("y");
@@ -268,7 +268,7 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("write them");
-    terminal.wait_for("3 wait for you");
+    terminal.wait_for("3 waiting for you");
     terminal.send("\x11");
     terminal.wait_that("the list takes keys", |screen| screen.contains("approve what is marked") && !screen.contains('◔'));
     Terminal::react();
@@ -278,9 +278,9 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.wait_for("2 marked");
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");
-    terminal.wait_for("enter confirms");
+    terminal.wait_for("enter confirm");
     terminal.enter();
-    terminal.wait_for("1 waits for you");
+    terminal.wait_for("1 waiting for you");
     assert!(project.exists("one.txt") && project.exists("three.txt") || server.requests().len() == 1);
     terminal.send("\x1b");
     // The list gives the keys back first.

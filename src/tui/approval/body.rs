@@ -137,7 +137,7 @@ impl Body {
                 marked: None,
                 opens: (!approval.opens.is_empty()).then(|| {
                     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
-                    format!("The sandbox blocked: {}. A yes runs the command once more with access to it.", opens.join(", "))
+                    format!("The sandbox blocked {}. Approve to run it once more with that access.", opens.join(", "))
                 }),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
@@ -176,14 +176,14 @@ impl Body {
             [] => {}
             [(Some(path), ..)] => {
                 above.push(Note::new(
-                    format!("the text that changes in {}", text::reveal_line(&path.to_string_lossy())),
+                    format!("text changes in {}", text::reveal_line(&path.to_string_lossy())),
                     Token::Text,
                 ));
             }
-            _ => above.push(Note::new("the text that changes".to_owned(), Token::Text)),
+            _ => above.push(Note::new("text changes".to_owned(), Token::Text)),
         }
         if extent == Extent::Large {
-            above.push(Note::new(format!("{lines} lines of diff: more than one reads here"), Token::Warn));
+            above.push(Note::new(format!("{lines}-line diff, too long to review here"), Token::Warn));
         }
         let name = Name { words: String::new(), beside: 0 };
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
@@ -199,7 +199,7 @@ impl Body {
             return Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts };
         }
         let files = diff.files();
-        let all = format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file"));
+        let all = format!("{lines} lines in {}, too long to review here", counted(files.len(), "file"));
         above.push(Note::new(all, Token::Warn));
         above.extend(files.iter().map(|(path, added, removed)| {
             let name = path.map_or_else(|| "a file".into(), |path| text::reveal_name(&path.to_string_lossy()));

@@ -128,7 +128,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     let again = !approval.opens.is_empty();
     let yes = match (&approval.effects, again) {
         (Some(_), _) => verb.long.to_owned(),
-        (None, true) => "run it again with that open, once".to_owned(),
+        (None, true) => "run again with this access, once".to_owned(),
         (None, false) => format!("{}, once", verb.long),
     };
     let short = match (&approval.effects, again) {
@@ -139,15 +139,15 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     let approve = choice('y', confirm, ChoiceAction::Approve, yes, short);
     let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted()) {
         Some(_) => {
-            let words = "cannot be kept: not all of it is listed".to_owned();
-            Choice { enabled: false, words, short: "cannot be kept".into(), ..approve }
+            let words = "cannot be applied: the list is incomplete".to_owned();
+            Choice { enabled: false, words, short: "cannot be applied".into(), ..approve }
         }
         None => approve,
     };
     let deny = match (&approval.effects, again) {
-        (Some(effects), _) if effects.is_empty() => "drop it: the model is told no, and sees nothing of it",
-        (Some(_), _) => "drop them: nothing happens, the model is told no",
-        (None, true) => "leave it: the model gets what came of the first run",
+        (Some(effects), _) if effects.is_empty() => "discard; the model sees a denial and none of the output",
+        (Some(_), _) => "discard the changes; the model sees a denial",
+        (None, true) => "don't rerun; give the model the first result",
         (None, false) => "deny",
     };
     let no = if approval.effects.is_some() { "discard" } else { "no" };
@@ -159,9 +159,9 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     }
     choices.extend(edit(approval));
     let explain = match &approval.effects {
-        Some(effects) if !effects.groups.is_empty() => "all it printed, the new files by folder, and the rules",
-        Some(effects) if !effects.output.trim().is_empty() => "all it printed, and which rules have a say",
-        Some(_) | None => "explain: which rules have a say, and where",
+        Some(effects) if !effects.groups.is_empty() => "full output, new files by folder, and rules that apply",
+        Some(effects) if !effects.output.trim().is_empty() => "full output, and rules that apply",
+        Some(_) | None => "explain: which rules apply, and where they are defined",
     };
     choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
     let mut rest = parts(approval, confirm);
@@ -180,9 +180,9 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
 
 /// Of a question about what is not there any more: nothing of it can be done.
 pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
-    let deny = "deny: nothing is written, the model is told no";
+    let deny = "deny: nothing is written; the model sees a denial";
     vec![
-        choice('y', confirm, ChoiceAction::ShowNew, "show the new proposal".to_owned(), "new proposal"),
+        choice('y', confirm, ChoiceAction::ShowNew, "show the updated diff".to_owned(), "updated diff"),
         choice('n', confirm, ChoiceAction::Deny, deny.to_owned(), "deny"),
         choice('N', confirm, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"),
     ]
@@ -190,8 +190,8 @@ pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
 
 /// While what is to be shown is made.
 pub(super) fn of_awaited() -> Vec<Choice> {
-    let words = "the new proposal is being made …".to_owned();
-    vec![Choice { enabled: false, ..choice('y', Confirm::Letter, ChoiceAction::ShowNew, words, "being made …") }]
+    let words = "preparing the updated diff…".to_owned();
+    vec![Choice { enabled: false, ..choice('y', Confirm::Letter, ChoiceAction::ShowNew, words, "preparing…") }]
 }
 
 /// What is less than all of it.
@@ -229,15 +229,15 @@ fn keys(approval: &Approval) -> Vec<Choice> {
         keys.push(key('E', ChoiceAction::EditWhole, "edit the whole file in $EDITOR"));
     }
     if !approval.proposal.diff.is_empty() {
-        keys.push(key('v', ChoiceAction::View, "before and after side by side, or below each other"));
-        keys.push(key('w', ChoiceAction::Wrap, "cut or wrap long lines"));
+        keys.push(key('v', ChoiceAction::View, "switch between side-by-side and unified diff"));
+        keys.push(key('w', ChoiceAction::Wrap, "truncate or wrap long lines"));
     }
     keys
 }
 
 /// The way to see what a command would do, or why there is none; of what is no command nothing.
 fn preview(approval: &Approval) -> Option<Choice> {
-    let words = "preview: it runs in a copy, and you see what changes before anything does";
+    let words = "preview: run in a copy and review the changes before they are applied";
     match &approval.preview {
         _ if approval.effects.is_some() || !approval.opens.is_empty() => None,
         PreviewOffer::None => None,
@@ -247,7 +247,7 @@ fn preview(approval: &Approval) -> Option<Choice> {
                 'p',
                 Confirm::Letter,
                 ChoiceAction::Preview,
-                format!("no preview: {}", text::reveal_line(reason)),
+                format!("preview unavailable: {}", text::reveal_line(reason)),
                 "no preview",
             );
             Some(Choice { enabled: false, ..off })
@@ -259,14 +259,14 @@ fn preview(approval: &Approval) -> Option<Choice> {
 pub(super) fn always(approval: &Approval) -> Choice {
     let always = &approval.always;
     let off =
-        |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, ChoiceAction::Always, words, "not always") };
+        |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, ChoiceAction::Always, words, "unavailable") };
     if !always.offers.is_empty() {
-        return choice('a', Confirm::Letter, ChoiceAction::Always, "always allow this …".to_owned(), "always");
+        return choice('a', Confirm::Letter, ChoiceAction::Always, "always allow this…".to_owned(), "always");
     }
     if always.never.is_empty() {
-        return off("always …  nothing here can be remembered".to_owned());
+        return off("always allow… unavailable".to_owned());
     }
-    off(format!("always …  nothing here can be remembered: {}", never_words(&always.never)))
+    off(format!("always allow… unavailable: {}", never_words(&always.never)))
 }
 
 /// Why no rule can be kept: of many reasons the first ones.

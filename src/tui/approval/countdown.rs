@@ -8,7 +8,7 @@ const MINUTE_MS: u64 = 60_000;
 /// `denied in 4 min`, `denied in 42 s`
 fn words(ends: u64, now: u64) -> String {
     match ends.saturating_sub(now) {
-        0 => "its time is up".to_owned(),
+        0 => "time is up".to_owned(),
         left if left <= MINUTE_MS => format!("denied in {} s", left.div_ceil(1000)),
         left => format!("denied in {} min", left.div_ceil(MINUTE_MS)),
     }
@@ -54,7 +54,7 @@ mod tests {
             (181_000, "denied in 4 min", 2 + 1 + 60),
             (60_000, "denied in 60 s", 60),
             (3_500, "denied in 4 s", 4),
-            (0, "its time is up", 0),
+            (0, "time is up", 0),
         ] {
             let (mut now, mut shown, mut wakes) = (0, words(ends, 0), 0);
             assert_eq!(shown, first);
@@ -65,7 +65,7 @@ mod tests {
                 shown = words(ends, now);
                 wakes += 1;
             }
-            assert_eq!((shown.as_str(), wakes), ("its time is up", expected), "{ends}");
+            assert_eq!((shown.as_str(), wakes), ("time is up", expected), "{ends}");
         }
     }
 }

@@ -20,27 +20,27 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     }
     let ended = text::reveal_line(&effects.ended);
     let token = if ended == "exit 0" { Token::Text } else { Token::Warn };
-    notes.push(Note::new(format!("{ended} · it ran in a copy, without the network; your files are as they were"), token));
+    notes.push(Note::new(format!("{ended} · ran in a copy without network access; your files are unchanged"), token));
     if effects.is_empty() {
-        notes.push(Note::new("it changed no file".to_owned(), Token::Text));
+        notes.push(Note::new("no files changed".to_owned(), Token::Text));
     }
     notes.extend(effects.files.iter().map(file));
     if effects.more_files > 0 {
         let more = effects.more_files;
         notes.push(Note::new(
-            format!("{more} more paths are not listed, so nothing can be kept; run the command in parts"),
+            format!("{more} more paths are not listed, so the changes cannot be applied; split up the command"),
             Token::Danger,
         ));
     }
     notes.extend(effects.groups.iter().map(group));
     notes.extend(effects.counted.iter().map(ignored));
     for refused in &effects.refused {
-        let words = format!("{:VERB$}{}: {}", "NOT KEPT", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
+        let words = format!("{:VERB$}{}: {}", "SKIPPED", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
         notes.push(Note::new(words, Token::Danger));
     }
     if !effects.denied.is_empty() {
         let denied: Vec<String> = effects.denied.iter().map(|denied| text::reveal_line(&denied.to_string())).collect();
-        notes.push(Note::new(format!("it was kept from {}", denied.join(", ")), Token::Warn));
+        notes.push(Note::new(format!("the sandbox blocked {}", denied.join(", ")), Token::Warn));
     }
     notes.extend(approval.proposal.own_notes().iter().map(|note| Note::new(text::reveal_rows(note), Token::Warn)));
     notes.extend(printed(&effects.output));
@@ -50,16 +50,16 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
 /// What a yes does, once all of that was seen.
 pub fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
-        Verb { long: "go on with what it printed", short: "go on" }
+        Verb { long: "continue with its output", short: "continue" }
     } else {
-        Verb { long: "keep these changes", short: "keep" }
+        Verb { long: "apply these changes", short: "apply" }
     }
 }
 
 /// `3 paths`, of all that would change.
 pub fn facts(effects: &Effects) -> String {
     if effects.is_empty() {
-        return "no file".to_owned();
+        return "no files".to_owned();
     }
     counted(usize::try_from(effects.paths()).unwrap_or(usize::MAX), "path")
 }
@@ -98,7 +98,7 @@ fn group(group: &CreatedFiles) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };
     let files = counted(group.files.len(), "new file");
-    Note::new(format!("{:VERB$}{folder}/  {files}, {}{ignored} · ? lists them", "created", size(group.bytes)), Token::Text)
+    Note::new(format!("{:VERB$}{folder}/  {files}, {}{ignored} · ? list", "created", size(group.bytes)), Token::Text)
 }
 
 fn ignored(counted: &CountedEffects) -> Note {
@@ -116,17 +116,17 @@ fn printed(output: &str) -> Vec<Note> {
     take_exit(&mut output);
     let rows: Vec<&str> = output.trim_end().split('\n').collect();
     if output.trim().is_empty() {
-        return vec![Note::new("it printed nothing".to_owned(), Token::Muted)];
+        return vec![Note::new("no output".to_owned(), Token::Muted)];
     }
     let row = |row: &&str| Note::new(format!("  {row}"), Token::Muted);
-    let mut notes = vec![Note::new("it printed".to_owned(), Token::Text)];
+    let mut notes = vec![Note::new("output".to_owned(), Token::Text)];
     if rows.len() <= 2 * EXCERPT + 1 {
         notes.extend(rows.iter().map(row));
         return notes;
     }
     let left = rows.len() - 2 * EXCERPT;
     notes.extend(rows[..EXCERPT].iter().map(row));
-    notes.push(Note::new(format!("  … {left} lines more: ? shows all of it"), Token::Faint));
+    notes.push(Note::new(format!("  … {left} more lines · ? show all"), Token::Faint));
     notes.extend(rows[rows.len() - EXCERPT..].iter().map(row));
     notes
 }

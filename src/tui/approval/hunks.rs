@@ -95,7 +95,7 @@ impl Hunks {
             _ => ", with your edits",
         };
         match taken.as_slice() {
-            [] => Err("nothing is taken: space takes a hunk, n denies".to_owned()),
+            [] => Err("no hunk is selected: space selects a hunk, n denies".to_owned()),
             all if all.len() == count && count > 1 && self.can_be_split() => {
                 let all = if count == 2 { "both hunks".to_owned() } else { format!("all {count} hunks") };
                 Ok(format!("apply {all}{edited}, once"))
@@ -135,7 +135,7 @@ impl Hunks {
     /// What is to be edited of the marked hunk; why it cannot be edited in a field.
     pub fn text(&self) -> Result<String, String> {
         if let Some(why) = &self.offers[self.at].fixed {
-            return Err(format!("it cannot be edited here: {why}"));
+            return Err(format!("this hunk cannot be edited here: {why}"));
         }
         let text = match &self.choices[self.at] {
             HunkChoice::Edited { text } => text.clone(),
@@ -144,8 +144,8 @@ impl Hunks {
         let is_cut = text.lines().any(|line| line.contains("[… ") && line.contains(" bytes …]"));
         let hidden = text.lines().any(|line| text::reveal(line) != line);
         if is_cut || hidden {
-            let why = if is_cut { "a line is too long for a field" } else { "it has characters that a field cannot show" };
-            return Err(format!("{why}: E opens all of the file"));
+            let why = if is_cut { "a line is too long to edit here" } else { "some characters cannot be shown here" };
+            return Err(format!("{why}; E opens the whole file"));
         }
         Ok(text)
     }
@@ -165,7 +165,7 @@ impl Hunks {
 
     /// What the head of the field says.
     pub fn field_head(&self) -> String {
-        format!("{}: what stands there after your yes", self.name(self.at))
+        format!("{}: the text that will be written if you approve", self.name(self.at))
     }
 
     /// The diff with what was written anew.
@@ -311,13 +311,13 @@ impl Dialog {
                     choice.short = match &yes {
                         Ok(words) if changed => words.trim_end_matches(", once").to_owned().into(),
                         Ok(_) => "yes".into(),
-                        Err(_) => "no hunk is taken".into(),
+                        Err(_) => "no hunk selected".into(),
                     };
                     choice.words = yes.clone().unwrap_or_else(|why| why);
                 }
                 ChoiceAction::Always if changed && choice.enabled => {
                     choice.enabled = false;
-                    "always …  only for all of it, as it was proposed".clone_into(&mut choice.words);
+                    "always allow… needs every hunk, unedited".clone_into(&mut choice.words);
                 }
                 ChoiceAction::Always if !changed => {
                     if let Question::Approval(approval) = &self.question {

@@ -23,12 +23,12 @@ impl Dialog {
             choice(letter, confirm, ChoiceAction::Resolve(resolution), words.to_owned(), short)
         };
         let choices = vec![
-            act('r', Confirm::LetterThenEnter, Resolution::Rerun, "run it again (it asks first)", "run again"),
+            act('r', Confirm::LetterThenEnter, Resolution::Rerun, "run again (asks you first)", "run again"),
             act('s', Confirm::Letter, Resolution::Skip, "skip it", "skip"),
             act('t', Confirm::Letter, Resolution::TellModel, "tell the model that the outcome is unknown", "tell the model"),
         ];
-        let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
-        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call of {}", text::reveal_line(tool)) };
+        let reason = "aye exited while this was running; nothing is rerun automatically".to_owned();
+        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call to {}", text::reveal_line(tool)) };
         let title = format!("{what} was interrupted: outcome unknown");
         Self::new(Question::Interrupted { id }, title, reason, choices, Body::words(words(summary, left)))
     }
@@ -37,13 +37,13 @@ impl Dialog {
 fn words(summary: &str, left: &InterruptedCall) -> String {
     let mut words = format!("{}\n\n{}", text::reveal(summary), left.known);
     if let Some(ran) = left.ran_ms {
-        let _ = write!(words, "\nit had run for at least {}", format::seconds(ran / 1000));
+        let _ = write!(words, "\nrunning time: at least {}", format::seconds(ran / 1000));
     }
     let Some(output) = left.last_output.as_deref().filter(|output| !output.trim().is_empty()) else { return words };
     let output = text::clean(output);
     let lines: Vec<&str> = output.trim_end().split('\n').collect();
     let first = lines.len().saturating_sub(LINES);
-    words += if first > 0 { "\n\nthe last lines it printed:" } else { "\n\nit had printed:" };
+    words += if first > 0 { "\n\nlast lines of output:" } else { "\n\noutput:" };
     for line in &lines[first..] {
         let _ = write!(words, "\n  {line}");
     }

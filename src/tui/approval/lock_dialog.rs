@@ -18,19 +18,19 @@ impl Dialog {
         };
         let reason = match &held.problem {
             Some(problem) => text::reveal_line(problem),
-            None => "two at once would each undo what the other saves, so only one of them writes".to_owned(),
+            None => "only one process may write, or they would overwrite each other's changes".to_owned(),
         };
         let act =
             |letter, confirm, answer, words: String, short| choice(letter, confirm, ChoiceAction::Held(answer), words, short);
-        let read = "read-only: look at what was said, nothing is sent".to_owned();
+        let read = "read-only: view the conversation; nothing is sent".to_owned();
         let choices = vec![
             act('r', Confirm::Letter, LockAnswer::ReadOnly, read, "read-only"),
             take_over(&held),
-            act('n', Confirm::Letter, LockAnswer::Another, "another session".to_owned(), "another"),
+            act('n', Confirm::Letter, LockAnswer::Another, "choose another session".to_owned(), "another"),
             act('q', Confirm::Letter, LockAnswer::Quit, "quit".to_owned(), "quit"),
         ];
-        let words = "What is typed and not sent there comes along when it is taken over. What runs there is stopped: \
-                     this session then says what it was and asks before anything runs again.";
+        let words = "Unsent text moves here when you take over. Commands running there are stopped, and you are asked \
+                     before any of them runs again.";
         Self::new(Question::Held(Some(held)), title, reason, choices, Body::words(words.to_owned()))
     }
 }
@@ -38,8 +38,8 @@ impl Dialog {
 /// It ends another process: two keys.
 fn take_over(held: &LockQuestion) -> Choice {
     let words = match &held.stays {
-        Some(why) => format!("take over: not possible, {}", text::reveal_line(why)),
-        None => "take over: ends aye there, it saves first".to_owned(),
+        Some(why) => format!("cannot take over: {}", text::reveal_line(why)),
+        None => "take over: aye saves and exits there first".to_owned(),
     };
     let act = ChoiceAction::Held(LockAnswer::TakeOver);
     Choice { enabled: held.stays.is_none(), ..choice('t', Confirm::LetterThenEnter, act, words, "take over") }

@@ -54,7 +54,7 @@ impl Pager {
                 whose(&approval.rule)
             );
         } else if !told.contains(&approval.rule.as_str()) {
-            let _ = writeln!(text, "all of it: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
+            let _ = writeln!(text, "whole command: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
         }
         for RuleOrigin { rule, place, source, first } in &approval.origins {
             let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
@@ -63,19 +63,19 @@ impl Pager {
             }
             text.push('\n');
         }
-        let about = "strictest of all parts; deny, then ask, then allow".to_owned();
+        let about = "the strictest verdict wins: deny, then ask, then allow".to_owned();
         let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
         let rules = Page { title, about, text, is_diff: false, file: None };
         let printed = approval.effects.iter().map(|effects| Page {
-            title: "What it printed".to_owned(),
-            about: "in its copy; the model sees it after a yes".to_owned(),
+            title: "Output".to_owned(),
+            about: "from the preview run; the model sees it if you approve".to_owned(),
             text: effects.output.trim_end().to_owned(),
             is_diff: false,
             file: None,
         });
         let groups = approval.effects.iter().flat_map(|effects| &effects.groups).map(|group| Page {
             title: format!("New files in {}", text::reveal_name(&group.folder)),
-            about: format!("{} files, {}; all of them are created", group.files.len(), crate::protocol::size(group.bytes)),
+            about: format!("{} files, {}; all new", group.files.len(), crate::protocol::size(group.bytes)),
             text: group.files.iter().map(|file| text::reveal_name(file)).collect::<Vec<_>>().join("\n"),
             is_diff: false,
             file: None,
@@ -91,11 +91,11 @@ impl Pager {
                 "(empty)".clone_into(&mut text);
             }
             if file.is_cut {
-                text.push_str("\n\n(the rest is not shown here; look at the file itself)");
+                text.push_str("\n\n(truncated here; open the file to see the rest)");
             }
             Page {
                 title: text::reveal_name(&file.name),
-                about: "as it was read just now; nothing of it takes effect yet".to_owned(),
+                about: "as read just now; it has not taken effect yet".to_owned(),
                 text,
                 is_diff: false,
                 file: None,
@@ -106,15 +106,15 @@ impl Pager {
 
     /// What would change.
     pub fn diff(diff: &str) -> Self {
-        let about = "from what is there now to what would be there".to_owned();
-        let (title, text) = ("What would change".to_owned(), diff.to_owned());
+        let about = "from the current files to the result".to_owned();
+        let (title, text) = ("Proposed changes".to_owned(), diff.to_owned());
         Self { pages: vec![Page { title, about, text, is_diff: true, file: None }], at: 0 }
     }
 
     /// The rule that decided one part of a command: its file, its line, its text.
     pub fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
         let decided = approval.parts.get(part)?;
-        let title = format!("The rule of part {}", part + 1);
+        let title = format!("Rule for part {}", part + 1);
         let mut text = format!(
             "{}\n{} · {}\n\n",
             text::reveal_name(&decided.text),
@@ -122,15 +122,15 @@ impl Pager {
             text::reveal_line(&decided.reason)
         );
         let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
-            let _ = write!(text, "decided by {}: it stands in no file of yours", whose(&decided.rule));
-            let about = "aye policy show prints all that holds".to_owned();
+            let _ = write!(text, "decided by {}, which is not in any of your policy files", whose(&decided.rule));
+            let about = "`aye policy show` prints the policy in effect".to_owned();
             return Some(Self { pages: vec![Page { title, about, text, is_diff: false, file: None }], at: 0 });
         };
         let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
         for (at, row) in source.iter().enumerate() {
             let _ = writeln!(text, "  {:>4}  {row}", first + at);
         }
-        let about = "as it was when it asked; nothing is changed here".to_owned();
+        let about = "as it was when aye asked; read-only here".to_owned();
         let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
         Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), is_diff: false, file }], at: 0 })
     }
@@ -190,10 +190,10 @@ fn constants(approval: &Approval) -> Vec<String> {
         lines.push(format!("sandbox      {}", text::reveal_line(&command.sandbox)));
     }
     if let PreviewOffer::Impossible { reason } = &approval.preview {
-        lines.push(format!("preview      not possible: {}", text::reveal_line(reason)));
+        lines.push(format!("preview      unavailable: {}", text::reveal_line(reason)));
     }
     if !approval.always.never.is_empty() && approval.always.offers.is_empty() {
-        lines.push(format!("always       not possible: {}", super::choices::never_words(&approval.always.never)));
+        lines.push(format!("always       unavailable: {}", super::choices::never_words(&approval.always.never)));
     }
     lines
 }
@@ -208,8 +208,8 @@ fn other_keys(choices: &[Choice]) -> Vec<String> {
 fn whose(rule: &str) -> String {
     match rule {
         "built-in" => "the built-in policy".to_owned(),
-        "session" => "your yes of this session".to_owned(),
-        "default" => "no rule at all: what nothing allows is asked about".to_owned(),
+        "session" => "your approval in this session".to_owned(),
+        "default" => "the default (ask when no rule matches)".to_owned(),
         other => text::reveal_line(other),
     }
 }

@@ -30,15 +30,15 @@ pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) 
     }
     if panels.staying().is_some() {
         // Its title is on the screen.
-        let words = ["waits for you", "tab to review", "typing stays in your draft"].join(&format!(" {} ", glyphs.dot));
-        let short = ["waits for you", "tab to review"].join(&format!(" {} ", glyphs.dot));
+        let words = ["waiting for you", "tab to review", "typing stays in your draft"].join(&format!(" {} ", glyphs.dot));
+        let short = ["waiting for you", "tab to review"].join(&format!(" {} ", glyphs.dot));
         let fits = text::width(&words) <= usize::from(width.saturating_sub(GUTTER));
         return Some((if fits { words } else { short }, &[]));
     }
     let name = first.name();
     // What to press stays; the name gives way, then the reassurance.
     let left = first.left(now).map(|(words, _)| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
-    let tail = format!(" {} waits for you{left} {} tab to review", glyphs.dash, glyphs.dot);
+    let tail = format!(" {} waiting for you{left} {} tab to review", glyphs.dash, glyphs.dot);
     let whole = format!("{name}{tail} (typing stays in your draft)");
     let room = usize::from(width.saturating_sub(GUTTER));
     if text::width(&whole) <= room {
@@ -49,7 +49,7 @@ pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) 
     Some((format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))), &[]))
 }
 
-/// `3 wait for you   1 $ touch one.txt  low   2 $ touch two.txt  low`
+/// `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`
 fn several(panels: &DialogStack, room: usize) -> String {
     let head = inbox::waiting(panels.len());
     let room = room.saturating_sub(text::width(&head));
@@ -109,7 +109,7 @@ impl Dialog {
     pub fn whole(&self) -> String {
         match &self.question {
             Question::Approval(_) if !self.is_command() && self.unseen() > 0 => {
-                format!("{}: not read yet, enter shows it", self.name())
+                format!("{}: not read yet; enter opens it", self.name())
             }
             _ => self.name(),
         }
@@ -118,14 +118,14 @@ impl Dialog {
     /// Why it is answered by itself, where it is.
     pub fn alone(&self) -> Option<String> {
         let Question::Approval(_) = &self.question else {
-            return Some("this is answered by itself: enter opens it".to_owned());
+            return Some("this one is decided individually; enter opens it".to_owned());
         };
         if self.changed_on_disk || !matches!(self.disk, super::Staleness::AsShown) {
-            return Some("changed on disk, and the new proposal was not shown: enter opens it".to_owned());
+            return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
         }
         match (self.critical, self.risk) {
-            (true, _) => Some("critical risk is never answered together with others: enter opens it".to_owned()),
-            (false, Some(Risk::High)) => Some("high risk is never answered together with others: enter opens it".to_owned()),
+            (true, _) => Some("critical risk is always decided individually; enter opens it".to_owned()),
+            (false, Some(Risk::High)) => Some("high risk is always decided individually; enter opens it".to_owned()),
             (false, Some(Risk::Low | Risk::Medium) | None) => None,
         }
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Cells of the word for what happens to a path.
 const VERB: usize = 14;
 /// What a yes does, once all of that was seen.
-const GO_BACK: Verb = Verb { long: "go back", short: "go back" };
+const GO_BACK: Verb = Verb { long: "rewind", short: "rewind" };
 
 /// A plan, and which of the paths that were changed by hand go back all the same.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl RewindChoice {
         let goes = || plan.files.iter().filter(|file| !file.kept && file.conflict.is_none());
         let (added, removed) = goes().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
         let files = match goes().count() {
-            0 => "no file".to_owned(),
+            0 => "no files".to_owned(),
             count => format!("{} · +{added} −{removed}", counted(count, "file")),
         };
         format!("{files} · {}", messages(plan.messages))
@@ -104,20 +104,20 @@ impl RewindChoice {
             put(would(file), if file.change == RewindChange::Deleted { Token::Warn } else { Token::Text });
         }
         if plan.files.is_empty() {
-            put("no file would change".to_owned(), Token::Text);
+            put("no files would change".to_owned(), Token::Text);
         }
         for file in plan.files.iter().filter(|file| file.conflict.is_none() && file.kept) {
-            put(format!("{:VERB$}{}", "stays", path(file)), Token::Warn);
+            put(format!("{:VERB$}{}", "unchanged", path(file)), Token::Warn);
         }
         if !conflicts.is_empty() {
-            let keys = if conflicts.len() > 1 { "space takes the marked one, [ ] mark another" } else { "space takes it" };
-            put(format!("changed by hand since, and kept as it is now ({keys}):"), Token::Warn);
+            let keys = if conflicts.len() > 1 { "space select, [ ] move" } else { "space select" };
+            put(format!("edited outside aye since then; left as is ({keys}):"), Token::Warn);
         }
         for (nth, at) in conflicts.iter().enumerate() {
             let file = &plan.files[*at];
             let lead = if nth == self.at { '>' } else { ' ' };
             let (sign, token) = if self.taken.contains(at) { ('x', Token::Danger) } else { (' ', Token::Text) };
-            let does = if self.taken.contains(at) { file.change.words() } else { "kept" };
+            let does = if self.taken.contains(at) { file.change.words() } else { "left as is" };
             let why = text::reveal_line(file.conflict.as_deref().unwrap_or_default());
             put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), counts(file)), token);
         }
@@ -137,19 +137,18 @@ impl RewindChoice {
         };
         let mut choices = Vec::new();
         if plan.target == RewindTarget::Redo {
-            choices.push(act('1', plan.scope, format!("bring back what was undone: {}", scope_words(plan.scope)), "bring back"));
+            choices.push(act('1', plan.scope, format!("restore what was undone: {}", scope_words(plan.scope)), "restore"));
         } else {
             let said = messages(plan.messages);
-            let go = if plan.messages == 1 { "goes" } else { "go" };
             let both = act('1', RewindScope::Both, "conversation and files".to_owned(), "both");
-            let talk = act('2', RewindScope::Conversation, format!("conversation only: {said} {go}, files stay"), "conversation");
+            let talk = act('2', RewindScope::Conversation, format!("conversation only: undo {said}, keep the files"), "conversation");
             let talk = Choice { enabled: plan.messages > 0, ..talk };
-            let files = if plan.files.is_empty() { "no file would change" } else { "what was said stays, the model is told" };
+            let files = if plan.files.is_empty() { "no files would change" } else { "keeps the conversation and tells the model" };
             let files = format!("files only: {files}");
             let files = Choice { enabled: !plan.files.is_empty(), ..act('3', RewindScope::Files, files, "files") };
             choices.extend([both, talk, files]);
             if let Some(point) = &plan.point {
-                let words = format!("fork instead: a copy begins before #{}, this session stays", point.number);
+                let words = format!("fork instead: copy the session up to before #{}; this one is unchanged", point.number);
                 choices.push(choice('f', Confirm::LetterThenEnter, ChoiceAction::Fork, words, "fork"));
             }
         }
@@ -174,13 +173,13 @@ impl RewindChoice {
 impl Dialog {
     pub fn rewind(plan: RewindPlan) -> Self {
         let title = match (&plan.target, &plan.point) {
-            (RewindTarget::Redo, _) => "Back to before the last rewind".to_owned(),
+            (RewindTarget::Redo, _) => "Redo: undo the last rewind".to_owned(),
             (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
             (_, None) => "Rewind".to_owned(),
         };
         let reason = match plan.target {
-            RewindTarget::Redo => "nothing is done yet; /undo goes back again",
-            RewindTarget::Before { .. } | RewindTarget::Last => "nothing is done yet; /redo takes it back",
+            RewindTarget::Redo => "nothing has changed yet; /undo would revert this",
+            RewindTarget::Before { .. } | RewindTarget::Last => "nothing has changed yet; /redo would revert this",
         };
         let rewinding = RewindChoice::new(plan);
         let (body, choices, facts) = (rewinding.body(), rewinding.choices(), rewinding.facts());

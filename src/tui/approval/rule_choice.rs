@@ -1,4 +1,4 @@
-//! "Always allow this …": which rule, how far it reaches, until when. Nothing is kept before Enter.
+//! "Always allow this": which rule, how far it reaches, until when. Nothing is kept before Enter.
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
@@ -8,8 +8,8 @@ use crate::tui::typeahead_guard::Confirm;
 use std::fmt::Write as _;
 
 /// Said whatever is asked about, so that nobody looks for it in vain.
-const NEVER: &str = "never remembered: rm and other deletes, network, downloaded code, wrappers and interpreters \
-                     (sh -c, python -c, sudo, env …)";
+const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
+                     (sh -c, python -c, sudo, env, …)";
 
 /// What is chosen so far.
 #[derive(Debug)]
@@ -49,9 +49,9 @@ impl RuleChoice {
     }
 
     pub fn panel(self) -> Dialog {
-        let reason = format!("nothing is saved before enter; then {}: {}", self.verb, self.about);
+        let reason = format!("nothing is saved until you press enter; then {}: {}", self.verb, self.about);
         let (choices, body) = (self.choices(), self.body());
-        let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this …".to_owned(), reason, choices, body);
+        let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this".to_owned(), reason, choices, body);
         // Where the rules go is to be read: that is worth the rows.
         Dialog { height: Height::Full, ..panel }
     }
@@ -160,18 +160,18 @@ impl RuleChoice {
                 '1',
                 Confirm::LetterThenEnter,
                 ChoiceAction::Keep(GrantScope::Session),
-                "until I quit · memory only".to_owned(),
-                "until I quit",
+                "until you quit · in memory only".to_owned(),
+                "until you quit",
             ));
         }
         choices.push(self.file_choice('2', GrantScope::Project, "in this project", "this project"));
         if is_offered(GrantScope::Everywhere) {
-            choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for me", "everywhere"));
+            choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for you", "everywhere"));
         }
         if self.always.offers.len() > 1 {
             let (words, short) = match self.always.offers.get(self.offer + 1) {
                 None => ("back to the narrowest rule".to_owned(), "narrow"),
-                Some(offer) if offer.written => (format!("your own words: {}", said(&offer.rules)), "your words"),
+                Some(offer) if offer.written => (format!("your rule: {}", said(&offer.rules)), "your rule"),
                 Some(offer) => (format!("widen to {}", said(&offer.rules)), "widen"),
             };
             choices.push(choice('w', Confirm::Letter, ChoiceAction::Widen, words, short));
@@ -181,28 +181,28 @@ impl RuleChoice {
         }
         // It stands there before the answer does: no other key becomes another choice under a finger.
         if self.is_command && self.always.offers.len() > 1 {
-            let what = if self.reaches() == self.offer { "it" } else { "the wider one" };
+            let what = if self.reaches() == self.offer { "this rule" } else { "the wider rule" };
             let words = match &self.reach {
                 _ if self.body == RuleView::Reach => "show the rule".to_owned(),
                 Some((offer, of, lines)) if *offer == self.reaches() => {
                     let (of, more) = (counted(*of, "command"), lines.len());
-                    format!("of your last {of}, in all projects, {what} would have let through {more} more")
+                    format!("of your last {of} (all projects), {what} would have allowed {more} more")
                 }
-                Some(_) | None => format!("which of your last commands {what} would have let through, in all projects"),
+                Some(_) | None => format!("list the recent commands (all projects) that {what} would have allowed"),
             };
             choices.push(choice('l', Confirm::Letter, ChoiceAction::Reach, words, "reach"));
         }
         if self.has_files() {
             let day = |end: &jiff::Timestamp| end.strftime("%Y-%m-%d").to_string();
             let words = match self.end.and_then(|end| self.always.ends.get(end)) {
-                None => "for some days only … · now: for good".to_owned(),
-                Some((1, end)) => format!("for another time … · now: for 1 day, until {}", day(end)),
-                Some((days, end)) => format!("for another time … · now: for {days} days, until {}", day(end)),
+                None => "set an expiry… (now: never expires)".to_owned(),
+                Some((1, end)) => format!("change the expiry… (now: 1 day, until {})", day(end)),
+                Some((days, end)) => format!("change the expiry… (now: {days} days, until {})", day(end)),
             };
             if !self.always.ends.is_empty() {
                 choices.push(choice('x', Confirm::Letter, ChoiceAction::End, words, "until"));
             }
-            let words = if self.body == RuleView::Rule { "show what changes in the files" } else { "show the rule" };
+            let words = if self.body == RuleView::Rule { "show the changes to the files" } else { "show the rule" };
             choices.push(choice('d', Confirm::Letter, ChoiceAction::Diff, words.to_owned(), "diff"));
         }
         choices
@@ -233,7 +233,7 @@ impl RuleChoice {
                 short,
             )
         };
-        let Some(offer) = self.offer() else { return off("nothing is offered") };
+        let Some(offer) = self.offer() else { return off("no rule is available") };
         if let Some(why) = &offer.memory_only {
             return off(why);
         }
@@ -246,7 +246,7 @@ impl RuleChoice {
             whole = format!("{whole} · {}", text::reveal_line(note));
         }
         if offer.asks_still.contains(&scope) {
-            whole.push_str(" · asks all the same while nothing on this system can hold a command");
+            whole.push_str(" · still asks, because this system has no sandbox");
         }
         choice(letter, Confirm::LetterThenEnter, ChoiceAction::Keep(scope), whole, short)
     }
@@ -258,12 +258,12 @@ impl RuleChoice {
             for place in offer.places.iter().filter(|place| place.refused.is_none()) {
                 diff.push_str(&self.with_end(&place.diff));
             }
-            return Body::diff("what changes in the files".to_owned(), &diff);
+            return Body::diff("changes to the files".to_owned(), &diff);
         }
         if let (RuleView::Reach, Some((reached, of, lines))) = (self.body, &self.reach) {
             let rules = self.always.offers.get(*reached).map(|offer| said(&offer.rules)).unwrap_or_default();
             let mut rows = vec![format!(
-                "of your last {}, in all projects, these asked, and would not with {rules}",
+                "of your last {} (all projects), {rules} would have allowed these without asking",
                 counted(*of, "command")
             )];
             rows.extend(lines.iter().map(|command| format!("  $ {}", text::reveal_name(command))));
@@ -274,21 +274,21 @@ impl RuleChoice {
         }
         let mut rows = self.toml(&offer.rules);
         if let Some(why) = &self.refused {
-            rows.splice(0..0, [format!("not taken: {}", text::reveal_line(why)), String::new()]);
+            rows.splice(0..0, [format!("not accepted: {}", text::reveal_line(why)), String::new()]);
         }
         if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. })) {
             rows.push(String::new());
-            rows.push("Every command of this project can then read it, and what is in it, except credentials.".to_owned());
+            rows.push("Every command in this project can then read it and its contents, except credentials.".to_owned());
             return Body::words(rows.join("\n"));
         }
         if offer.everywhere != offer.rules {
             rows.push(String::new());
-            rows.push("everywhere, for me:".to_owned());
+            rows.push("everywhere, for you:".to_owned());
             rows.extend(self.toml(&offer.everywhere));
         }
         if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command { exact: false, .. })) {
             rows.push(String::new());
-            rows.push("this reaches every command that begins with these words".to_owned());
+            rows.push("this matches every command that begins with these words".to_owned());
         }
         if self.is_command {
             rows.push(String::new());

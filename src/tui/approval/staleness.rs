@@ -9,8 +9,8 @@ pub const CHANGED: &str = "⚠ changed on disk since the model read it";
 pub const CHANGED_SHORT: &str = "⚠ changed on disk";
 pub const CHANGED_SHORTEST: &str = "⚠ changed";
 
-const NOTHING_DONE: &str = "Nothing was written. The same change was made anew for what stands there now: \
-                            look at it, and then decide.";
+const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
+                            review the new diff.";
 
 /// How what a question shows stands to what is on disk.
 #[derive(Debug, Default)]

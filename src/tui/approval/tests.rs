@@ -51,10 +51,10 @@ fn what_is_saved_or_dangerous_takes_two_keys() {
 #[test]
 fn what_may_not_be_remembered_offers_no_always() {
     for (approval, words) in [
-        (Approval { always: Always::default(), ..edit_approval("a") }, "always …  nothing here can be remembered"),
+        (Approval { always: Always::default(), ..edit_approval("a") }, "always allow… unavailable"),
         (
             command_approval("a"),
-            "always …  nothing here can be remembered: 3 deletes, 4 uses the network, 5 runs code that nobody has seen",
+            "always allow… unavailable: 3 deletes, 4 uses the network, 5 runs code that nobody has seen",
         ),
     ] {
         let mut panel = Dialog::approval(approval);

@@ -47,7 +47,7 @@ pub fn title(approval: &Approval) -> String {
         let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
         let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();
         return match (paths, deleted) {
-            (0, _) => "The command changed no file".to_owned(),
+            (0, _) => "The command changed no files".to_owned(),
             (_, 0) => format!("The command would change {}", counted(paths, "path")),
             (_, deleted) if deleted == paths => format!("The command would delete {}", counted(paths, "path")),
             (_, deleted) => format!("The command would change {}, {deleted} of them deleted", counted(paths, "path")),

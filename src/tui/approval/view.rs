@@ -156,7 +156,7 @@ fn draw_writing(
     let top = area.y + rows.head();
     let head = match (writing.what, &panel.hunks) {
         (AmendTarget::Hunk, Some(hunks)) => hunks.field_head(),
-        (AmendTarget::Hunk, None) | (AmendTarget::Command, _) => "the command; it is judged and asked about anew".to_owned(),
+        (AmendTarget::Hunk, None) | (AmendTarget::Command, _) => "the command; aye checks it and asks you again".to_owned(),
     };
     let line = Line::styled(text::truncate(&head, body_width(area.width).into()).into_owned(), frame.theme.style(Token::Heading));
     buffer.set_line(area.x + GUTTER, top, &line, area.width - GUTTER);
@@ -168,15 +168,15 @@ fn draw_writing(
 
 fn written_words(panel: &Dialog) -> &'static str {
     match panel.writing.as_ref().map(|writing| writing.what) {
-        Some(AmendTarget::Command) => "enter asks about this line · ctrl+j new line · esc leaves it as it was",
-        Some(AmendTarget::Hunk) | None => "ctrl+s (or alt+enter) takes these lines · esc leaves them as they were",
+        Some(AmendTarget::Command) => "enter submit · ctrl+j new line · esc cancel",
+        Some(AmendTarget::Hunk) | None => "ctrl+s (or alt+enter) save · esc cancel",
     }
 }
 
 /// Which hunks are taken.
 fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     let Some(hunks) = &panel.hunks else { return };
-    let seen = if panel.unseen() == 0 { "all of it has been on screen" } else { "" };
+    let seen = if panel.unseen() == 0 { "everything was shown" } else { "" };
     let width = usize::from(area.width.saturating_sub(GUTTER));
     let row = hunks.row(width, frame.glyphs);
     let wide: usize = row.iter().map(|(words, _)| text::width(words) + 2).sum();
@@ -316,9 +316,9 @@ fn unseen_words(panel: &Dialog, at: usize) -> Option<String> {
         return None;
     }
     match (panel.unseen_for(choice.act), panel.screens_left(choice.act)) {
-        (0, _) => Some(format!("{}: not all of it was shown", panel.body.verb().long)),
+        (0, _) => Some(format!("{}: not fully shown yet", panel.body.verb().long)),
         (left, 1) => Some(format!("show the last {}", counted(left, "line"))),
-        (_, screens) => Some(format!("show the next of {}", counted(screens, "screen"))),
+        (_, screens) => Some(format!("show the next screen ({screens} left)")),
     }
 }
 
@@ -339,7 +339,7 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     let is_held = held(look) == Some(at);
     let words = match unseen_words(panel, at) {
         Some(words) => words,
-        None if hidden => format!("{}: once all of it was shown", choice.short.trim_end_matches(" …")),
+        None if hidden => format!("{}: available once everything was shown", choice.short.trim_end_matches(" …")),
         None => choice.words.clone(),
     };
     let (lead, token) = match look {
@@ -367,7 +367,7 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     let tails: &[&str] = match (panel.confirm(at), look) {
         _ if !choice.enabled => &[""],
         (_, typeahead_guard::ChoiceState::Highlighted(_)) if is_held => {
-            &["   enter confirms, any other key takes it back", "   enter confirms"]
+            &["   enter confirm, any other key cancel", "   enter confirm"]
         }
         (_, typeahead_guard::ChoiceState::Waiting(..)) if is_held => &[glyphs.cursor],
         (Confirm::LetterThenEnter, _) if !hidden => &[THEN_ENTER],
@@ -448,14 +448,14 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
     }
     if panel.words.is_some() {
         if matches!(panel.question, super::Question::Keep(_)) {
-            return vec!["enter asks the policy whether it may be kept", "esc back"];
+            return vec!["enter check the rule", "esc back"];
         }
-        return vec!["enter deny with these words", "esc back", "1-4 ready words"];
+        return vec!["enter deny with this reason", "esc back", "1-4 insert a reason"];
     }
     let keeping = matches!(panel.question, super::Question::Keep(_));
     if let (super::Question::Rewind(rewinding), true) = (&panel.question, look != typeahead_guard::ChoiceState::Arming) {
         let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
-        let marks = rewinding.marks().then_some("space takes [ ] marks");
+        let marks = rewinding.marks().then_some("space select [ ] move");
         return marks
             .into_iter()
             .chain(["esc back"])
@@ -465,15 +465,15 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
     }
     if let Some(writing) = &panel.writing {
         return match writing.what {
-            AmendTarget::Hunk => vec!["ctrl+s takes it", "esc leaves it", "enter new line"],
-            AmendTarget::Command => vec!["enter asks about it", "esc leaves it", "ctrl+j new line"],
+            AmendTarget::Hunk => vec!["ctrl+s save", "esc cancel", "enter new line"],
+            AmendTarget::Command => vec!["enter submit", "esc cancel", "ctrl+j new line"],
         };
     }
     let in_front = keeping || matches!(panel.question, super::Question::Reading(_));
     if look == typeahead_guard::ChoiceState::Arming {
-        return vec!["just opened: a letter only marks", if in_front { "esc back" } else { "esc later" }];
+        return vec!["just opened: keys only highlight", if in_front { "esc back" } else { "esc close" }];
     }
-    let mut hints = vec![if in_front { "esc back" } else { "esc later" }];
+    let mut hints = vec![if in_front { "esc back" } else { "esc close" }];
     if panel.body.rows(panel.seen_width) > panel.shown {
         hints.insert(0, "pgup pgdn scroll");
     }
@@ -487,24 +487,24 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
     if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !panel.says_changed() {
         hints.insert(0, "[ ] hunk");
-        hints.insert(1, "space take/leave");
+        hints.insert(1, "space select");
     }
     match (panel.marked_part(), panel.has_parts()) {
-        (Some(_), _) => hints.splice(0..0, ["enter opens its rule", "[ ] part"]).for_each(drop),
+        (Some(_), _) => hints.splice(0..0, ["enter open rule", "[ ] part"]).for_each(drop),
         (None, true) => hints.push("[ ] part"),
         (None, false) => {}
     }
     if has(ChoiceAction::EditWhole) {
-        hints.push("E whole in $EDITOR");
+        hints.push("E edit in $EDITOR");
     }
     if has(ChoiceAction::View) && panel.seen_width >= MIN_BESIDE {
         hints.push(if panel.shape(panel.seen_width + GUTTER).beside { "v unified" } else { "v side by side" });
     }
     if has(ChoiceAction::Wrap) {
-        hints.push(if panel.wraps { "w cut" } else { "w wrap" });
+        hints.push(if panel.wraps { "w truncate" } else { "w wrap" });
     }
     if keeping {
-        hints.push("enter save and go on");
+        hints.push("enter save and continue");
     } else if count > 1 {
         hints.push("tab next");
     }

@@ -19,8 +19,8 @@ impl ElicitationForm {
 
     fn title(&self) -> String {
         match &self.wants {
-            FormContent::Form(_) => format!("{} (MCP server) asks you", self.server),
-            FormContent::Visit(_) => format!("{} (MCP server) asks you to visit an address", self.server),
+            FormContent::Form(_) => format!("{} (MCP server) asks for input", self.server),
+            FormContent::Visit(_) => format!("{} (MCP server) asks you to open a URL", self.server),
         }
     }
 
@@ -28,10 +28,10 @@ impl ElicitationForm {
         let server = &self.server;
         match (&self.wants, self.is_filling()) {
             (FormContent::Form(_), true) => {
-                format!("what you write goes to {server}; enter behind the last field sends it, esc goes back")
+                format!("your input goes to {server}; enter in the last field sends the form, esc goes back")
             }
-            (FormContent::Form(_), false) => format!("what you answer goes to {server}; nothing is sent before you say so"),
-            (FormContent::Visit(_), _) => "aye does not open it: copy it, and look at whose it is first".to_owned(),
+            (FormContent::Form(_), false) => format!("your answers go to {server}; nothing is sent until you confirm"),
+            (FormContent::Visit(_), _) => "aye does not open links; check the host, then copy the URL".to_owned(),
         }
     }
 
@@ -43,24 +43,24 @@ impl ElicitationForm {
             FormContent::Form(entries) => {
                 let is_whole = self.answer().is_some();
                 let words = match (is_whole, entries.is_empty()) {
-                    (true, true) => "yes: the server may go on".to_owned(),
-                    (true, false) => "send it as it stands here".to_owned(),
-                    (false, _) => "send it: something is missing yet, f fills it in".to_owned(),
+                    (true, true) => "yes, let the server continue".to_owned(),
+                    (true, false) => "send the form as shown".to_owned(),
+                    (false, _) => "send: not possible yet, a required field is empty; f fills in the form".to_owned(),
                 };
                 let send = pick('y', Confirm::LetterThenEnter, FormAction::Send, words, "send");
                 choices.push(Choice { enabled: is_whole, ..send });
                 if !entries.is_empty() {
-                    choices.push(pick('f', Confirm::Letter, FormAction::Fill, "fill it in".to_owned(), "fill in"));
+                    choices.push(pick('f', Confirm::Letter, FormAction::Fill, "fill in the form".to_owned(), "fill in"));
                 }
             }
             FormContent::Visit(_) => {
-                let words = "yes: I visit it myself, the server may go on".to_owned();
-                choices.push(pick('y', Confirm::LetterThenEnter, FormAction::Send, words, "I visit it"));
-                choices.push(pick('c', Confirm::Letter, FormAction::Copy, "copy the address".to_owned(), "copy"));
+                let words = "I open it myself; let the server continue".to_owned();
+                choices.push(pick('y', Confirm::LetterThenEnter, FormAction::Send, words, "I open it"));
+                choices.push(pick('c', Confirm::Letter, FormAction::Copy, "copy the URL".to_owned(), "copy"));
             }
         }
-        choices.push(pick('n', Confirm::Letter, FormAction::Decline, "decline: the server is told no".to_owned(), "decline"));
-        let words = "dismiss: neither yes nor no".to_owned();
+        choices.push(pick('n', Confirm::Letter, FormAction::Decline, "decline: tell the server no".to_owned(), "decline"));
+        let words = "dismiss: answer neither yes nor no".to_owned();
         choices.push(pick('x', Confirm::Letter, FormAction::Dismiss, words, "dismiss"));
         choices
     }
@@ -95,11 +95,11 @@ impl ElicitationForm {
 
     fn note_entry(&self, entry: &Entry, is_at: bool, notes: &mut Vec<Note>) {
         let mark = if is_at { "> " } else { "  " };
-        let needed = if entry.is_required() { " (needed)" } else { "" };
+        let needed = if entry.is_required() { " (required)" } else { "" };
         let token = if is_at { Token::Accent } else { Token::Text };
         notes.push(Note::new(format!("{mark}{}{needed}: {}", entry.title(), entry.shown()), token));
         if entry.looks_secret() {
-            let words = "looks like a secret: no server may ask for one like this, and what you write is not hidden";
+            let words = "looks like a secret: servers must not ask for secrets in a form, and your input is not hidden";
             notes.push(Note::new(format!("    {words}"), Token::Warn));
         }
         let about = entry.description().into_iter().chain(Some(entry.takes()).filter(|_| is_at || self.at.is_none()));
@@ -146,8 +146,8 @@ impl ElicitationForm {
         let count = self.entries().len();
         let keys = match (entry.is_typed(), entry.takes_several()) {
             (true, _) => "",
-            (false, true) => " · space takes, left right mark",
-            (false, false) => " · space, left right choose",
+            (false, true) => " · space select, left right move",
+            (false, false) => " · space or left right choose",
         };
         format!("field {} of {count} · {}{keys}", at + 1, entry.takes())
     }
@@ -156,12 +156,12 @@ impl ElicitationForm {
     pub fn hints(&self, is_arming: bool) -> Vec<&'static str> {
         match (self.entry(), &self.wants) {
             (Some((at, _)), _) => {
-                let enter = if at + 1 == self.entries().len() { "enter sends it" } else { "enter goes on" };
-                vec![enter, "esc back", "tab shift+tab other field", "ctrl+u clears"]
+                let enter = if at + 1 == self.entries().len() { "enter send" } else { "enter next" };
+                vec![enter, "esc back", "tab shift+tab change field", "ctrl+u clear"]
             }
-            (None, _) if is_arming => vec!["a moment … letters go to your draft", "esc later"],
-            (None, FormContent::Form(_)) => vec!["f fills it in", "esc later", "letter, or up down enter"],
-            (None, FormContent::Visit(_)) => vec!["c copies it", "esc later", "letter, or up down enter"],
+            (None, _) if is_arming => vec!["just opened: keys only highlight", "esc close"],
+            (None, FormContent::Form(_)) => vec!["f fill in", "esc close", "up down enter choose"],
+            (None, FormContent::Visit(_)) => vec!["c copy", "esc close", "up down enter choose"],
         }
     }
 
@@ -173,21 +173,21 @@ impl ElicitationForm {
     /// What is asked in lines, where there is no screen: the field that is filled in.
     pub fn question(&self) -> Vec<String> {
         let Some((at, entry)) = self.entry() else { return Vec::new() };
-        let needed = if entry.is_required() { ", needed" } else { "" };
+        let needed = if entry.is_required() { ", required" } else { "" };
         let mut lines =
             vec![format!("Field {} of {}: {}, {}{needed}", at + 1, self.entries().len(), entry.title(), entry.takes())];
         lines.extend(entry.description());
         if entry.looks_secret() {
-            lines.push("It looks like a secret: no server may ask for one like this.".to_owned());
+            lines.push("This looks like a secret: servers must not ask for secrets in a form.".to_owned());
         }
         let options = entry.options().into_iter().enumerate();
         lines.extend(
-            options.map(|(nth, (name, taken, _))| format!("{}. {name}{}", nth + 1, if taken { " (taken now)" } else { "" })),
+            options.map(|(nth, (name, taken, _))| format!("{}. {name}{}", nth + 1, if taken { " (selected)" } else { "" })),
         );
         if entry.takes_several() {
-            lines.push("Name those you want, with commas between them.".to_owned());
+            lines.push("Enter the ones you want, separated by commas.".to_owned());
         }
-        lines.push(format!("Now: {}. Enter alone leaves it so; later goes back to the question.", entry.shown()));
+        lines.push(format!("Current value: {}. Press Enter to keep it, or type `later` to go back to the question.", entry.shown()));
         lines
     }
 }
@@ -199,7 +199,7 @@ fn address(url: &str) -> Vec<Note> {
     let (login, host) = authority.rsplit_once('@').map_or((None, authority), |(login, host)| (Some(login), host));
     let mut notes = vec![Note::new(format!("  {}", text::reveal_line(url)), Token::Text)];
     if host.is_empty() {
-        notes.push(Note::new("  it names no host: a program would open it, not a page".to_owned(), Token::Danger));
+        notes.push(Note::new("  no host: this opens a program, not a web page".to_owned(), Token::Danger));
     } else {
         notes.push(Note::new(format!("  at  {}", text::reveal_line(host)), Token::Heading));
     }
@@ -208,14 +208,14 @@ fn address(url: &str) -> Vec<Note> {
     match scheme.as_str() {
         "https" => {}
         "http" if is_here => {}
-        "http" => notes.push(Note::new("  not encrypted: anybody on the way reads along".to_owned(), Token::Warn)),
-        _ => notes.push(Note::new("  this is no address of the web".to_owned(), Token::Danger)),
+        "http" => notes.push(Note::new("  not encrypted: others on the network can read it".to_owned(), Token::Warn)),
+        _ => notes.push(Note::new("  not a web address".to_owned(), Token::Danger)),
     }
     if login.is_some() {
-        notes.push(Note::new("  what stands before the @ is a name, not the host".to_owned(), Token::Warn));
+        notes.push(Note::new("  the text before @ is a user name, not the host".to_owned(), Token::Warn));
     }
     if host.contains("xn--") || !host.is_ascii() {
-        notes.push(Note::new("  letters in the host are not plain ones: it may look like another".to_owned(), Token::Warn));
+        notes.push(Note::new("  the host contains non-ASCII characters: it may imitate another host".to_owned(), Token::Warn));
     }
     notes
 }

@@ -254,7 +254,7 @@ impl Entry {
     }
 
     fn left_out(&self) -> Result<Option<Value>, String> {
-        if self.field.required { Err("this is needed".to_owned()) } else { Ok(None) }
+        if self.field.required { Err("this field is required".to_owned()) } else { Ok(None) }
     }
 
     /// Words that were typed for it where there is no screen: a text, `yes`, or the names or numbers of what is chosen.
@@ -264,14 +264,14 @@ impl Entry {
             let named = |(value, name): &(String, String)| text::reveal_line(name).eq_ignore_ascii_case(word) || value == word;
             let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let found = choices.iter().position(named).or(number.filter(|at| *at < choices.len()));
-            found.ok_or_else(|| format!("`{}` is none of the choices", text::reveal_line(word)))
+            found.ok_or_else(|| format!("`{}` is not one of the choices", text::reveal_line(word)))
         };
         match (&mut self.held, &self.field.takes) {
             (EntryValue::Text(text), _) => words.clone_into(text),
             (EntryValue::Flag(flag), _) => match words.to_lowercase().as_str() {
                 "yes" | "true" => *flag = Some(true),
                 "no" | "false" => *flag = Some(false),
-                _ => return Err("say yes or no".to_owned()),
+                _ => return Err("enter yes or no".to_owned()),
             },
             (EntryValue::Choice(at), FieldKind::Choice { choices }) => *at = Some(position(choices, words)?),
             (EntryValue::Choices { taken, .. }, FieldKind::Choices { choices, .. }) => {
@@ -296,15 +296,15 @@ impl Entry {
         match &self.field.takes {
             FieldKind::Text { min_length, max_length, format } => {
                 let what = match format.as_deref() {
-                    Some("email") => "a mail address",
-                    Some("uri") => "an address",
-                    Some("date") => "a date, as in 2026-01-31",
-                    Some("date-time") => "a date and time, as in 2026-01-31T12:00:00Z",
+                    Some("email") => "an email address",
+                    Some("uri") => "a URL",
+                    Some("date") => "a date (example: 2026-01-31)",
+                    Some("date-time") => "a date and time (example: 2026-01-31T12:00:00Z)",
                     _ => "text",
                 };
                 let of_letters = |count: &Option<u64>| count.map(|count| count.to_string());
                 let range = range(of_letters(min_length), of_letters(max_length));
-                let unit = if range.is_empty() { "" } else { " letters" };
+                let unit = if range.is_empty() { "" } else { " characters" };
                 format!("{what}{range}{unit}")
             }
             FieldKind::Number { whole, minimum, maximum } => {
@@ -315,14 +315,14 @@ impl Entry {
             FieldKind::Choice { .. } => "one of these".to_owned(),
             FieldKind::Choices { min, max, .. } => {
                 let count = |count: &Option<u64>| count.map(|count| count.to_string());
-                format!("some of these{}", range(count(min), count(max)))
+                format!("any of these{}", range(count(min), count(max)))
             }
         }
     }
 }
 
 fn letters(count: u64) -> String {
-    if count == 1 { "1 letter".to_owned() } else { format!("{count} letters") }
+    if count == 1 { "1 character".to_owned() } else { format!("{count} characters") }
 }
 
 fn plain(number: f64) -> String {
@@ -331,11 +331,11 @@ fn plain(number: f64) -> String {
 
 fn number(text: &str, whole: bool, minimum: Option<f64>, maximum: Option<f64>) -> Result<Value, String> {
     let (value, size) = if whole {
-        let value: i64 = text.parse().map_err(|_| "no whole number, such as 3".to_owned())?;
+        let value: i64 = text.parse().map_err(|_| "not a whole number (example: 3)".to_owned())?;
         (Value::from(value), value as f64)
     } else {
-        let value: f64 = text.parse().map_err(|_| "no number, such as 3 or 0.5".to_owned())?;
-        (Number::from_f64(value).map(Value::Number).ok_or("no number, such as 3 or 0.5")?, value)
+        let value: f64 = text.parse().map_err(|_| "not a number (example: 3 or 0.5)".to_owned())?;
+        (Number::from_f64(value).map(Value::Number).ok_or("not a number (example: 3 or 0.5)")?, value)
     };
     if let Some(least) = minimum.filter(|least| size < *least) {
         return Err(format!("too small: at least {}", plain(least)));
@@ -366,10 +366,10 @@ fn in_format(text: &str, format: &str) -> Result<(), String> {
         _ => true,
     };
     let what = match format {
-        "email" => "no mail address, such as ada@example.org",
-        "uri" => "no address, such as https://example.org",
-        "date" => "no date, such as 2026-01-31",
-        _ => "no date and time, such as 2026-01-31T12:00:00Z",
+        "email" => "not an email address (example: ada@example.org)",
+        "uri" => "not a URL (example: https://example.org)",
+        "date" => "not a date (example: 2026-01-31)",
+        _ => "not a date and time (example: 2026-01-31T12:00:00Z)",
     };
     if fits { Ok(()) } else { Err(what.to_owned()) }
 }

@@ -27,22 +27,22 @@ fn what_is_typed_is_checked_as_the_server_wants_it() {
     for (takes, words, expected) in [
         (text(None), "äb", Ok(json!("äb"))),
         (text(None), "a", Err("too short: at least 2 letters")),
-        (text(None), "", Err("this is needed")),
+        (text(None), "", Err("this field is required")),
         (text(Some("email")), "ada@example.org", Ok(json!("ada@example.org"))),
-        (text(Some("email")), "ada@", Err("no mail address, such as ada@example.org")),
+        (text(Some("email")), "ada@", Err("not an email address (example: ada@example.org)")),
         (text(Some("uri")), "urn:x", Ok(json!("urn:x"))),
-        (text(Some("uri")), "no address", Err("no address, such as https://example.org")),
+        (text(Some("uri")), "no address", Err("not a URL (example: https://example.org)")),
         (text(Some("date")), "2026-02-28", Ok(json!("2026-02-28"))),
-        (text(Some("date")), "2026-02-30", Err("no date, such as 2026-01-31")),
+        (text(Some("date")), "2026-02-30", Err("not a date (example: 2026-01-31)")),
         (text(Some("date-time")), "2026-02-28T10:00:00Z", Ok(json!("2026-02-28T10:00:00Z"))),
-        (text(Some("date-time")), "10:00", Err("no date and time, such as 2026-01-31T12:00:00Z")),
+        (text(Some("date-time")), "10:00", Err("not a date and time (example: 2026-01-31T12:00:00Z)")),
         (text(Some("unheard-of")), "anything", Ok(json!("anything"))),
         (number(true), " 3 ", Ok(json!(3))),
-        (number(true), "3.5", Err("no whole number, such as 3")),
+        (number(true), "3.5", Err("not a whole number (example: 3)")),
         (number(true), "12", Err("too large: at most 9.5")),
         (number(false), "0.25", Ok(json!(0.25))),
         (number(false), "-2", Err("too small: at least -1")),
-        (number(false), "NaN", Err("no number, such as 3 or 0.5")),
+        (number(false), "NaN", Err("not a number (example: 3 or 0.5)")),
     ] {
         assert_eq!(typed(takes, words), expected.map_err(str::to_owned), "{words}");
     }
@@ -104,7 +104,7 @@ fn enter_goes_on_and_behind_the_last_field_it_sends_only_what_is_whole() {
     assert!(asking.answer().is_none(), "the mail is missing");
     asking.fill();
     assert_eq!(asking.entry().unwrap().1.name(), "mail", "what is missing comes first");
-    asking.entry_mut().unwrap().set_text("no mail");
+    asking.entry_mut().unwrap().set_text("not an email");
     for expected in ["count", "urgent", "size", "colours", "apiToken"] {
         assert_eq!(asking.enter(), EnterResult::Next);
         assert_eq!(asking.entry().unwrap().1.name(), expected);
@@ -136,12 +136,12 @@ fn without_a_screen_whole_lines_fill_it_in() {
     assert!(asking.take_line("nonsense").is_err());
     assert_eq!(asking.entry().unwrap().1.shown(), "–", "what is not taken leaves nothing");
     asking.take_line("ada@example.org").unwrap();
-    assert_eq!(asking.take_line("many"), Err("no whole number, such as 3".to_owned()));
+    assert_eq!(asking.take_line("many"), Err("not a whole number (example: 3)".to_owned()));
     asking.take_line("").unwrap();
-    assert_eq!(asking.take_line("maybe"), Err("say yes or no".to_owned()));
+    assert_eq!(asking.take_line("maybe"), Err("enter yes or no".to_owned()));
     asking.take_line("No").unwrap();
     asking.take_line("2").unwrap();
-    assert_eq!(asking.take_line("red, blue"), Err("`blue` is none of the choices".to_owned()));
+    assert_eq!(asking.take_line("red, blue"), Err("`blue` is not one of the choices".to_owned()));
     asking.take_line("red, 2").unwrap();
     asking.take_line("").unwrap();
     assert!(!asking.is_filling(), "behind the last it is all to be looked at");

@@ -36,7 +36,7 @@ impl Chord {
     pub fn parse(text: &str) -> Result<Self, String> {
         let lower = text.trim().to_lowercase();
         if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {
-            return Err(format!("`{text}` is the same key as `{other}` in most terminals: take another one"));
+            return Err(format!("`{text}` is the same key as `{other}` in most terminals; choose another key"));
         }
         let mut modifiers = KeyModifiers::empty();
         let mut rest = text.trim();
@@ -45,7 +45,7 @@ impl Chord {
                 "ctrl" => KeyModifiers::CONTROL,
                 "alt" => KeyModifiers::ALT,
                 "shift" => KeyModifiers::SHIFT,
-                _ => return Err(format!("`{name}` in `{text}` is none of ctrl, alt and shift: `ctrl+e`, `alt+up`, `f2`")),
+                _ => return Err(format!("invalid modifier `{name}` in `{text}`; use ctrl, alt or shift, as in `ctrl+e`, `alt+up`, `f2`")),
             };
             rest = key;
         }
@@ -62,7 +62,7 @@ impl Chord {
         let mut letters = rest.chars();
         match (letters.next(), letters.next()) {
             (Some(letter), None) => Ok(Self::new(KeyCode::Char(letter), modifiers)),
-            _ => Err(format!("`{text}` is no key: a single character, f1 to f24, or one of {}", names())),
+            _ => Err(format!("unknown key `{text}`; expected a single character, f1 to f24, or one of {}", names())),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
     for error in errors {
         let words = error.message().lines().collect::<Vec<_>>().join(" ");
-        reading.say(error.span(), format!("{words}; what is not understood is left out"));
+        reading.say(error.span(), format!("{words}; invalid entries are ignored"));
     }
     let mut wishes = Vec::new();
     for (name, value) in table.get_ref() {
@@ -33,13 +33,13 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
         match (focus, value.get_ref()) {
             (Some(focus), DeValue::Table(entries)) => wishes.extend(entries.iter().map(|(name, value)| (focus, name, value))),
             (Some(focus), _) => {
-                let words = format!("`{}` is a table: `[{}]`, then `ACTION = \"KEY\"` below it", focus.name(), focus.name());
+                let words = format!("`{}` must be a table: `[{}]`, then `ACTION = \"KEY\"` below it", focus.name(), focus.name());
                 reading.say(Some(name.span()), words);
             }
             (None, _) => {
                 let near = meant(name.get_ref(), Focus::ALL.into_iter().map(Focus::name));
                 let known = Focus::ALL.map(Focus::name).join(", ");
-                reading.say(Some(name.span()), format!("there is no `[{}]`{near}; there are {known}", name.get_ref()));
+                reading.say(Some(name.span()), format!("unknown section `[{}]`{near}; expected one of {known}", name.get_ref()));
             }
         }
     }
@@ -66,7 +66,7 @@ fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>)
         if let (Some(lost), true, false) = (lost, action.keys.is_empty(), named.contains(&at)) {
             let place = reading.given.get(&(action.focus, *lost)).map_or(0, |(_, place)| *place);
             let name = &action.entry.action;
-            let words = format!("`{lost}` was the key of `{name}`, which has none now: give it one, or say `{name} = []`");
+            let words = format!("`{name}` has lost its key `{lost}` and has none left; assign one, or write `{name} = []`");
             reading.problems.push((place, words));
         }
     }
@@ -94,7 +94,7 @@ impl Reading<'_> {
             return None;
         };
         if actions[at].is_fixed() {
-            self.say(span, format!("what `{name}` is in `[{}]` stays as it is: {}", focus.name(), actions[at].shown()));
+            self.say(span, format!("`{name}` in `[{}]` cannot be changed: {}", focus.name(), actions[at].shown()));
             return None;
         }
         let words = match value.get_ref() {
@@ -104,7 +104,7 @@ impl Reading<'_> {
                 let named = words.iter().filter_map(|word| Some((word.get_ref().as_str()?, word.span())));
                 let named: Vec<_> = named.collect();
                 if named.len() < words.len() {
-                    self.say(Some(value.span()), format!("a key of `{name}` is no string: {WANTED}"));
+                    self.say(Some(value.span()), format!("a key of `{name}` is not a string; expected {WANTED}"));
                     if named.is_empty() {
                         return None;
                     }
@@ -112,7 +112,7 @@ impl Reading<'_> {
                 named
             }
             _ => {
-                self.say(Some(value.span()), format!("`{name}` wants {WANTED}"));
+                self.say(Some(value.span()), format!("invalid value for `{name}`; expected {WANTED}"));
                 return None;
             }
         };
@@ -140,17 +140,17 @@ impl Reading<'_> {
         let fixed = actions.iter().find(|action| action.focus == focus && action.is_fixed() && action.built_in.contains(&chord));
         if let Some(action) = fixed {
             return Err(format!(
-                "`{chord}` stays what it is in `[{}]`, `{}`: take another key",
+                "`{chord}` in `[{}]` is reserved for `{}`; choose another key",
                 focus.name(),
                 action.entry.action
             ));
         }
         if focus.takes_text() && chord.is_text() {
-            return Err(format!("`{chord}` is text in `[{}]`: take one with ctrl or alt, or one such as f2", focus.name()));
+            return Err(format!("`{chord}` types text in `[{}]`; use ctrl or alt with it, or a function key such as f2", focus.name()));
         }
         if let Some((owner, first)) = self.given.get(&(focus, chord)).filter(|(owner, _)| *owner != at) {
             let (owner, line) = (&actions[*owner].entry.action, line(self.text, *first));
-            return Err(format!("`{chord}` is given to `{owner}` on line {line} already; `{}` does not get it", entry.action));
+            return Err(format!("`{chord}` is already assigned to `{owner}` on line {line}; not assigned to `{}`", entry.action));
         }
         self.given.insert((focus, chord), (at, place));
         Ok(chord)
@@ -178,5 +178,5 @@ fn line(text: &str, place: usize) -> usize {
 fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let near = known.map(|other| (distance(other), other)).filter(|(distance, other)| *distance <= 3.min(other.len() / 2)).min();
-    near.map(|(_, near)| format!("; is `{near}` meant?")).unwrap_or_default()
+    near.map(|(_, near)| format!("; did you mean `{near}`?")).unwrap_or_default()
 }

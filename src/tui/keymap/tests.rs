@@ -99,11 +99,11 @@ fn a_key_is_read_in_the_forms_in_which_people_write_it() {
     }
     for (text, why) in [
         ("ctrl+i", "the same key as `tab`"),
-        ("hyper+a", "none of ctrl, alt and shift"),
+        ("hyper+a", "use ctrl, alt or shift"),
         ("ctrl+foo", "is no key"),
         ("f25", "is no key"),
         ("f0", "is no key"),
-        ("ctrl+", "none of ctrl, alt and shift"),
+        ("ctrl+", "use ctrl, alt or shift"),
         ("", "is no key"),
         ("  ", "is no key"),
     ] {
@@ -191,33 +191,33 @@ fn in_a_menu_and_in_a_search_their_own_keys_come_first() {
 fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
     for (text, why) in [
         ("[composer\n", "line 1:"),
-        ("\n[composr]\nsend = \"f5\"", "line 2: there is no `[composr]`; is `composer` meant?"),
-        ("[everything]\n", "line 1: there is no `[everything]`; there are composer, menu,"),
+        ("\n[composr]\nsend = \"f5\"", "line 2: unknown section `[composr]`; did you mean `composer`?"),
+        ("[everything]\n", "line 1: unknown section `[everything]`; expected one of composer, menu,"),
         ("composer = 3\n", "line 1: `composer` is a table"),
-        ("editor = \"ctrl+e\"\n", "line 1: there is no `[editor]`"),
-        ("\n[composer]\nsned = \"f2\"\n", "line 3: `[composer]` has no action `sned`; is `send` meant?"),
+        ("editor = \"ctrl+e\"\n", "line 1: unknown section `[editor]`"),
+        ("\n[composer]\nsned = \"f2\"\n", "line 3: `[composer]` has no action `sned`; did you mean `send`?"),
         ("[composer]\nmake-coffee = \"f2\"\n", "line 2: `[composer]` has no action `make-coffee`; /keys"),
-        ("[composer]\nsend = \"x\"\n", "line 2: `x` is text in `[composer]`"),
+        ("[composer]\nsend = \"x\"\n", "line 2: `x` types text in `[composer]`"),
         ("[composer]\nsend = \"shift+x\"\n", "`X` is text"),
-        ("[question]\nnext = \"y\"\n", "`y` is text in `[question]`"),
-        ("[question]\nnext = \"enter\"\n", "`enter` stays what it is in `[question]`, `confirm`"),
-        ("[question]\nyes = \"f5\"\n", "line 2: what `yes` is in `[question]` stays as it is: y"),
+        ("[question]\nnext = \"y\"\n", "`y` types text in `[question]`"),
+        ("[question]\nnext = \"enter\"\n", "`enter` in `[question]` is reserved for `confirm`"),
+        ("[question]\nyes = \"f5\"\n", "line 2: `yes` in `[question]` cannot be changed: y"),
         ("[question]\nconfirm = []\n", "stays as it is: enter"),
         ("[question]\nlater = \"q\"\n", "stays as it is"),
         ("[inbox]\nleave = \"space\"\n", "`space` is text"),
-        ("[composer]\nstop = \"f5\"\n", "what `stop` is in `[composer]` stays as it is: esc"),
-        ("[composer]\nsend = [\"f5\", \"ctrl+c\"]\n", "`ctrl+c` stays what it is in `[composer]`, `clear`"),
+        ("[composer]\nstop = \"f5\"\n", "`stop` in `[composer]` cannot be changed: esc"),
+        ("[composer]\nsend = [\"f5\", \"ctrl+c\"]\n", "`ctrl+c` in `[composer]` is reserved for `clear`"),
         ("[browse]\nnext = \"esc\"\n", "`esc` stays what it is"),
         ("[field]\ntake = \"f5\"\n", "stays as it is"),
         ("[composer]\nsend = \"ctrl+m\"\n", "the same key as `enter`"),
-        ("[composer]\nsend = \"super+x\"\n", "none of ctrl, alt and shift"),
+        ("[composer]\nsend = \"super+x\"\n", "use ctrl, alt or shift"),
         ("[composer]\nsend = \"ctrl+\"\n", "line 2:"),
         ("[composer]\nsend = 3\n", "line 2: `send` wants a key as a string"),
-        ("[composer]\nsend = [3]\n", "line 2: a key of `send` is no string"),
+        ("[composer]\nsend = [3]\n", "line 2: a key of `send` is not a string"),
         ("[composer]\nsend = \"f5\"\nsend = \"f6\"\n", "line 3:"),
         ("[composer]\nsend = \n", "line 2:"),
         ("\u{feff}[composer]\nsned = []", "line 2:"),
-        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `ctrl+t` was the key of `browse`, which has none now"),
+        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `browse` has lost its key `ctrl+t` and has none left"),
     ] {
         let text = format!("{text}\n[reader]\nnext = \"f9\"\n");
         let (map, problems) = Keymap::new(Some(&text));
@@ -241,7 +241,7 @@ fn many_problems_are_counted() {
 #[test]
 fn a_key_that_is_given_twice_is_said_and_belongs_to_the_first() {
     let (map, problems) = Keymap::new(Some("[composer]\nsend = \"f2\"\nsteer = \"f2\"\n"));
-    assert_eq!(problems, ["line 3: `f2` is given to `send` on line 2 already; `steer` does not get it"]);
+    assert_eq!(problems, ["line 3: `f2` is already assigned to `send` on line 2; not assigned to `steer`"]);
     assert_eq!(sees(&map, Focus::Composer, "f2"), "enter");
     assert_eq!((keys(&map, Focus::Composer, "send"), keys(&map, Focus::Composer, "steer")), ("f2".into(), "ctrl+enter".into()));
 }
@@ -287,7 +287,7 @@ fn what_the_screen_says_names_the_keys_of_now() {
         (Focus::Composer, "tab review", Some("ctrl+n review")),
         (Focus::Composer, "ctrl+t browse", None),
         (Focus::Composer, "enter send", Some("enter send")),
-        (Focus::Composer, "any other key takes it back", Some("any other key takes it back")),
+        (Focus::Composer, "any other key cancel", Some("any other key cancel")),
         (Focus::Question, "tab next", Some("tab next")),
         (Focus::Browse, "j k move", Some("down k move")),
         (Focus::Browse, "j down entry", Some("down entry")),

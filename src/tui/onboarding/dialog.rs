@@ -45,10 +45,10 @@ impl Onboarding {
 
     pub fn title(&self) -> String {
         match &self.page {
-            Page::Models => "Which model answers?".to_owned(),
-            Page::Typing(Typing { what: Typed::Key, .. }) => "A key".to_owned(),
-            Page::Typing(Typing { what: Typed::Address, .. }) => "A server of your own".to_owned(),
-            Page::Typing(Typing { what: Typed::AddressKey, .. }) => "The key of that server, if it wants one".to_owned(),
+            Page::Models => "Which model do you want to use?".to_owned(),
+            Page::Typing(Typing { what: Typed::Key, .. }) => "API key".to_owned(),
+            Page::Typing(Typing { what: Typed::Address, .. }) => "Your own model server".to_owned(),
+            Page::Typing(Typing { what: Typed::AddressKey, .. }) => "API key for that server, if it needs one".to_owned(),
             Page::Model(reach) => match &reach.address {
                 Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
@@ -59,13 +59,13 @@ impl Onboarding {
 
     pub fn reason(&self) -> String {
         match &self.page {
-            Page::Models => "setup 1 of 2 · nothing is sent or kept before you say so".to_owned(),
+            Page::Models => "setup 1 of 2 · nothing is sent or saved until you confirm".to_owned(),
             Page::Typing(Typing { what: Typed::Address, .. }) => {
-                "anything that speaks Chat Completions; nothing is checked but the address".to_owned()
+                "any server with the Chat Completions API; only the address is checked".to_owned()
             }
-            Page::Typing(_) => "it is not shown, and nothing is kept yet".to_owned(),
-            Page::Model(_) => "setup 1 of 2 · nothing is kept yet".to_owned(),
-            Page::Policy => "setup 2 of 2 · enter alone changes nothing".to_owned(),
+            Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
+            Page::Model(_) => "setup 1 of 2 · nothing is saved yet".to_owned(),
+            Page::Policy => "setup 2 of 2 · press enter to keep the current policy".to_owned(),
         }
     }
 
@@ -84,16 +84,16 @@ impl Onboarding {
                     Choice { short: short.into(), ..choice }
                 });
                 let others = [
-                    pick('k', Pick::Key, "paste a key".to_owned(), "a key"),
-                    pick('u', Pick::Address, "any other server, by its address".to_owned(), "a server"),
-                    pick('s', Pick::Skip, "skip: as it is".to_owned(), "skip"),
+                    pick('k', Pick::Key, "paste an API key".to_owned(), "API key"),
+                    pick('u', Pick::Address, "another server, by its address".to_owned(), "server"),
+                    pick('s', Pick::Skip, "skip: keep the current model".to_owned(), "skip"),
                 ];
                 models.chain(others).collect()
             }
             Page::Typing(_) => Vec::new(),
             Page::Model(_) => vec![
                 pick('y', Pick::Take, "use it here and in new sessions".to_owned(), "use it"),
-                pick('t', Pick::Test, "test it: one tiny request".to_owned(), "test"),
+                pick('t', Pick::Test, "test: send one small request".to_owned(), "test"),
                 pick('b', Pick::Back, "back to the list".to_owned(), "back"),
             ],
             Page::Policy => {
@@ -103,7 +103,7 @@ impl Onboarding {
                     let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::Preset(at)), words, "");
                     Choice { short: text::reveal_line(&preset.name).into(), ..choice }
                 });
-                presets.chain([pick('s', Pick::Skip, "skip: the policy stays as it is".to_owned(), "skip")]).collect()
+                presets.chain([pick('s', Pick::Skip, "skip: keep the current policy".to_owned(), "skip")]).collect()
             }
         }
     }
@@ -123,61 +123,61 @@ impl Onboarding {
 
     fn models_words(&self) -> String {
         let now = match &self.found.model_now {
-            Some(model) => format!("New sessions ask {model}.\n"),
-            None => "No model answers yet.\n".to_owned(),
+            Some(model) => format!("New sessions use {model}.\n"),
+            None => "No model is set up yet.\n".to_owned(),
         };
         let found = if self.found.models.is_empty() {
-            "No key was found in the environment, and no server of models on this machine. Without one `aye demo` shows a whole session."
+            "No API key was found in the environment, and no model server on this machine. `aye demo` shows a whole session without either."
         } else {
-            "The numbers below were found: in the environment, kept before, or listening on this machine."
+            "The numbered models below were found in the environment, in saved keys, or on this machine."
         };
         format!("{now}{found}")
     }
 
     fn typing_words(&self, typing: &Typing) -> String {
         let letters = typing.text.0.trim().chars().count();
-        let counted = if letters == 1 { "1 letter".to_owned() } else { format!("{letters} letters") };
+        let counted = if letters == 1 { "1 character".to_owned() } else { format!("{letters} characters") };
         match (typing.what, typing.provider.and_then(|at| self.found.providers.get(at))) {
             (Typed::Address, _) => {
-                "Such as http://localhost:8000/v1, and behind a blank the name of the model; without a name the first \
-                one that the server lists."
+                "Example: http://localhost:8000/v1 my-model. Without a model name, the first one the server lists \
+                is used."
                     .to_owned()
             }
-            (Typed::AddressKey, _) if letters == 0 => "Enter alone: none.".to_owned(),
+            (Typed::AddressKey, _) if letters == 0 => "Press Enter to leave it empty.".to_owned(),
             (Typed::AddressKey, _) => format!("{counted}\n{}", self.keeping()),
             (Typed::Key, _) if letters == 0 => {
-                format!("Paste or type it: it is recognised by how it begins.\n{}", self.keeping())
+                format!("Paste or type the key. Its prefix tells which provider it is for.\n{}", self.keeping())
             }
             (Typed::Key, Some(FoundModel { by, model })) => {
-                let how = if typing.is_said { "" } else { ", as it looks" };
-                format!("{counted} · of {by}{how} (left, right: another)\nasks {model}\n{}", self.keeping())
+                let how = if typing.is_said { "" } else { " (detected)" };
+                format!("{counted} · {by}{how} · left right change\nmodel: {model}\n{}", self.keeping())
             }
-            (Typed::Key, None) => format!("{counted} · whose? left and right say it\n{}", self.keeping()),
+            (Typed::Key, None) => format!("{counted} · which provider? left right choose\n{}", self.keeping()),
         }
     }
 
     fn keeping(&self) -> String {
-        format!("kept in {}", self.found.keys_go_to)
+        format!("will be saved in {}", self.found.keys_go_to)
     }
 
     fn model_words(&self, reach: &Reach) -> String {
         let mut lines = vec![match &self.test {
-            _ if self.waits => "Keeping it …".to_owned(),
+            _ if self.waits => "Saving…".to_owned(),
             Test::Not => "Not tested yet.".to_owned(),
-            Test::Runs => "Testing: one tiny request is on its way …".to_owned(),
-            Test::Done(TestOutcome::Answered { model, latency_ms }) => format!("It works: {model} answered in {latency_ms} ms."),
+            Test::Runs => "Testing: one small request was sent…".to_owned(),
+            Test::Done(TestOutcome::Answered { model, latency_ms }) => format!("It works: {model} responded in {latency_ms} ms."),
             Test::Done(TestOutcome::Failed { message }) => format!("The test failed:\n{message}\n"),
         }];
         if let Some(address) = &reach.address {
-            let model = if reach.model.is_empty() { "the first one it lists" } else { &reach.model };
+            let model = if reach.model.is_empty() { "the first one the server lists" } else { &reach.model };
             lines.push(format!("address  {address}\nmodel    {model}"));
         }
         match &reach.key {
-            Some(key) => lines.push(format!("key      {}; it goes to {}", described(&key.0), self.found.keys_go_to)),
+            Some(key) => lines.push(format!("key      {}; will be saved in {}", described(&key.0), self.found.keys_go_to)),
             None if reach.address.is_some() => lines.push("key      none".to_owned()),
             None => {
                 let found = self.found.models.iter().find(|found| found.model == reach.model);
-                lines.extend(found.map(|found| format!("by       {}", found.by)));
+                lines.extend(found.map(|found| format!("source   {}", found.by)));
             }
         }
         lines.join("\n")
@@ -190,17 +190,17 @@ impl Onboarding {
             Note::row(cells.each_ref().map(String::as_str), Token::Text)
         }));
         if self.found.has_policy {
-            let words = "There is a policy.toml of yours: another choice takes its place, and it is kept as a backup.";
+            let words = "You have a policy.toml. Another choice replaces it and keeps a backup.";
             notes.push(Note::new(words.to_owned(), Token::Warn));
         }
         notes.push(Note::new(text::reveal_line(&self.found.sandbox), Token::Muted));
         if let Some(problem) = &self.problem {
             notes.push(Note::new(text::reveal_rows(problem), Token::Danger));
         } else if self.waits {
-            notes.push(Note::new("Keeping it …".to_owned(), Token::Muted));
+            notes.push(Note::new("Saving…".to_owned(), Token::Muted));
         }
         let theme = self.themes.get(self.theme).map_or("auto", String::as_str);
-        notes.push(Note::new(format!("theme {} · left and right show others", text::reveal_line(theme)), Token::Heading));
+        notes.push(Note::new(format!("theme {} · left right change", text::reveal_line(theme)), Token::Heading));
         Body::sample(notes, SAMPLE)
     }
 }
@@ -217,13 +217,13 @@ impl Dialog {
 pub fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
         Page::Typing(Typing { what: Typed::Key, .. }) => {
-            vec!["enter goes on", "esc back", "left right whose it is", "ctrl+u clears"]
+            vec!["enter next", "esc back", "left right provider", "ctrl+u clear"]
         }
-        Page::Typing(_) => vec!["enter goes on", "esc back", "ctrl+u clears"],
-        _ if is_arming => vec!["a moment … letters go to your draft", "esc skips"],
-        Page::Models => vec!["esc skips", "letter, or up down enter", "ctrl+c leaves all of it"],
-        Page::Model(_) => vec!["esc back", "letter, or up down enter"],
-        Page::Policy => vec!["enter ends", "left right theme", "esc skips", "number, then enter", "pgup pgdn scroll"],
+        Page::Typing(_) => vec!["enter next", "esc back", "ctrl+u clear"],
+        _ if is_arming => vec!["just opened: keys only highlight", "esc close"],
+        Page::Models => vec!["esc close this step", "up down enter choose", "ctrl+c cancel setup"],
+        Page::Model(_) => vec!["esc back", "up down enter choose"],
+        Page::Policy => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
     }
 }
 
@@ -231,5 +231,5 @@ pub fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
 fn described(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(TAIL)).collect();
-    if count > 4 * TAIL { format!("{count} letters, …{tail}") } else { format!("{count} letters") }
+    if count > 4 * TAIL { format!("{count} characters, …{tail}") } else { format!("{count} characters") }
 }

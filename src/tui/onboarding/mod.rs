@@ -334,8 +334,8 @@ impl Onboarding {
         };
         match (typing.what, typing.provider.and_then(|at| self.found.providers.get(at))) {
             (Typed::Key | Typed::Address, _) if text.is_empty() => Vec::new(),
-            (Typed::Key, None) => refuse("Whose key is that? left and right say it."),
-            (Typed::Key, Some(_)) if text.contains(char::is_whitespace) => refuse("A key has no blanks in it."),
+            (Typed::Key, None) => refuse("Choose the provider of this key with left and right."),
+            (Typed::Key, Some(_)) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
             (Typed::Key, Some(provider)) => {
                 let reach = Reach { model: provider.model.clone(), key: Some(KeyText(text)), address: None };
                 self.go(Page::Model(reach))
@@ -343,12 +343,12 @@ impl Onboarding {
             (Typed::Address, _) => {
                 let (url, model) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
                 if !(url.starts_with("http://") || url.starts_with("https://")) {
-                    return refuse("An address begins with https://, or on this machine with http://.");
+                    return refuse("The address must begin with https://, or with http:// for this machine.");
                 }
                 let reach = Reach { model: model.trim().to_owned(), key: None, address: Some(url.to_owned()) };
                 self.go(Page::Typing(Typing { what: Typed::AddressKey, reach, ..Typing::default() }))
             }
-            (Typed::AddressKey, _) if text.contains(char::is_whitespace) => refuse("A key has no blanks in it."),
+            (Typed::AddressKey, _) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
             (Typed::AddressKey, _) => {
                 let key = Some(KeyText(text)).filter(|key| !key.0.is_empty());
                 let reach = Reach { key, ..std::mem::take(&mut typing.reach) };

@@ -119,7 +119,7 @@ fn a_diff_says_of_each_line_what_becomes_of_it() {
         "removed line 10: fn greet(name: &str) -> String {\n",
         "added line 10: fn greet(name: &str) -> Result<String, GreetError> {\n",
         "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
-        "Type one of these words, then Enter:\n1. allow: apply it, once\n2. deny: deny\n3. always: always allow this …\n",
+        "Type one of these words, then Enter:\n1. allow: apply it, once\n2. deny: deny\n3. always: always allow this…\n",
         "5. deny because REASON: deny and tell the model why\n",
         "6. later: leave it undecided; /answer returns to it\n",
     ] {
@@ -284,7 +284,7 @@ fn a_denial_takes_words_and_a_rule_takes_two_answers() {
     assert!(!decides(&session.types("always")));
     let said = session.read();
     assert!(
-        said.contains("Always allow this …") && said.contains("2. project: in this project, ~/.config/aye/projects"),
+        said.contains("Always allow this") && said.contains("2. project: in this project, ~/.config/aye/projects"),
         "{said}"
     );
     assert!(!decides(&session.types("session")), "the choice of a rule is another question");
@@ -318,7 +318,7 @@ fn trust_and_interrupted_calls_have_their_words() {
     let (trust, mut answered) = trust(&["AGENTS.md (instructions)"]);
     let mut session = Session::with(Start { trust: Some(trust), ..start() });
     let said = session.read();
-    assert!(said.contains("Question: Trust what ~/src/greeter brings with it?") && said.contains("1. trust: trust:"), "{said}");
+    assert!(said.contains("Question: Trust the project ~/src/greeter?") && said.contains("1. trust: trust:"), "{said}");
     session.fence("");
     let effects = session.desk.heard(LineInput::Line("read-only".to_owned()), 5).unwrap();
     for effect in effects {
@@ -441,7 +441,7 @@ fn keys_and_commands_are_looked_for_by_a_word() {
     assert!(said.contains("/undo: go back by one prompt") && !said.contains("ctrl+g"), "{said}");
     session.types("/keys");
     let said = session.read();
-    assert!(said.contains("When aye asks you [question]:") && said.contains("Keys of your own:"), "{said}");
+    assert!(said.contains("Approvals and questions [question]:") && said.contains("Custom keys:"), "{said}");
 }
 
 #[test]
@@ -509,7 +509,7 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
     assert!(session.types("send").is_empty());
     assert!(session.types("fill").is_empty());
     session.fence("");
-    assert!(session.read().contains("Field 2 of 7: mail, a mail address, needed"));
+    assert!(session.read().contains("Field 2 of 7: mail, an email address, required"));
     assert!(session.types("/etc").is_empty());
     assert!(session.read().contains("Not accepted: "));
     for line in ["ada@example.org", "", "yes", "", "red"] {
@@ -517,7 +517,7 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
         session.fence("");
     }
     let written = session.read();
-    assert!(written.contains("1. Red") && written.contains("It looks like a secret"), "{written}");
+    assert!(written.contains("1. Red") && written.contains("This looks like a secret"), "{written}");
     assert!(session.types("").is_empty());
     session.fence("");
     assert!(session.read().contains("mail (needed): ada@example.org"));

@@ -292,7 +292,7 @@ fn trust_is_asked_under_guard_and_takes_two_keys() {
     let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
     update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::tests::fixtures::start() })), 0);
-    assert!(draw(&mut model, 0).contains("Trust what ~/src/greeter brings with it?"));
+    assert!(draw(&mut model, 0).contains("Trust the project ~/src/greeter?"));
     play(&mut model, 2000, "y");
     assert_eq!(wait(&mut model, 2400), Vec::<String>::new());
     assert_eq!(play(&mut model, 2500, "<enter>"), ["trust Yes"]);

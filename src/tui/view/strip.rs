@@ -76,7 +76,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     if let Some(words) = commands::words(model) {
-        rows.push(Row { right: &["/ps lists them"], ..Row::new(glyphs.running, words, Token::Muted) });
+        rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
     // Pending questions, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
@@ -184,7 +184,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     if !model.is_running() && !model.dialogs.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
-        rows.push(row(list("sent after your answer:", &sent), Token::Muted));
+        rows.push(row(list("sent once you decide:", &sent), Token::Muted));
     }
     let of = |steer: bool| -> Vec<&str> {
         let those = model.task.waiting.iter().filter(|waiting| waiting.steer == steer);
@@ -195,7 +195,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
         rows.push(row(list(&format!("{} for the next step:", steering.len()), &steering), Token::Accent));
     }
     if !queued.is_empty() {
-        let how = if model.is_running() { String::new() } else { format!(" {} /continue sends them", model.glyphs.dot) };
+        let how = if model.is_running() { String::new() } else { format!(" {} /continue to send", model.glyphs.dot) };
         rows.push(row(list(&format!("{} queued{how}:", queued.len()), &queued), Token::Muted));
     }
     rows

@@ -40,7 +40,7 @@ fn the_wider_rule_says_what_it_would_have_let_through() {
     assert_eq!(before, after, "no key becomes another choice");
     let screen = draw(&mut model, 7700);
     assert!(
-        screen.contains("of your last 200 commands, in all projects, the wider one would have let through 2 more"),
+        screen.contains("of your last 200 commands (all projects), the wider rule would have allowed 2 more"),
         "{screen}"
     );
     play(&mut model, 8000, "l");
@@ -82,5 +82,5 @@ fn escape_leaves_the_field_and_nothing_is_asked() {
     play(&mut model, 8000, "e");
     wait(&mut model, 8350);
     assert_eq!(play(&mut model, 8500, "x<esc>"), Vec::<String>::new());
-    assert!(draw(&mut model, 9300).contains("until I quit"));
+    assert!(draw(&mut model, 9300).contains("until you quit"));
 }

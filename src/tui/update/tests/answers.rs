@@ -166,7 +166,7 @@ fn a_key_that_is_no_choice_leaves_the_prompt_and_names_the_keys_that_are() {
     }
     let mut model = asked(vec![edit_approval("a")]);
     assert_eq!(play(&mut model, 6000, "1"), [""; 0]);
-    assert!(draw(&mut model, 6400).contains("enter confirms"));
+    assert!(draw(&mut model, 6400).contains("enter confirm"));
     assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
 }
 
@@ -217,7 +217,7 @@ fn typed_over(words: &str) -> Model {
 fn a_prompt_that_was_typed_over_stays_on_the_screen() {
     let mut model = typed_over("use tabs");
     let screen = draw(&mut model, 7000);
-    for shown in ["1 hunk", "y  yes", "waits for you · tab to review · typing stays in your draft", "❯ use tabs"] {
+    for shown in ["1 hunk", "y  yes", "waiting for you · tab to review · typing stays in your draft", "❯ use tabs"] {
         assert_eq!(screen.matches(shown).count(), 1, "{shown}: {screen}");
     }
     assert!(!model.dialogs.is_open());

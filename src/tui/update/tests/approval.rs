@@ -16,7 +16,7 @@ fn always_takes_two_keys() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "a");
     assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
-    assert!(draw(&mut model, 6400).contains("nothing is saved before enter"));
+    assert!(draw(&mut model, 6400).contains("nothing is saved until you press enter"));
     assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new(), "nothing is preselected");
     for (letter, scope, until) in [('1', "Session", "None"), ('2', "Project", "None"), ('3', "Everywhere", "None")] {
         let mut model = asked(vec![edit_approval("a")]);
@@ -150,7 +150,7 @@ fn what_one_called_for_is_not_covered_by_a_question_that_waits() {
     wait(&mut model, 60_000);
     assert!(!model.dialogs.is_open());
     let screen = draw(&mut model, 60_000);
-    assert!(screen.contains("waits for you") && screen.contains("after the task: and then the README"), "{screen}");
+    assert!(screen.contains("waiting for you") && screen.contains("after the task: and then the README"), "{screen}");
     play(&mut model, 61_000, "<tab>");
     assert!(model.dialogs.is_open(), "the person goes there");
 }

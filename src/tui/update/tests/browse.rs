@@ -237,11 +237,11 @@ fn a_click_on_a_row_below_the_transcript_does_what_it_names() {
     }
     assert!(!model.dialogs.is_open());
     update(&mut model, Msg::Input(Input::FocusIn), 8000);
-    click(&mut model, "2 wait for you", 8100);
+    click(&mut model, "2 waiting for you", 8100);
     assert!(!model.dialogs.is_open(), "the click that brings the window to the front is none");
-    click(&mut model, "2 wait for you", 9000);
+    click(&mut model, "2 waiting for you", 9000);
     assert!(model.dialogs.is_open() && model.dialogs.place() == 1);
-    click(&mut model, "2 wait for you", 9500);
+    click(&mut model, "2 waiting for you", 9500);
     assert_eq!(model.dialogs.place(), 2, "the next one");
     assert_eq!(model.composer.text(), "wait");
 }

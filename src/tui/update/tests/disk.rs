@@ -32,7 +32,7 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
         let screen = draw(&mut model, 5001);
         let head = screen.lines().position(|row| row.contains(MARK)).unwrap_or_else(|| panic!("{screen}"));
         assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit s")), "it stands in the head\n{screen}");
-        assert!(screen.contains("new proposal") && screen.contains("deny") && !screen.contains("always"), "{screen}");
+        assert!(screen.contains("updated diff") && screen.contains("deny") && !screen.contains("always"), "{screen}");
         let is_armed = |model: &Model, at| model.dialogs.open().unwrap().guard.is_armed(at);
         assert!(!is_armed(&model, 5001) && is_armed(&model, 5002), "it arms anew");
         let first = |screen: &str| screen.lines().find(|row| row.contains("8  }")).unwrap().to_owned();
@@ -81,7 +81,7 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
     draw(&mut model, 5000);
     assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
-    assert!(draw(&mut model, 6351).contains("being made …"));
+    assert!(draw(&mut model, 6351).contains("preparing…"));
     // Nothing can be decided meanwhile.
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
@@ -158,5 +158,5 @@ fn one_that_waits_unseen_says_it_once_it_is_opened_and_is_not_decided_with_other
     draw(&mut model, 7600);
     play(&mut model, 8000, " ");
     let screen = draw(&mut model, 8001);
-    assert!(screen.contains("changed on disk, and the new proposal was not shown"), "{screen}");
+    assert!(screen.contains("changed on disk, and the updated diff was not shown"), "{screen}");
 }

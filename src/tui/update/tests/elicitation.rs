@@ -67,7 +67,7 @@ fn what_is_missing_is_said_at_its_field_and_nothing_is_sent() {
     let sent = strike(&mut model, "nobody<enter><enter><enter><enter><enter><enter>", 10_000);
     assert!(answers(&sent).is_empty());
     let screen = draw(&mut model, 12_000);
-    assert!(screen.contains("no mail address, such as ada@example.org"), "{screen}");
+    assert!(screen.contains("not an email address (example: ada@example.org)"), "{screen}");
     assert!(screen.contains("> mail (needed): nobody"), "{screen}");
 }
 
@@ -156,11 +156,11 @@ fn an_address_is_copied_without_what_presses_enter_and_nothing_opens_it() {
 #[test]
 fn whose_an_address_is_is_said_where_it_misleads() {
     for (url, said) in [
-        ("https://github.com@evil.example/x", "what stands before the @ is a name"),
+        ("https://github.com@evil.example/x", "the text before @ is a user name"),
         ("http://example.org/", "not encrypted"),
-        ("https://xn--pple-43d.com/", "may look like another"),
-        ("https://аpple.com/", "may look like another"),
-        ("javascript:alert(1)", "no address of the web"),
+        ("https://xn--pple-43d.com/", "may imitate another host"),
+        ("https://аpple.com/", "may imitate another host"),
+        ("javascript:alert(1)", "not a web address"),
         ("file:///etc/passwd", "names no host"),
     ] {
         let mut model = asked(visit("e", url));

@@ -40,7 +40,7 @@ fn typing_looks_for_words_and_for_keys() {
     play(&mut model, 7000, "<backspace><backspace><backspace><backspace><backspace>");
     assert!(rows(&mut model, 8000)[0].contains("Typing"));
     let _ = update(&mut model, Msg::Input(Input::Paste("keymap.toml".to_owned())), 9000);
-    assert!(draw(&mut model, 9000).contains("Keys of your own"));
+    assert!(draw(&mut model, 9000).contains("Custom keys"));
     assert_eq!(model.composer.text(), "");
 }
 
@@ -56,7 +56,7 @@ fn what_works_now_stands_first() {
     let f1 = |model: &mut Model| drop(update(model, press(KeyCode::F(1), KeyModifiers::NONE), 30_000));
     let mut asking = asked(vec![edit_approval("a")]);
     f1(&mut asking);
-    assert_eq!(first(&mut asking), "When aye asks you [question]");
+    assert_eq!(first(&mut asking), "Approvals and questions [question]");
     let mut choosing = model(100, 30);
     play(&mut choosing, 1000, "<ctrl+l>");
     tell(&mut choosing, EventKind::ModelsListed { models: listed_models(), notices: Vec::new() }, 2000);
@@ -104,7 +104,7 @@ fn what_is_written_in_a_question_stays_under_the_help() {
     wait(&mut model, 7400);
     play(&mut model, 8000, "because");
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 9000);
-    assert_eq!(rows(&mut model, 9100)[0].trim(), "Writing in a question [field]");
+    assert_eq!(rows(&mut model, 9100)[0].trim(), "Text fields in a question [field]");
     assert_eq!(play(&mut model, 9200, "<esc>"), [""; 0]);
     assert!(model.help.is_none() && draw(&mut model, 9300).contains("because"));
     play(&mut model, 11_000, " it is late");
@@ -119,7 +119,7 @@ fn a_question_that_comes_waits_while_the_help_is_read() {
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9000);
     wait(&mut model, 12_000);
     assert!(!model.dialogs.is_open());
-    assert!(draw(&mut model, 12_000).contains("waits for you"));
+    assert!(draw(&mut model, 12_000).contains("waiting for you"));
     play(&mut model, 13_000, "<tab>");
     assert!(model.help.is_none() && model.dialogs.is_open(), "tab reviews it");
 }

@@ -41,7 +41,7 @@ fn a_hunk_is_left_out_and_the_yes_says_so() {
 fn with_nothing_taken_there_is_nothing_to_say_yes_to() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, " ] ");
-    assert!(draw(&mut model, 20_000).contains("y  no hunk is taken"));
+    assert!(draw(&mut model, 20_000).contains("y  no hunk selected"));
     assert_eq!(press_slowly(&mut model, 21_000, "y"), Vec::<String>::new());
     press_slowly(&mut model, 24_000, "[ ");
     assert_eq!(press_slowly(&mut model, 30_000, "y"), [LEFT_OUT]);
@@ -74,7 +74,7 @@ fn the_lines_of_a_hunk_are_written_anew() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, "]e");
     let screen = draw(&mut model, 16_000);
-    assert!(screen.contains("hunk 2 main(): what stands there after your yes"), "{screen}");
+    assert!(screen.contains("hunk 2 main(): the text that will be written if you approve"), "{screen}");
     // Letters are text there, whatever they choose elsewhere.
     play(&mut model, 17_000, "    yn();<ctrl+j>");
     assert_eq!(play(&mut model, 19_000, "<ctrl+s>"), Vec::<String>::new());

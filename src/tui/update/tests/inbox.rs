@@ -22,7 +22,7 @@ fn the_list_says_what_waits_and_how_risky_it_is() {
     let mut model = listed();
     let screen = draw(&mut model, 7000);
     for words in
-        ["4 wait for you", "1  $ touch one.txt", "3  $ touch two.txt", "4  Edit src/main.rs +6 −5", "low risk", "critical risk"]
+        ["4 waiting for you", "1  $ touch one.txt", "3  $ touch two.txt", "4  Edit src/main.rs +6 −5", "low risk", "critical risk"]
     {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -57,7 +57,7 @@ fn high_and_critical_risk_cannot_be_marked_and_say_why() {
     let mut model = listed();
     play(&mut model, 7000, "<down> ");
     let screen = draw(&mut model, 7300);
-    assert!(screen.contains("critical risk is never answered together with others"), "{screen}");
+    assert!(screen.contains("critical risk is always decided individually"), "{screen}");
     play(&mut model, 8000, "y");
     wait(&mut model, 8350);
     assert_eq!(play(&mut model, 8500, "<enter>"), Vec::<String>::new());
@@ -75,7 +75,7 @@ fn a_command_of_which_the_list_shows_a_part_only_is_opened_first() {
     draw(&mut model, 6100);
     play(&mut model, 7000, "2 ");
     let screen = draw(&mut model, 7300);
-    assert!(screen.contains("not all of this command is seen here: enter opens it"), "{screen}");
+    assert!(screen.contains("this command is not fully shown here; enter opens it"), "{screen}");
     play(&mut model, 7500, "3 ");
     let screen = draw(&mut model, 7800);
     assert!(screen.contains("[x] 3  $ touch two␊  three"), "its breaks are seen: {screen}");
@@ -119,7 +119,7 @@ fn new_questions_leave_the_panel_as_it_is() {
     assert_eq!(wait(&mut model, 6350), ["a Approved"]);
     assert!(model.dialogs.is_open());
     let strip = draw(&mut model, 6400);
-    assert!(!strip.contains("wait for you"), "{strip}");
+    assert!(!strip.contains("waiting for you"), "{strip}");
 }
 
 #[test]
@@ -159,14 +159,14 @@ fn the_strip_names_all_that_wait() {
     let mut model = asked(vec![touch("a", "one.txt"), touch("b", "two.txt"), edit_approval("c")]);
     update(&mut model, Msg::Resize(Size::new(120, 36)), 6000);
     let screen = draw(&mut model, 7000);
-    let strip = "3 wait for you   1 $ touch one.txt  low   2 $ touch two.txt  low   3 Edit src/main.rs +6 −5  low";
+    let strip = "3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low   3 Edit src/main.rs +6 −5  low";
     assert!(screen.contains(strip) && screen.contains("tab next"), "{screen}");
     play(&mut model, 8000, "<esc>");
     let screen = draw(&mut model, 8100);
     assert!(screen.contains(strip) && screen.contains("tab to review"), "{screen}");
     update(&mut model, Msg::Resize(Size::new(40, 12)), 9000);
     let screen = draw(&mut model, 9100);
-    assert!(screen.contains("3 wait for you   1 $"), "{screen}");
+    assert!(screen.contains("3 waiting for you   1 $"), "{screen}");
     assert!(update(&mut model, press(KeyCode::Char('q'), KeyModifiers::CONTROL), 9200).is_empty());
     for (width, height) in [(40, 12), (60, 20), (80, 24)] {
         update(&mut model, Msg::Resize(Size::new(width, height)), 9300);

@@ -386,7 +386,7 @@ fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
     let screen = draw(&mut model, 100);
     for words in [
         "keymap.toml: what else it says holds",
-        "line 2: `[composer]` has no action `pallete`; is `palette` meant?",
+        "line 2: `[composer]` has no action `pallete`; did you mean `palette`?",
         "line 5: `y` is text",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");

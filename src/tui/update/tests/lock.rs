@@ -32,7 +32,7 @@ fn what_the_takeover_came_to_is_said_when_it_is_asked_again() {
     feed(&mut model, Msg::Ahead(Box::new(StartupQuestion::Held(again))), 9000);
     assert_eq!(model.dialogs.len(), 1);
     let screen = draw(&mut model, 9001);
-    assert!(screen.contains("did not end within 5 s") && screen.contains("take over: not possible, it is not yours"), "{screen}");
+    assert!(screen.contains("did not end within 5 s") && screen.contains("cannot take over: it is not yours"), "{screen}");
     assert_eq!(play(&mut model, 12_000, "t"), [""; 0]);
     assert_eq!(play(&mut model, 12_700, "<enter>"), [""; 0], "what cannot be done is not done");
 }

@@ -24,7 +24,7 @@ fn ctrl_l_opens_the_list_and_escape_leaves_everything_as_it_was() {
     play(&mut model, 500, "half a draft");
     let sent = play(&mut model, 2000, "<ctrl+l>");
     assert_eq!(sent, ["listmodels { ask: false }", "listmodels { ask: true }"]);
-    assert!(draw(&mut model, 2100).contains("asking the providers"));
+    assert!(draw(&mut model, 2100).contains("loading models"));
     assert_eq!(play(&mut model, 2200, "<enter>"), [""; 0], "nothing is there to choose");
     assert_eq!(play(&mut model, 3000, "x<esc>"), [""; 0]);
     assert!(model.picker.is_none());
@@ -51,14 +51,14 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
     assert_eq!(model.picker.as_ref().unwrap().picker.at().unwrap().key, at);
     let screen = draw(&mut model, 4100);
     assert!(screen.contains("evil") && !screen.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{screen}");
-    assert!(screen.contains("`acme` could not be asked") && !screen.contains("asking the providers"), "{screen}");
+    assert!(screen.contains("`acme` could not be asked") && !screen.contains("loading models"), "{screen}");
 }
 
 #[test]
 fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows() {
     let mut model = opened();
     play(&mut model, 3000, "gpt");
-    assert!(draw(&mut model, 3100).contains("enter adds its key"));
+    assert!(draw(&mut model, 3100).contains("enter add its API key"));
     assert_eq!(play(&mut model, 3200, "<enter><enter>"), [""; 0], "an empty key is none");
     assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login openai"));
     update(&mut model, Msg::Input(Input::Paste(" sk-hush-4711\n".to_owned())), 3600);
@@ -72,7 +72,7 @@ fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows()
     let mut model = opened();
     draw(&mut model, 3900);
     assert_eq!(play(&mut model, 4000, "<ctrl+u>nothing like it<enter>"), [""; 0]);
-    assert!(draw(&mut model, 7000).contains("nothing has these words"));
+    assert!(draw(&mut model, 7000).contains("no matches"));
 }
 
 #[test]

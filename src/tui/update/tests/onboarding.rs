@@ -70,7 +70,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
 #[test]
 fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     let mut model = asked();
-    assert_eq!(title(&model), "Which model answers?");
+    assert_eq!(title(&model), "Which model do you want to use?");
     // Pasted at the list, and meant.
     let pasted = Msg::Input(Input::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
     update(&mut model, pasted, 4000);

@@ -31,7 +31,7 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
         assert!(draw(&mut model, 2500).contains("▸ part 4 of 5"), "it is brought into view");
         assert_eq!(play(&mut model, 2600, "<enter>"), [""; 0]);
         let screen = draw(&mut model, 2700);
-        assert!(screen.contains("The rule of part 4"), "{screen}");
+        assert!(screen.contains("Rule for part 4"), "{screen}");
         let read: String = screen.split_whitespace().collect();
         assert!(
             height < 20 || read.contains("/home/me/.config/aye/policy.toml:31") && screen.contains("ask = [\"curl *\"]"),

@@ -77,7 +77,7 @@ fn a_number_and_enter_go_back_and_a_number_alone_does_not() {
 fn f_and_enter_go_on_in_a_copy_and_this_session_stays_as_it_is() {
     let mut model = asked();
     let screen = draw(&mut model, 12_000);
-    assert!(screen.contains("f  fork instead: a copy begins before #2"), "{screen}");
+    assert!(screen.contains("f  fork instead: copy the session up to before #2"), "{screen}");
     assert!(screen.contains("1 2 3 f, then enter"), "{screen}");
     assert_eq!(play(&mut model, 12_100, "f"), [""; 0]);
     assert_eq!(wait(&mut model, 12_500), [""; 0], "the letter only marks");
@@ -253,5 +253,5 @@ fn a_refusal_closes_the_list_so_that_it_is_read() {
     play(&mut model, 10_000, "/rewind<enter>");
     tell(&mut model, EventKind::RewindPointsListed { points: Vec::new(), can_redo: true }, 11_000);
     assert!(model.rewind.list.is_none());
-    assert!(draw(&mut model, 11_100).contains("there is no prompt to go back to; /redo takes the last rewind back"));
+    assert!(draw(&mut model, 11_100).contains("there is no prompt to go back to; /redo undoes the last rewind"));
 }

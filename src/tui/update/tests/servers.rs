@@ -37,7 +37,7 @@ fn what_goes_wrong_is_said_once_and_stands_in_the_status_row() {
     let screen = draw(&mut model, 200);
     assert!(screen.contains("github (MCP): sign-in required; its 12 tools are unavailable until then"), "{screen}");
     assert!(screen.contains("search (MCP): not reachable; its tool is unavailable until it responds"), "{screen}");
-    assert!(screen.contains("MCP: 2 servers out"), "{screen}");
+    assert!(screen.contains("MCP: 2 servers down"), "{screen}");
     let notes = |model: &mut Model| draw(model, 300).matches("not reachable;").count();
     tell(&mut model, EventKind::ServersChanged { servers: servers() }, 300);
     assert_eq!(notes(&mut model), 1);
@@ -52,7 +52,7 @@ fn the_list_tells_of_each_and_connects_anew() {
     let mut model = with_servers();
     play(&mut model, 1000, "/mcp<enter>");
     let screen = draw(&mut model, 2000);
-    assert!(screen.contains("MCP servers") && screen.contains("3 of 3") | screen.contains("needs a login"), "{screen}");
+    assert!(screen.contains("MCP servers") && screen.contains("3 of 3") | screen.contains("sign-in required"), "{screen}");
     let sent = play(&mut model, 3000, "<down><down><ctrl+r>");
     assert_eq!(sent, ["reconnectserver { name: \"github\" }"]);
     play(&mut model, 4000, "<enter>");

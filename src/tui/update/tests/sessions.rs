@@ -25,7 +25,7 @@ fn opened() -> Model {
 fn a_session_is_looked_at_and_gone_on_with() {
     let mut model = opened();
     let screen = draw(&mut model, 2200);
-    for words in ["Validate the name", "waits for you", "interrupted", "reject empty names", "14 steps", "[here 3]", "all 57"] {
+    for words in ["Validate the name", "waiting for you", "interrupted", "reject empty names", "14 steps", "[here 3]", "all 57"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     assert!(!screen.contains(['\u{1b}', '\u{202e}']), "{screen}");

@@ -200,7 +200,7 @@ fn a_question_that_ends_wakes_for_every_number_it_shows_and_others_for_none() {
     let mut model = asks(Some(90_000));
     play(&mut model, 6000, "<esc>");
     let screen = draw(&mut model, 40_000);
-    assert!(screen.contains("waits for you · denied in 55 s · tab to review"), "{screen}");
+    assert!(screen.contains("waiting for you · denied in 55 s · tab to review"), "{screen}");
 }
 
 #[test]
