@@ -179,7 +179,8 @@ impl Inbox {
         let draft = u16::from(!frame.draft.is_empty());
         let below = 1 + 2 + if is_roomy { DETAIL_ROWS as u16 } else { 0 };
         let room = area.height.saturating_sub(1 + below + draft).max(1);
-        let marked = if self.marked.is_empty() { String::new() } else { format!(" {} {} selected", glyphs.dot, self.marked.len()) };
+        let marked =
+            if self.marked.is_empty() { String::new() } else { format!(" {} {} selected", glyphs.dot, self.marked.len()) };
         buffer.set_stringn(area.x, area.y, glyphs.waits, GUTTER.into(), theme.style(Token::Warn));
         set(buffer, area.y, &format!("{}{marked}", waiting(panels.len())), Token::Heading);
         self.top =

@@ -319,11 +319,7 @@ impl Picker {
         }
         let shown = (y, found.iter().skip(top).take(room.into()).map(|row| row.key.clone()).collect());
         if found.is_empty() {
-            let words = if self.rows.is_empty() && self.filter.is_empty() {
-                "nothing to choose from yet"
-            } else {
-                "no matches"
-            };
+            let words = if self.rows.is_empty() && self.filter.is_empty() { "nothing to choose from yet" } else { "no matches" };
             buffer.set_stringn(inner.x, y, words, width, theme.style(Token::Muted));
         }
         if has_more && y < area.bottom() {

@@ -79,7 +79,7 @@ fn a_dropped_file_is_named_and_one_from_outside_is_told_of() {
     let outside = project.beside("home").join("letter.txt");
     std::fs::write(&outside, "dear diary").unwrap();
     paste(&mut terminal, &format!("'{}'", outside.display()));
-    terminal.wait_for("is outside of the workspace");
+    terminal.wait_for("is outside the workspace");
     terminal.wait_for("@/");
     terminal.send("\x03");
     terminal.wait_gone("letter.txt");

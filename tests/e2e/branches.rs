@@ -129,7 +129,7 @@ fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
     terminal.prompt("/undo");
     terminal.wait_for("Rewind to before #2");
     terminal.decide('1');
-    terminal.wait_for("/redo takes this back");
+    terminal.wait_for("/redo reverts this");
     terminal.wait_for("❯ second request");
     terminal.send("\x15");
     terminal.wait_for("Ask, or describe a change");

@@ -91,7 +91,7 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
     let screen = terminal.review("Trust the project");
     assert!(screen.contains(".aye/tools/lint.toml") && screen.contains(".aye/tools/lint.sh"), "{screen}");
     terminal.decide('y');
-    terminal.wait_for("this project is trusted");
+    terminal.wait_for("project trusted");
     assert!(terminal.quit().success());
     let asked = refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
     assert!(asked.contains("needs approval until one of your rules"), "{asked}");

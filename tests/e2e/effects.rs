@@ -143,7 +143,7 @@ fn the_first_screen_says_what_holds_commands() {
     let off = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
     let project = Project::with(&server).policy(off);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("sandbox off: a command can do what you can do");
+    terminal.wait_for("sandbox off: commands run with all your permissions");
 }
 
 #[test]

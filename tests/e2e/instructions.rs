@@ -58,7 +58,7 @@ fn trusted(project: &Project) {
     let screen = terminal.review("Trust the project");
     assert!(screen.contains("src/AGENTS.md (instructions") && screen.contains("src/deep/CLAUDE.md (instructions"), "{screen}");
     terminal.decide('y');
-    terminal.wait_for("this project is trusted");
+    terminal.wait_for("project trusted");
     assert!(terminal.quit().success());
 }
 
@@ -82,7 +82,7 @@ fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
     let screen = terminal.review("Trust the project");
     assert!(screen.contains("src/AGENTS.md changed") && screen.contains("new/AGENTS.md is new"), "{screen}");
     terminal.decide('y');
-    terminal.wait_for("this project is trusted");
+    terminal.wait_for("project trusted");
     assert!(terminal.quit().success());
     project.aye(&["exec", "look"]).exits(0);
     let texts: String = server.request(5).tool_results().iter().map(|(_, text)| text.clone()).collect();

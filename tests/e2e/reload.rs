@@ -200,7 +200,7 @@ fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_los
     terminal.wait_for("Third.");
     assert_eq!([0, 1, 2].map(|number| offers_echo(&server, number)), [false, true, false]);
     terminal.prompt("/mcp");
-    terminal.wait_for("there are no MCP servers");
+    terminal.wait_for("no MCP servers");
     assert!(terminal.quit().success());
     assert_eq!(project.read("ended"), "ended\n", "it ended once");
 }

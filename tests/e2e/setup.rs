@@ -90,7 +90,7 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     let screen = terminal.wait_for("enter finish · left right theme");
     assert!(screen.contains("1  ask · suggested") && screen.contains("sandbox: "), "{screen}");
     press(&mut terminal, 's');
-    terminal.wait_for("/setup comes back");
+    terminal.wait_for("run /setup to see");
     assert!(!project.beside("config").join("policy.toml").exists());
     assert!(terminal.quit().success());
     let mut terminal = project.open(&ALONE);

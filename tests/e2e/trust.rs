@@ -78,7 +78,7 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.decide('y');
-    terminal.wait_for("this project is trusted");
+    terminal.wait_for("project trusted");
     terminal.prompt("hello");
     terminal.wait_for("Done.");
     assert!(server.request(0).body["system"].to_string().contains("Say BEFORE."));
@@ -302,7 +302,7 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     let mut terminal = project.open_sized(&[], 100, 40);
     terminal.review("Trust the project");
     terminal.decide('y');
-    terminal.wait_for("this project is trusted");
+    terminal.wait_for("project trusted");
     assert!(terminal.quit().success());
     let project = project.file(".envrc", "export A=1\n");
     let mut terminal = project.open_sized(&[], 100, 40);

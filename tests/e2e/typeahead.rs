@@ -95,7 +95,7 @@ fn a_paste_into_an_armed_approval_is_not_an_answer() {
 fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
     let (_server, project, mut terminal) = asked("");
     terminal.send("j");
-    terminal.wait_for("`j` is no choice here: y");
+    terminal.wait_for("`j` is not a choice here: y");
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert!(!project.exists("new.txt"));
     terminal.send("1");
@@ -270,12 +270,12 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.prompt("write them");
     terminal.wait_for("3 waiting for you");
     terminal.send("\x11");
-    terminal.wait_that("the list takes keys", |screen| screen.contains("approve what is marked") && !screen.contains('◔'));
+    terminal.wait_that("the list takes keys", |screen| screen.contains("approve selected") && !screen.contains('◔'));
     Terminal::react();
     terminal.send(" \x1b[B\x1b[B");
-    terminal.wait_for("1 marked");
+    terminal.wait_for("1 selected");
     terminal.send(" ");
-    terminal.wait_for("2 marked");
+    terminal.wait_for("2 selected");
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");
     terminal.wait_for("enter confirm");

@@ -114,7 +114,7 @@ fn a_refused_key_of_the_environment_is_replaced_with_enter_and_the_task_goes_on_
     let project = Project::with(&server).config("[auth]\nkeyring = false\n");
     let mut terminal = project.open(&[]);
     terminal.prompt("hello");
-    let screen = terminal.wait_for("enter replaces it");
+    let screen = terminal.wait_for("enter to replace it");
     assert!(screen.contains("anthropic rejected the API key (401): invalid x-api-key"), "{screen}");
     terminal.enter();
     terminal.wait_for("key of anthropic:");

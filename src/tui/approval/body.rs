@@ -175,10 +175,7 @@ impl Body {
         match diff.files().as_slice() {
             [] => {}
             [(Some(path), ..)] => {
-                above.push(Note::new(
-                    format!("text changes in {}", text::reveal_line(&path.to_string_lossy())),
-                    Token::Text,
-                ));
+                above.push(Note::new(format!("text changes in {}", text::reveal_line(&path.to_string_lossy())), Token::Text));
             }
             _ => above.push(Note::new("text changes".to_owned(), Token::Text)),
         }

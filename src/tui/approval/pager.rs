@@ -54,7 +54,8 @@ impl Pager {
                 whose(&approval.rule)
             );
         } else if !told.contains(&approval.rule.as_str()) {
-            let _ = writeln!(text, "whole command: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
+            let _ =
+                writeln!(text, "whole command: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
         }
         for RuleOrigin { rule, place, source, first } in &approval.origins {
             let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));

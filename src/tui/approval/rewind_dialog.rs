@@ -141,9 +141,11 @@ impl RewindChoice {
         } else {
             let said = messages(plan.messages);
             let both = act('1', RewindScope::Both, "conversation and files".to_owned(), "both");
-            let talk = act('2', RewindScope::Conversation, format!("conversation only: undo {said}, keep the files"), "conversation");
+            let talk =
+                act('2', RewindScope::Conversation, format!("conversation only: undo {said}, keep the files"), "conversation");
             let talk = Choice { enabled: plan.messages > 0, ..talk };
-            let files = if plan.files.is_empty() { "no files would change" } else { "keeps the conversation and tells the model" };
+            let files =
+                if plan.files.is_empty() { "no files would change" } else { "keeps the conversation and tells the model" };
             let files = format!("files only: {files}");
             let files = Choice { enabled: !plan.files.is_empty(), ..act('3', RewindScope::Files, files, "files") };
             choices.extend([both, talk, files]);

@@ -52,10 +52,7 @@ fn what_is_saved_or_dangerous_takes_two_keys() {
 fn what_may_not_be_remembered_offers_no_always() {
     for (approval, words) in [
         (Approval { always: Always::default(), ..edit_approval("a") }, "always allow… unavailable"),
-        (
-            command_approval("a"),
-            "always allow… unavailable: 3 deletes, 4 uses the network, 5 runs code that nobody has seen",
-        ),
+        (command_approval("a"), "always allow… unavailable: 3 deletes, 4 uses the network, 5 runs code that nobody has seen"),
     ] {
         let mut panel = Dialog::approval(approval);
         let always = panel.choices.iter().find(|choice| choice.act == ChoiceAction::Always).unwrap();

@@ -187,7 +187,10 @@ impl ElicitationForm {
         if entry.takes_several() {
             lines.push("Enter the ones you want, separated by commas.".to_owned());
         }
-        lines.push(format!("Current value: {}. Press Enter to keep it, or type `later` to go back to the question.", entry.shown()));
+        lines.push(format!(
+            "Current value: {}. Press Enter to keep it, or type `later` to go back to the question.",
+            entry.shown()
+        ));
         lines
     }
 }

@@ -45,7 +45,11 @@ impl Chord {
                 "ctrl" => KeyModifiers::CONTROL,
                 "alt" => KeyModifiers::ALT,
                 "shift" => KeyModifiers::SHIFT,
-                _ => return Err(format!("invalid modifier `{name}` in `{text}`; use ctrl, alt or shift, as in `ctrl+e`, `alt+up`, `f2`")),
+                _ => {
+                    return Err(format!(
+                        "invalid modifier `{name}` in `{text}`; use ctrl, alt or shift, as in `ctrl+e`, `alt+up`, `f2`"
+                    ));
+                }
             };
             rest = key;
         }

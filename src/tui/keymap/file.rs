@@ -146,7 +146,10 @@ impl Reading<'_> {
             ));
         }
         if focus.takes_text() && chord.is_text() {
-            return Err(format!("`{chord}` types text in `[{}]`; use ctrl or alt with it, or a function key such as f2", focus.name()));
+            return Err(format!(
+                "`{chord}` types text in `[{}]`; use ctrl or alt with it, or a function key such as f2",
+                focus.name()
+            ));
         }
         if let Some((owner, first)) = self.given.get(&(focus, chord)).filter(|(owner, _)| *owner != at) {
             let (owner, line) = (&actions[*owner].entry.action, line(self.text, *first));

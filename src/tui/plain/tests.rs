@@ -283,10 +283,7 @@ fn a_denial_takes_words_and_a_rule_takes_two_answers() {
     session.read();
     assert!(!decides(&session.types("always")));
     let said = session.read();
-    assert!(
-        said.contains("Always allow this") && said.contains("2. project: in this project, ~/.config/aye/projects"),
-        "{said}"
-    );
+    assert!(said.contains("Always allow this") && said.contains("2. project: in this project, ~/.config/aye/projects"), "{said}");
     assert!(!decides(&session.types("session")), "the choice of a rule is another question");
     session.fence("");
     let sent = session.types("session");
@@ -432,7 +429,7 @@ fn keys_and_commands_are_looked_for_by_a_word() {
     let mut session = Session::new();
     session.read();
     session.types("/keys ctrl+g");
-    assert_eq!(session.read(), "Typing [composer]:\nctrl+g: the draft in your editor ($VISUAL, $EDITOR)\nYou: ");
+    assert_eq!(session.read(), "Typing [composer]:\nctrl+g: edit the draft in your editor ($VISUAL, $EDITOR)\nYou: ");
     session.types("/help undone");
     let said = session.read();
     assert!(said.contains("nothing") || said.contains("No matches for: undone"), "{said}");
@@ -504,7 +501,7 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
     session.tell(EventKind::ElicitationRequested(form("e")));
     session.fence("");
     let written = session.read();
-    assert!(written.contains("Question: tickets (MCP server) asks you"), "{written}");
+    assert!(written.contains("Question: tickets (MCP server) asks for input"), "{written}");
     assert!(written.contains("send (not available)") && !written.contains('\u{1b}'), "{written}");
     assert!(session.types("send").is_empty());
     assert!(session.types("fill").is_empty());
@@ -520,7 +517,7 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
     assert!(written.contains("1. Red") && written.contains("This looks like a secret"), "{written}");
     assert!(session.types("").is_empty());
     session.fence("");
-    assert!(session.read().contains("mail (needed): ada@example.org"));
+    assert!(session.read().contains("mail (required): ada@example.org"));
     let sent = session.types("send");
     let Some(Command::AnswerElicitation { elicitation_id, answer: ElicitationAnswer::Accept { content } }) = sent.first() else {
         panic!("{sent:?}")

@@ -28,7 +28,7 @@ pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
         None => panel.marked = Some(RecentMarks { at: now, before }),
     }
     if let Some(why) = refused {
-        model.show_toast(format!("it cannot be left out: {}", text::reveal(&why)), now);
+        model.show_toast(format!("this hunk cannot be left out: {}", text::reveal(&why)), now);
     }
     true
 }
@@ -59,7 +59,7 @@ pub fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec
         }
         ChoiceAction::View => {
             if !model.dialogs.open_mut().is_some_and(|panel| panel.turn_view(width)) {
-                model.show_toast("side by side needs 80 columns", now);
+                model.show_toast("side-by-side view needs 80 columns", now);
             }
         }
         ChoiceAction::Wrap => {
@@ -82,7 +82,7 @@ fn write(model: &mut Model, now: u64) {
         {
             (Ok(command.clone()), AmendTarget::Command)
         }
-        (None, _) => (Err("it has characters that a field cannot show".to_owned()), AmendTarget::Command),
+        (None, _) => (Err("some characters cannot be shown here".to_owned()), AmendTarget::Command),
     };
     match text {
         Ok(text) => {
@@ -129,11 +129,11 @@ fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     match (what, &panel.question) {
         (AmendTarget::Command, Question::Approval(approval)) => {
             if approval.amendable.command.as_deref() == Some(text.as_str()) {
-                model.show_toast("the command is as it was", now);
+                model.show_toast("command unchanged", now);
                 return model.dialogs.open_current(Some(now));
             }
             if text.trim().is_empty() {
-                model.show_toast("there is no command; n denies", now);
+                model.show_toast("the command is empty; n denies", now);
                 return model.dialogs.open_current(Some(now));
             }
             let decision = Decision::Amended { amendment: Amendment::Command { line: text } };
@@ -173,7 +173,7 @@ pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>
     let name = text::reveal(&name).into_owned();
     match outcome {
         Err(why) => {
-            let words = format!("{name} stays as it was proposed: {}", text::clean(&why).trim_end());
+            let words = format!("{name} was left as proposed: {}", text::clean(&why).trim_end());
             model.show_toast(words.clone(), now);
             model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
         }
@@ -183,7 +183,7 @@ pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>
                 edited.pop();
             }
             if edited == text {
-                model.show_toast(format!("{name} is as it was"), now);
+                model.show_toast(format!("{name} unchanged"), now);
                 return;
             }
             let decision = Decision::Amended { amendment: Amendment::File { file, text: edited } };

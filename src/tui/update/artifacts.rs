@@ -21,7 +21,7 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
     let uri = match listed {
         Some(artifact) => artifact.uri.clone(),
         None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
-        None => return model.show_toast("say which by its number: `/artifacts` alone lists them", now),
+        None => return model.show_toast("give the number of an artifact; `/artifacts` lists them", now),
     };
     take(model, now, effects);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
@@ -29,8 +29,8 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
 
 pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
     let head = match artifacts.len() {
-        0 => "nothing is kept whole in this session: what is long is, such as the output of a command over 10 KB".to_owned(),
-        count => format!("{count} kept whole {} /artifacts NUMBER opens one", model.glyphs.dot),
+        0 => "no artifacts in this session; long content, such as command output over 10 KB, is stored as one".to_owned(),
+        count => format!("artifacts: {count} {} /artifacts NUMBER opens one", model.glyphs.dot),
     };
     let mut rows = vec![head];
     let room = usize::from(model.size.width.saturating_sub(GUTTER)).saturating_sub(BEFORE_NAME).max(1);

@@ -13,7 +13,7 @@ const TOKEN_PIXELS: u64 = 750;
 
 /// `ctrl+v`, `/paste`
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.show_toast("looking into the clipboard", now);
+    model.show_toast("reading the clipboard", now);
     effects.push(Effect::Ask(Query::LookUp(LookUp::Clipboard)));
 }
 
@@ -59,10 +59,7 @@ pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64)
     let name = |file: &DroppedFile| text::reveal(&file.path).into_owned();
     let words = match (files.iter().find(|file| file.outside), files) {
         (Some(file), _) => {
-            format!(
-                "{} is outside of the workspace: reading it is asked about, and so not done before the model asks",
-                name(file)
-            )
+            format!("{} is outside the workspace, so it is not attached; aye asks you if the model wants to read it", name(file))
         }
         (None, [file]) => match file.tokens {
             Some(count) if !file.image => format!("{} {} ~{} tokens", name(file), model.glyphs.dot, tokens(count)),
@@ -115,7 +112,7 @@ fn warn(model: &mut Model, now: u64) {
     if let Some(name) = blind(model) {
         let dot = model.glyphs.dot;
         model.show_toast(
-            format!("{name} takes no images: it would be told the size alone {dot} ctrl+l chooses another model"),
+            format!("{name} does not accept images and would get only the size {dot} ctrl+l to change the model"),
             now,
         );
     }
@@ -136,7 +133,7 @@ pub fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
     model.attached.said = Some(draft.to_owned());
     let dot = model.glyphs.dot;
     model.show_toast(
-        format!("{name} takes no images and would not see {image} {dot} enter sends it all the same, ctrl+l chooses another"),
+        format!("{name} does not accept images and would not see {image} {dot} enter to send anyway, ctrl+l to change the model"),
         now,
     );
     true

@@ -136,7 +136,7 @@ fn choose(model: &mut Model, at: usize, now: u64) {
 fn to_prompt(model: &mut Model, at: Option<usize>, now: u64) {
     match at {
         Some(at) => choose(model, at, now),
-        None => model.show_toast("there is no other prompt that way", now),
+        None => model.show_toast("no more prompts in that direction", now),
     }
 }
 
@@ -145,7 +145,7 @@ fn fold(model: &mut Model, at: usize, now: u64) {
         let (transcript, look) = model.transcript_look(now);
         transcript.show_entry(at, look);
     } else {
-        model.show_toast("all of this entry is shown", now);
+        model.show_toast("this entry is fully shown", now);
     }
 }
 
@@ -176,7 +176,7 @@ fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<
 fn diff(model: &mut Model, at: usize, now: u64) {
     let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changed().is_empty());
     if !has_diff {
-        return model.show_toast("this entry changed no file; /diff shows all that changed", now);
+        return model.show_toast("this entry changed no files; /diff shows all changes", now);
     }
     model.transcript.unfold(at);
     choose(model, at, now);
@@ -241,7 +241,7 @@ fn forget_search(model: &mut Model) {
 
 fn next(model: &mut Model, forward: bool, now: u64) {
     let Some(query) = model.transcript.marks.query.clone() else {
-        return model.show_toast("/ looks for words first", now);
+        return model.show_toast("no search yet; start one with /", now);
     };
     let from = chosen(model);
     let Some(browse) = model.browse.as_mut() else { return };
@@ -325,7 +325,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
             end_selection(model);
             return match text {
                 Some(text) => effects.push(Effect::Copy(Clip::of(text))),
-                None => model.show_toast("there is no text in what is selected", now),
+                None => model.show_toast("the selection contains no text", now),
             };
         }
         _ => return,

@@ -10,14 +10,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     if model.model_access != Some(ModelAccess::Ready) {
-        return model.show_toast("nothing has changed: there is no session yet", now);
+        return model.show_toast("no changes: there is no session yet", now);
     }
     look(model, now, effects);
 }
 
 fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.changes_asked = true;
-    model.show_toast("looking at what changed", now);
+    model.show_toast("loading changes", now);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 

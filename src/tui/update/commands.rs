@@ -13,7 +13,7 @@ pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> boo
         return false;
     }
     effects.push(Effect::Send(Command::Background { tool_call_id: None }));
-    model.show_toast("it goes on in the background · /ps lists what does", now);
+    model.show_toast("moved to the background · /ps to list", now);
     true
 }
 
@@ -35,12 +35,12 @@ pub fn runs_command(model: &Model) -> bool {
 pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     if model.commands.is_empty() {
-        return model.show_toast("nothing runs in the background", now);
+        return model.show_toast("nothing is running in the background", now);
     }
     let running = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
     let head = match running {
-        0 => "nothing runs in the background any more".to_owned(),
-        _ => format!("{running} in the background {} /stop ID ends one", model.glyphs.dot),
+        0 => "nothing is running in the background any more".to_owned(),
+        _ => format!("{running} in the background {} /stop ID stops one", model.glyphs.dot),
     };
     let mut rows = vec![head];
     for command in &model.commands {
@@ -76,10 +76,10 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(id) = found else {
         if running.is_empty() {
             take(model, now, effects);
-            return model.show_toast("nothing runs in the background", now);
+            return model.show_toast("nothing is running in the background", now);
         }
         let ids: Vec<&str> = running.iter().map(|one| one.id.as_str()).collect();
-        let which = format!("say which: {}", ids.join(", "));
+        let which = format!("specify which one: {}", ids.join(", "));
         return model.show_toast(which, now);
     };
     take(model, now, effects);

@@ -54,7 +54,7 @@ pub fn filled(model: &Model) -> String {
 pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
     model.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
-        note(model, "the provider says that it is too long for the model", Tone::Warning);
+        note(model, "the provider says the conversation is too long for the model", Tone::Warning);
     }
     model.task.summing_up = Some(messages);
     model.set_activity(Activity::Compacting { messages }, now);
@@ -66,16 +66,16 @@ pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
     model.tally.context_tokens = *tokens_after;
     let why = match trigger {
         CompactionTrigger::Asked => "",
-        CompactionTrigger::Threshold => " because the window was nearly full",
+        CompactionTrigger::Threshold => " because the context window was nearly full",
         CompactionTrigger::TooLong => " because it was too long for the model",
     };
-    let focus = focus.as_ref().map(|focus| format!(", with regard to: {}", text::clean_line(focus))).unwrap_or_default();
+    let focus = focus.as_ref().map(|focus| format!(", focusing on: {}", text::clean_line(focus))).unwrap_or_default();
     let head = format!(
-        "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {}; /compact undo takes it back",
+        "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {}; /compact undo reverts it",
         messages(*summarised),
         tokens(*tokens_before),
         tokens(*tokens_after),
-        if *kept == 1 { "1 message stays as it was".to_owned() } else { format!("{kept} messages stay as they were") },
+        if *kept == 1 { "1 message kept in full".to_owned() } else { format!("{kept} messages kept in full") },
     );
     model.transcript.push(Kind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
 }
@@ -83,7 +83,7 @@ pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
 pub fn undone(model: &mut Model, count: u64, now: u64) {
     ends(model, now);
     model.tally.context_tokens = count;
-    note(model, &format!("the summary is gone, the messages are back: {} tokens", tokens(count)), Tone::Plain);
+    note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), Tone::Plain);
 }
 
 pub fn truncated(model: &mut Model, removed: u64) {

@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, code_blocks};
 pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
         Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::of(words))),
-        _ => model.show_toast("there is no text in this entry", now),
+        _ => model.show_toast("this entry has no text", now),
     }
 }
 
@@ -29,7 +29,7 @@ pub fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<E
             effects.push(Effect::Copy(Clip::named(code, &name)));
         }
         Some(code) => effects.push(Effect::Copy(Clip::named(code, "code"))),
-        None => model.show_toast("there is no code in this entry; y copies all of it", now),
+        None => model.show_toast("no code in this entry; y copies the whole entry", now),
     }
 }
 
@@ -43,7 +43,7 @@ pub fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
             let what = text::clean(&path).into_owned();
             effects.push(Effect::Copy(Clip { text: path, what }));
         }
-        None => model.show_toast("this entry is about no file", now),
+        None => model.show_toast("this entry has no file", now),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
         Some(path) => EditorTarget::File(path),
         None => match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
             Some(words) if !words.is_empty() => EditorTarget::Text(words),
-            _ => return model.show_toast("there is no text in this entry", now),
+            _ => return model.show_toast("this entry has no text", now),
         },
     };
     effects.push(Effect::Show(shown));
@@ -65,23 +65,23 @@ pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>)
         "" | "code" => 1,
         number => match number.parse::<usize>() {
             Ok(number @ 1..) => number,
-            Ok(_) | Err(_) => return model.show_toast("say /copy, /copy code, or /copy 2 for the answer before the last", now),
+            Ok(_) | Err(_) => return model.show_toast("use /copy, /copy code, or /copy 2 for the second-last response", now),
         },
     };
     let mut answers = model.transcript.answers();
     let clip = match which {
         "code" => {
             let code = answers.find_map(|words| code_blocks(words).pop());
-            code.map(|code| Clip::named(code, "the last code"))
+            code.map(|code| Clip::named(code, "the last code block"))
         }
         _ => answers.nth(nth - 1).map(|words| {
-            let name = if nth == 1 { "the last answer".to_owned() } else { format!("answer {nth} from the end") };
+            let name = if nth == 1 { "the last response".to_owned() } else { format!("response {nth} from the end") };
             Clip::named(words.trim_end().to_owned(), &name)
         }),
     };
     drop(answers);
     let Some(clip) = clip else {
-        let words = if which == "code" { "there is no code in any answer yet" } else { "there is no such answer yet" };
+        let words = if which == "code" { "no response contains code yet" } else { "there is no such response yet" };
         return model.show_toast(words, now);
     };
     take(model, now, effects);
@@ -100,8 +100,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
         None if !words.is_empty() && !words.contains(['.', '/']) => {
             let word = text::clean_line(words);
             let word = text::truncate(&word, 24);
-            return model
-                .show_toast(format!("`{word}` is none of md, json and html; the name of a file has a dot or a slash"), now);
+            return model.show_toast(format!("`{word}` is not md, json or html; a file name must contain a dot or a slash"), now);
         }
         None => (ExportForm::of_file(words), words),
     };

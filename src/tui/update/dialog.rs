@@ -134,7 +134,7 @@ pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut
         GuardResult::Draft(text) => to_draft(model, &text, now),
         GuardResult::Decided(choice) => decided(model, choice, now, effects),
         GuardResult::NoChoice(letter) => {
-            let words = format!("{} is no choice here: {}", key_name(letter), panel.valid_keys());
+            let words = format!("{} is not a choice here: {}", key_name(letter), panel.valid_keys());
             model.show_toast(words, now);
         }
     }
@@ -182,7 +182,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     model.dialogs.open_current(None);
     match marked {
         Some(letter) => stimulus(model, GuardInput::Letter(letter), now, effects),
-        None => model.show_toast("nothing was sent, the draft stays: an approval waits for your answer", now),
+        None => model.show_toast("not sent, draft kept: an approval is waiting for you", now),
     }
     true
 }
@@ -324,9 +324,9 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
         Answer::Held(held, answer) => return super::lock::answered(model, held, answer, effects),
         Answer::Trust(trust, answer) => {
             let words = match answer {
-                TrustAnswer::Yes => "this project is trusted: what it brings takes effect",
+                TrustAnswer::Yes => "project trusted: its settings now apply",
                 TrustAnswer::ReadOnly | TrustAnswer::Quit => {
-                    "read-only: what the project brings is ignored and nothing is changed; /mode ask lets changes be asked"
+                    "read-only: the project's settings are ignored and nothing is changed; with /mode ask, aye asks before changes"
                 }
             };
             model.transcript.push(Kind::Note { text: words.to_owned(), tone: Tone::Plain });

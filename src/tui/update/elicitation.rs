@@ -28,7 +28,7 @@ pub fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
     };
     model.dialogs.forget(is_it, model.keys.last_text);
     if outcome == ElicitationOutcome::Withdrawn {
-        note(model, &format!("{server} (MCP) waits for no answer any more: its call is over"), Tone::Plain);
+        note(model, &format!("{server} (MCP) no longer needs an answer: its call has ended"), Tone::Plain);
     }
 }
 
@@ -54,7 +54,7 @@ pub fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<E
         FormAction::Copy => {
             // A line end in it would be pressed where it is put.
             let plain = |url: &str| url.chars().filter(|one| !one.is_control() && !one.is_whitespace()).collect();
-            let clip = |url| Clip { text: plain(url), what: "the address".to_owned() };
+            let clip = |url| Clip { text: plain(url), what: "the URL".to_owned() };
             effects.extend(asking.address().map(clip).map(Effect::Copy));
         }
         FormAction::Fill => {
@@ -68,9 +68,9 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     let Some(asking) = open(model) else { return };
     let (elicitation_id, server) = (asking.id.clone(), asking.server.clone());
     let words = match answer {
-        ElicitationAnswer::Accept { .. } => format!("{server} (MCP) has your answer"),
-        ElicitationAnswer::Decline => format!("{server} (MCP) was told no"),
-        ElicitationAnswer::Cancel => format!("{server} (MCP) got no answer"),
+        ElicitationAnswer::Accept { .. } => format!("answer sent to {server} (MCP)"),
+        ElicitationAnswer::Decline => format!("declined: {server} (MCP) was told no"),
+        ElicitationAnswer::Cancel => format!("dismissed: {server} (MCP) got no answer"),
     };
     if let Some(panel) = model.dialogs.open_mut() {
         panel.words = None;

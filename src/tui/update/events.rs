@@ -376,7 +376,7 @@ fn with_commands(message: String) -> String {
     if message.starts_with("rule saved: ") || message.starts_with("allowed until aye quits: ") {
         format!("{message} — /policy undo removes it")
     } else if message.starts_with("compaction is ") {
-        format!("{message} (esc stops it)")
+        format!("{message} (esc to stop)")
     } else {
         message
     }
@@ -385,10 +385,10 @@ fn with_commands(message: String) -> String {
 /// Nobody answered: the question is gone, and it counts as a no.
 fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
-    let what = model.transcript.card_mut(call).map_or_else(|| "a question".to_owned(), |card| card.summary().to_owned());
+    let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());
     set_card(model, call, CardState::Requested);
     model.restart_activity_timer(now);
-    note(model, &format!("nobody answered in time, that counts as a no: {what}"), Tone::Warning);
+    note(model, &format!("denied because nobody answered in time: {what}"), Tone::Warning);
 }
 
 /// What was typed before, or queued and not begun: it stands in the draft again, behind what is there.
@@ -444,7 +444,7 @@ fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str
 fn preview_started(model: &mut Model, id: &CallId, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
-    card.started("none yet: in a copy, nothing of it is kept before you say so", now);
+    card.started("preview in a copy; nothing is applied until you approve", now);
     card.is_preview = true;
     let summary = card.summary();
     let words = format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary));

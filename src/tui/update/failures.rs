@@ -15,7 +15,7 @@ pub fn failed(model: &mut Model, failure: &Failure) {
     let words = failure_words(model, failure);
     model.task.paused = (is_of_provider(failure.kind) && !words.contains("/continue")).then(|| match failure.kind {
         FailureKind::Authentication => refused(model),
-        _ => Paused::new("failed, nothing is lost"),
+        _ => Paused::new("failed; nothing is lost"),
     });
     note(model, &words, Tone::Failure);
 }
@@ -43,7 +43,7 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
     };
     let words = match failure.kind {
         // The policy's end was said before.
-        FailureKind::PolicyExpired => format!("paused: {} {} /policy reload reads it again", failure.hint, model.glyphs.dot),
+        FailureKind::PolicyExpired => format!("paused: {} {} /policy reload to read it again", failure.hint, model.glyphs.dot),
         _ => format!("paused: {}", failure_words(model, failure)),
     };
     note(model, &words, Tone::Warning);
@@ -53,9 +53,9 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
 fn refused(model: &Model) -> Paused {
     let dot = model.glyphs.dot;
     let ways = vec![
-        format!("the key was refused, nothing is lost {dot} enter replaces it {dot} /continue goes on"),
-        format!("key refused {dot} enter replaces it {dot} /continue"),
-        format!("key refused {dot} enter replaces it"),
+        format!("the API key was rejected; nothing is lost {dot} enter to replace it {dot} /continue to resume"),
+        format!("API key rejected {dot} enter to replace it {dot} /continue"),
+        format!("API key rejected {dot} enter to replace it"),
     ];
     Paused { ways, wants_key: true }
 }
@@ -66,11 +66,11 @@ fn over_budget(hint: &str) -> Paused {
     let said = hint.split_once(" continues").map_or("/budget", |(raise, _)| raise);
     let raise = amount.map_or_else(|| said.to_owned(), |amount| format!("/budget {amount}"));
     let ways = if raise.starts_with("/budget ") {
-        vec![format!("paused: the budget is reached, {raise} continues"), format!("budget reached, {raise}"), raise]
+        vec![format!("paused: budget reached, {raise} to continue"), format!("budget reached, {raise}"), raise]
     } else if hint.starts_with(NO_MORE) {
-        vec!["paused: the budget is reached, and the policy allows no more".into(), "the policy allows no more".into()]
+        vec!["paused: budget reached, and the policy allows no more".into(), "the policy allows no more".into()]
     } else {
-        vec!["paused: the budget is reached, /budget raises it".into(), "budget reached, /budget".into()]
+        vec!["paused: budget reached, /budget to raise it".into(), "budget reached, /budget".into()]
     };
     Paused { ways, wants_key: false }
 }
@@ -123,9 +123,9 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
         _ => message.to_owned(),
     };
     let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
-    let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
+    let login = if login { "\n`aye auth login` stores another key · /model selects another model" } else { "" };
     let other = matches!(failure.kind, FailureKind::NotFound | FailureKind::Billing | FailureKind::RateLimited);
-    let other = if other { "\n/model asks another model" } else { "" };
+    let other = if other { "\n/model selects another model" } else { "" };
     let request = failure.request_id.as_ref().map(|id| format!("\nrequest {id}")).unwrap_or_default();
     format!("{message}\n{}{login}{other}{request}", failure.hint)
 }

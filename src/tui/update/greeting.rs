@@ -51,7 +51,7 @@ fn rules(model: &Model, start: &Start) -> StyledText {
     let words = format!("{trusted}policy \"{}\"{whose}{dot}", header.mode.as_str());
     let mut line = StyledText::new(&text::clean(&words), SpanStyle::of(Token::Muted));
     if status::is_open(&header.sandbox) {
-        let words = format!("{}: a command can do what you can do", header.sandbox);
+        let words = format!("{}: commands run with all your permissions", header.sandbox);
         line.push(&text::clean(&words), SpanStyle::of(Token::Warn));
     } else {
         line.push(&text::clean(&header.sandbox), SpanStyle::of(Token::Muted));

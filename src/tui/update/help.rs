@@ -83,9 +83,9 @@ pub fn paste(model: &mut Model, pasted: &str) -> bool {
 pub fn place(file: &KeyFile) -> String {
     let path = text::reveal(&file.path);
     match (&file.text, path.is_empty()) {
-        (_, true) => "the file of your own keys".to_owned(),
-        (None, false) => format!("{path}: not there yet, all keys are the built-in ones"),
-        (Some(_), false) => format!("{path}: your keys"),
+        (_, true) => "the custom key file".to_owned(),
+        (None, false) => format!("{path}: does not exist; all keys are built in"),
+        (Some(_), false) => format!("{path}: your custom keys"),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     let path = text::reveal(&model.options.keys.path).into_owned();
     let text = match &model.options.keys.text {
         Some(Err(why)) => {
-            let words = format!("{path}: it cannot be read: {}; the keys stay as they were", text::reveal(why));
+            let words = format!("{path}: cannot be read: {}; keys unchanged", text::reveal(why));
             return model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
         }
         Some(Ok(text)) => Some(text.as_str()),
@@ -107,7 +107,7 @@ pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     (model.keymap, model.key_problems) = Keymap::new(text);
     // Rows name keys.
     model.transcript.forget_layout();
-    let words = if text.is_some() { "your keys were read again" } else { "your file of keys is gone: the built-in keys hold" };
+    let words = if text.is_some() { "custom keys reloaded" } else { "custom key file removed; the built-in keys apply" };
     model.show_toast(words, now);
     check_keys(model);
 }
@@ -119,6 +119,7 @@ pub fn check_keys(model: &mut Model) {
     }
     let place = text::reveal(&model.options.keys.path).into_owned();
     let problems = model.key_problems.iter().map(|problem| text::reveal(problem).into_owned());
-    let lines: Vec<String> = [format!("{place}: what else it says holds")].into_iter().chain(problems).collect();
+    let lines: Vec<String> =
+        [format!("{place}: some entries are invalid; the others apply")].into_iter().chain(problems).collect();
     model.transcript.push(Kind::Note { text: lines.join("\n  "), tone: Tone::Warning });
 }

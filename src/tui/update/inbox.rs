@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 pub fn open(model: &mut Model, now: u64) {
     if model.dialogs.is_empty() {
-        return model.show_toast("nothing waits for you", now);
+        return model.show_toast("nothing is waiting for you", now);
     }
     if !model.is_too_small() {
         model.dialogs.open_inbox(model.keys.last_text);

@@ -156,7 +156,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
     }
     match &model.model_access {
         None if model.options.sets_up => {
-            model.show_toast("here is nobody to ask: tab goes on with the questions, `aye` begins a session", now);
+            model.show_toast("no session here: tab to continue setup, `aye` to start a session", now);
         }
         None => {
             let text = take(model, now, effects);
@@ -218,14 +218,14 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.in_lines {
-                model.show_toast(format!("nothing was sent, the draft stays: {clause}; /setup takes a key"), now);
+                model.show_toast(format!("not sent, draft kept: {clause}; /setup adds a key"), now);
                 return false;
             }
             let between = format!(" {} ", model.glyphs.dot);
-            let other = format!("{} other model", model.keymap.called(Focus::Composer, "ctrl+l"));
+            let other = format!("{} change model", model.keymap.called(Focus::Composer, "ctrl+l"));
             let room = usize::from(model.size.width.saturating_sub(GUTTER));
-            let mut words = format!("nothing was sent{between}enter adds a key");
-            for part in [format!("{clause}, the draft stays"), other] {
+            let mut words = format!("not sent{between}enter add a key");
+            for part in [format!("{clause}, draft kept"), other] {
                 if text::width(&words) + text::width(&between) + text::width(&part) <= room {
                     words = words + &between + &part;
                 }
@@ -234,7 +234,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::ReadOnly { holder }) => {
-            model.show_toast(format!("nothing was sent, the draft stays: read-only, {}", text::clean(holder)), now);
+            model.show_toast(format!("not sent, draft kept: read-only, {}", text::clean(holder)), now);
             false
         }
     }
@@ -244,7 +244,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
 pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {
-        model.show_toast(format!("the prompt history could not be written: {error}"), now);
+        model.show_toast(format!("cannot write the prompt history: {error}"), now);
     }
     model.save_draft_at = None;
     model.task.taken_back.clear();
@@ -258,7 +258,7 @@ fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if again && model.task.activity == Activity::Stopping {
         model.keys.last_escape = None;
         effects.push(Effect::Send(Command::Kill));
-        return model.show_toast("killing what still runs", now);
+        return model.show_toast("killing running commands", now);
     }
     model.keys.last_escape = Some(now);
     model.set_activity(Activity::Stopping, now);
@@ -268,7 +268,7 @@ fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         let _ = take(model, now, effects);
-        return model.show_toast("draft cleared · up brings it back", now);
+        return model.show_toast("draft cleared · up to restore", now);
     }
     if model.is_running() && model.task.activity != Activity::Stopping {
         return escape(model, now, effects);
@@ -291,14 +291,10 @@ fn left_open(model: &Model) -> Vec<String> {
     let task = model.is_running() && model.dialogs.approvals() == 0;
     let background = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
     let open = [
-        counted(model.dialogs.approvals(), "1 question waits", "questions wait"),
-        task.then(|| "a task runs".to_owned()),
-        counted(model.task.waiting.len(), "1 message waits", "messages wait"),
-        counted(
-            background,
-            "1 command runs in the background and ends with aye",
-            "commands run in the background and end with aye",
-        ),
+        counted(model.dialogs.approvals(), "1 approval pending", "approvals pending"),
+        task.then(|| "a task is running".to_owned()),
+        counted(model.task.waiting.len(), "1 message queued", "messages queued"),
+        counted(background, "1 background command, stopped on exit", "background commands, stopped on exit"),
     ];
     open.into_iter().flatten().collect()
 }

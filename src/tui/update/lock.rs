@@ -21,7 +21,7 @@ pub fn answered(model: &mut Model, held: LockQuestion, answer: LockAnswer, effec
     match answer {
         LockAnswer::ReadOnly => {}
         LockAnswer::TakeOver => {
-            let text = format!("process {} is asked to save and to end; then this session is opened here", held.pid);
+            let text = format!("asked process {} to save and exit; the session opens here after that", held.pid);
             model.transcript.push(Kind::Note { text, tone: Tone::Plain });
         }
         LockAnswer::Another => effects.push(Effect::Exit(ExitReason::Another)),

@@ -174,7 +174,7 @@ pub fn show_files(model: &mut Model) {
 fn resource(resource: &ServerResource) -> Option<Item> {
     let text = menu::named(&format!("{}:{}", resource.server, resource.uri))?;
     let is_odd = |one: char| one.is_control();
-    let about = if resource.is_template { "fill in what stands in { }" } else { resource.description.as_deref().unwrap_or("") };
+    let about = if resource.is_template { "fill in the parts in { }" } else { resource.description.as_deref().unwrap_or("") };
     let words = [resource.name.as_str(), about].map(shown);
     let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · ");
     (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, tokens: None, then: EnterAction::Complete })

@@ -167,7 +167,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::NoStart => effects.push(Effect::Exit(ExitReason::Closed)),
         Msg::SessionGone => {
             model.dirty = true;
-            let text = "the session has ended; what was said until now is saved. ctrl+d leaves";
+            let text = "the session has ended; the conversation is saved. ctrl+d to quit";
             let text = model.keymap.sentence(Focus::Composer, text).into_owned();
             model.transcript.push(Kind::Note { text, tone: Tone::Failure });
             model.set_activity(Activity::Idle, now);
@@ -326,15 +326,15 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     if let ModelAccess::NoKey { message, .. } = &start.model_access {
         let way = if model.in_lines {
-            "or type /setup, which takes a key".to_owned()
+            "or type /setup to add a key".to_owned()
         } else {
-            format!("or press {}, choose a model and give its key", model.keymap.called(Focus::Composer, "ctrl+l"))
+            format!("or press {}, choose a model and enter its API key", model.keymap.called(Focus::Composer, "ctrl+l"))
         };
         let words = format!("{}\n{way}; until then nothing is sent", text::clean(message).trim_end());
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     if let ModelAccess::ReadOnly { holder } = &start.model_access {
-        let words = format!("read-only: {}. What was said can be read here; nothing is sent or saved", text::clean(holder));
+        let words = format!("read-only: {}. You can read the conversation; nothing is sent or saved", text::clean(holder));
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     let ready = start.model_access == ModelAccess::Ready;
@@ -374,7 +374,7 @@ fn after_replay(model: &mut Model) {
     }
     if model.is_running() {
         model.set_activity(Activity::Idle, 0);
-        model.task.paused = Some(Paused::new("aye ended in the middle of this task"));
+        model.task.paused = Some(Paused::new("aye exited during this task"));
     }
     model.task.waiting.clear();
     model.task.goes_on = false;

@@ -63,9 +63,8 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
         ("auto" | "default", _) => None,
         (_, Some(effort)) => Some(effort),
         (_, None) => {
-            let is = model.header.effort.map_or("what the model chooses", Effort::as_str);
-            return model
-                .show_toast(format!("the effort is {is}; `/effort` with off, low, medium, high or auto changes it"), now);
+            let is = model.header.effort.map_or("chosen by the model", Effort::as_str);
+            return model.show_toast(format!("effort: {is}; change it with `/effort` off, low, medium, high or auto"), now);
         }
     };
     if is_ready(model, now) {
@@ -117,7 +116,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     match picker.key(key) {
         Choice::Nothing => {}
         Choice::Closed => model.picker = None,
-        Choice::Refused(why) => model.show_toast(format!("nothing changed: {why} first"), now),
+        Choice::Refused(why) => model.show_toast(format!("model not changed: {why} first"), now),
         Choice::Model { name, effort } => {
             model.picker = None;
             if name != model.header.model {
@@ -129,7 +128,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         Choice::Key { name, key } => {
             model.picker = None;
-            model.show_toast("keeping the key", now);
+            model.show_toast("saving the key", now);
             effects.push(Effect::Send(Command::AddKey { name, key }));
         }
         Choice::Other => match key.code {

@@ -126,7 +126,7 @@ pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let is_ours = !model.pointer.is_ours;
     model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
     effects.push(Effect::Mouse(is_ours));
-    let words = if is_ours { "the mouse is aye's again" } else { "the mouse is the terminal's · ctrl+s gives it back" };
+    let words = if is_ours { "aye handles the mouse again" } else { "the terminal handles the mouse · ctrl+s to undo" };
     model.show_toast(words.replace('·', model.glyphs.dot), now);
 }
 

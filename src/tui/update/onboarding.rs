@@ -26,7 +26,7 @@ pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     model.wants_setup = true;
-    model.show_toast("looking for keys and for servers of models on this machine", now);
+    model.show_toast("looking for API keys and local model servers", now);
     ask(effects);
 }
 
@@ -120,7 +120,7 @@ fn end(model: &mut Model, policy: bool, lines: &[String], now: u64, effects: &mu
     model.dialogs.forget(|panel| matches!(panel.question, Question::Setup(_)), Some(now));
     note(model, lines, Tone::Plain);
     if lines.is_empty() {
-        model.show_toast("/setup comes back to these questions", now);
+        model.show_toast("run /setup to see these questions again", now);
     }
     if model.options.sets_up {
         effects.push(Effect::Exit(ExitReason::Quit));

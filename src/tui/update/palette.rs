@@ -50,7 +50,7 @@ fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let wants = slash::wants_words(name, &model.menu.own);
     let draft = model.composer.text();
     if wants && !draft.trim().is_empty() {
-        return model.show_toast(format!("{name} wants words behind it: send or clear the draft first"), now);
+        return model.show_toast(format!("{name} needs an argument: send or clear the draft first"), now);
     }
     if wants {
         model.composer.set(&format!("{name} "));

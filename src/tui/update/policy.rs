@@ -22,7 +22,7 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
             take(model, now, effects);
             effects.push(Effect::Send(Command::ReloadPolicy));
         }
-        _ => model.show_toast("`/policy` shows what is in force, `/policy reload` reads the files again", now),
+        _ => model.show_toast("`/policy` shows the policy in effect, `/policy reload` rereads the files", now),
     }
 }
 
@@ -30,11 +30,11 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
 pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.header.mode.as_str();
-        return model.show_toast(format!("the mode is {now_on}; `/mode` with plan, ask, auto-edit or auto changes it"), now);
+        return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
     };
     take(model, now, effects);
     match mode.cmp(&model.header.mode) {
-        Ordering::Equal => model.show_toast(format!("the mode is {name} already"), now),
+        Ordering::Equal => model.show_toast(format!("the mode is already {name}"), now),
         Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
         Ordering::Greater => {
             let last_text = model.keys.last_text;
@@ -56,7 +56,7 @@ pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
     match MODES.into_iter().rev().find(|mode| *mode < model.header.mode) {
         Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
-        None => model.show_toast("plan is the strictest mode; `/mode ask` asks to leave it", now),
+        None => model.show_toast("plan is the strictest mode; leave it with `/mode ask`", now),
     }
 }
 
@@ -73,15 +73,15 @@ pub fn look_at_end(model: &mut Model, now: u64) {
     let name = layer.bundle_version.as_deref().unwrap_or(layer.scope.as_str());
     let file = layer.file.as_ref().map(|file| format!(" ({file} is watched)")).unwrap_or_default();
     let end = end.strftime("%Y-%m-%d %H:%M UTC");
-    let text = format!("policy `{name}` expired {end}; nothing runs until it is renewed: /policy reload{file}");
+    let text = format!("policy `{name}` expired on {end}; nothing runs until it is renewed: /policy reload{file}");
     model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Warning });
 }
 
 fn view(model: &Model) -> String {
     let mut lines = vec![format!("policy {}, mode {}", model.header.policy, model.header.mode.as_str())];
     lines.extend(model.policy.layers.iter().map(layer));
-    lines.extend(model.policy.broken.iter().map(|message| format!("not taken: {message}")));
-    lines.push("the files are watched; /policy reload reads them now".to_owned());
+    lines.extend(model.policy.broken.iter().map(|message| format!("not applied: {message}")));
+    lines.push("the files are watched; /policy reload rereads them now".to_owned());
     lines.join("\n")
 }
 

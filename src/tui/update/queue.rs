@@ -13,7 +13,7 @@ use crate::tui::transcript::{Kind, Tone};
 pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let words = words.trim().to_owned();
     if words.is_empty() {
-        return model.show_toast("say what the model is to hear: `/steer use the other parser`", now);
+        return model.show_toast("missing message: `/steer use the other parser`", now);
     }
     if super::keys::is_ready(model, now) {
         take(model, now, effects);
@@ -38,13 +38,15 @@ pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
     }
     let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
     let Some(id) = number.trim().trim_start_matches('#').parse::<u64>().ok().filter(|_| known) else {
-        return model
-            .show_toast("`/queue` lists what waits, `/queue edit 2` takes it into the draft, `/queue drop 2` removes it", now);
+        return model.show_toast(
+            "`/queue` lists queued messages, `/queue edit 2` moves one to the draft, `/queue drop 2` removes it",
+            now,
+        );
     };
     if !model.task.waiting.iter().any(|waiting| waiting.id == id) {
         let ids: Vec<String> = model.task.waiting.iter().map(|waiting| waiting.id.to_string()).collect();
-        let there = if ids.is_empty() { "nothing waits".to_owned() } else { format!("there are {}", ids.join(", ")) };
-        return model.show_toast(format!("no message {id} waits: {there}"), now);
+        let there = if ids.is_empty() { "none are queued".to_owned() } else { format!("queued: {}", ids.join(", ")) };
+        return model.show_toast(format!("no queued message {id}: {there}"), now);
     }
     take(model, now, effects);
     if verb == "edit" {
@@ -56,12 +58,11 @@ pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
 
 fn list(model: &mut Model, now: u64) {
     if model.task.waiting.is_empty() {
-        return model.show_toast("nothing waits", now);
+        return model.show_toast("no messages are queued", now);
     }
     let dot = model.glyphs.dot;
     let back = model.keymap.called(Focus::Composer, "alt+up");
-    let mut rows =
-        vec![format!("waiting {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} {back} takes the last one back")];
+    let mut rows = vec![format!("queued {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} {back} edits the last one")];
     for waiting in &model.task.waiting {
         let when = if waiting.steer { "next step" } else { "after the task" };
         rows.push(format!("{:>3}  {when}: {}", waiting.id, text::clean_line(&waiting.text)));
@@ -74,7 +75,7 @@ pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
     let Some(Waiting { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
-        return model.show_toast("nothing waits that could be taken back", now);
+        return model.show_toast("no queued message to edit", now);
     };
     let clean = text::clean(&text).into_owned();
     let draft = model.composer.text();
@@ -160,12 +161,12 @@ fn was_taken(model: &mut Model, id: u64, now: u64) {
     let draft = format!("\n\n{}\n\n", model.composer.text());
     let part = format!("\n\n{}\n\n", text.trim());
     if !draft.contains(&part) {
-        return model.show_toast("it was taken as it was before; what you changed is still in the draft", now);
+        return model.show_toast("the original was already sent; your changes are still in the draft", now);
     }
     let rest = draft.replacen(&part, "\n\n", 1);
     model.composer.set(rest.trim_matches('\n'));
     draft_changed(model, now);
-    model.show_toast("the model has it already", now);
+    model.show_toast("the message was already sent to the model", now);
 }
 
 fn taken_up(prompts: &mut Vec<String>, prompt: &str) {

@@ -40,8 +40,8 @@ pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
         Some(time.checked_add(after).ok()?.strftime("%H:%M UTC").to_string())
     });
     let wasted = match (cost_usd, usage) {
-        (Some(cost), _) => Some(format!("it cost {}", format::about(cost, estimated))),
-        (None, Some(usage)) => Some(format!("it used {}", format::used(&usage))),
+        (Some(cost), _) => Some(format!("cost {}", format::about(cost, estimated))),
+        (None, Some(usage)) => Some(format!("used {}", format::used(&usage))),
         (None, None) => None,
     };
     if let Some(usage) = usage {
@@ -73,24 +73,24 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
     };
     let at = retry.clock.as_ref().filter(|_| width >= NARROW).map(|clock| format!(", at {clock}")).unwrap_or_default();
     let few = match left {
-        0 => format!("{short}: asking again, {attempt} of {max_attempts}"),
-        _ => format!("{short}: in {count}, {attempt} of {max_attempts}{at}"),
+        0 => format!("{short}: retrying, {attempt} of {max_attempts}"),
+        _ => format!("{short}: retry in {count}, {attempt} of {max_attempts}{at}"),
     };
     let many = match left {
-        0 => format!("{long}: asking again, attempt {attempt} of {max_attempts}"),
+        0 => format!("{long}: retrying, attempt {attempt} of {max_attempts}"),
         _ if retry.kind == FailureKind::RateLimited => {
             let asked = retry
                 .asked_ms
                 .filter(|_| width >= ROOMY && at.is_empty())
-                .map(|asked| format!(" (asked for {} s)", asked.div_ceil(1000)));
+                .map(|asked| format!(" (requested: {} s)", asked.div_ceil(1000)));
             let asked = asked.unwrap_or_default();
             format!("{long}: continues in {count}{at}{asked}, attempt {attempt} of {max_attempts}")
         }
-        _ => format!("{long}: asks again in {count}{at}, attempt {attempt} of {max_attempts}"),
+        _ => format!("{long}: retry in {count}{at}, attempt {attempt} of {max_attempts}"),
     };
     let some = match left {
-        0 => format!("{short}: asking again, attempt {attempt} of {max_attempts}"),
-        _ => format!("{short}: again in {count}{at}, attempt {attempt} of {max_attempts}"),
+        0 => format!("{short}: retrying, attempt {attempt} of {max_attempts}"),
+        _ => format!("{short}: retry in {count}{at}, attempt {attempt} of {max_attempts}"),
     };
     // The keys beside it have room too, and no sentence is cut for them.
     let fits = |words: &String| text::width(words) + KEYS <= usize::from(width);
@@ -104,7 +104,7 @@ pub fn details(retry: &Retry, dot: &str) -> Option<String> {
     let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
     let id = retry.request_id.as_ref();
-    let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x shows the request id".to_owned() });
+    let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x show request ID".to_owned() });
     // Whoever asked for it wants to read all of it.
     let wasted = retry.wasted.clone().filter(|_| !retry.shows_id);
     let (first, last) = if retry.shows_id { (id, None) } else { (None, id) };
@@ -122,10 +122,10 @@ fn what(kind: FailureKind) -> (&'static str, &'static str) {
     match kind {
         FailureKind::RateLimited => ("Rate limited by the provider", "Rate limited"),
         FailureKind::Overloaded => ("The provider is overloaded", "Overloaded"),
-        FailureKind::Network => ("The provider cannot be reached", "Not reached"),
-        FailureKind::Timeout => ("No answer in time", "No answer"),
-        FailureKind::CutStream => ("The answer was cut off", "Cut off"),
-        FailureKind::Protocol => ("The answer was garbled", "Garbled"),
+        FailureKind::Network => ("The provider cannot be reached", "Unreachable"),
+        FailureKind::Timeout => ("No response in time", "No response"),
+        FailureKind::CutStream => ("The response was cut off", "Cut off"),
+        FailureKind::Protocol => ("The response was malformed", "Malformed"),
         FailureKind::Authentication
         | FailureKind::Billing
         | FailureKind::Permission
@@ -177,5 +177,5 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     effects.push(Effect::Send(Command::RetryNow));
-    model.show_toast("asking again now", now);
+    model.show_toast("retrying now", now);
 }

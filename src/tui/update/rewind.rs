@@ -47,7 +47,7 @@ pub fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec
 pub fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
     forget_question(model);
     model.rewind.awaits = Some((PendingRewind::Plan, now));
-    model.show_toast("looking at what would be undone", now);
+    model.show_toast("preparing the rewind", now);
     effects.push(Effect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
 
@@ -60,8 +60,8 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.waits_for_person());
     if model.is_running() && !waits {
         let words = match model.task.activity {
-            Activity::Stopping => format!("the task still ends; then {name} goes back"),
-            _ => format!("a task runs: esc stops it, then {name} goes back"),
+            Activity::Stopping => format!("the task is still stopping; try {name} again after that"),
+            _ => format!("a task is running: stop it with esc, then try {name} again"),
         };
         model.show_toast(words, now);
         return false;
@@ -82,7 +82,7 @@ pub fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Ve
     let still = before.unwrap_or(0).max(model.task.since);
     if before.is_none() && model.task.since == 0 || now.saturating_sub(still) >= REST_MS {
         model.keys.rested_escape = Some(now);
-        model.show_toast("esc again goes back: /rewind", now);
+        model.show_toast("press esc again to rewind (/rewind)", now);
     }
 }
 
@@ -92,8 +92,8 @@ pub fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: 
     list.listed(points, can_redo);
     if list.is_empty() {
         model.rewind.list = None;
-        let redo = if can_redo { "; /redo takes the last rewind back" } else { "" };
-        model.show_toast(format!("there is no prompt to go back to{redo}"), now);
+        let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
+        model.show_toast(format!("there is no prompt to rewind to{redo}"), now);
     }
 }
 
@@ -123,7 +123,7 @@ pub fn noticed(model: &mut Model) {
 pub fn begins(model: &mut Model, now: u64) {
     model.rewind.list = None;
     model.rewind.awaits = Some((PendingRewind::Done, now));
-    model.show_toast("going back", now);
+    model.show_toast("rewinding", now);
 }
 
 /// Live, or of an earlier run.
@@ -165,20 +165,20 @@ fn words(done: &Rewound, keeps_draft: bool) -> String {
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
     for file in done.kept.iter().take(MAX_NAMED) {
         let why = file.conflict.as_ref().map(|why| format!(": {}", text::clean(why))).unwrap_or_default();
-        lines.push(format!("  kept  {}{why}", path(file)));
+        lines.push(format!("  left as is  {}{why}", path(file)));
     }
     let more = done.kept.len().saturating_sub(MAX_NAMED);
     if more > 0 {
-        lines.push(format!("  and {more} more kept"));
+        lines.push(format!("  and {more} more left as is"));
     }
     if done.scope.conversation() && done.target != RewindTarget::Redo && done.messages > 0 {
-        lines.push("what was undone stands above with a bar beside it; the model does not see it".to_owned());
+        lines.push("undone messages are marked with a bar above; the model no longer sees them".to_owned());
     }
     if keeps_draft {
-        lines.push("your draft stays; the undone prompt is in the history (up)".to_owned());
+        lines.push("your draft is unchanged; the undone prompt is in the history (up)".to_owned());
     }
     if done.target != RewindTarget::Redo && (done.restored > 0 || done.messages > 0) {
-        lines.push("/redo takes this back".to_owned());
+        lines.push("/redo reverts this".to_owned());
     }
     lines.join("\n")
 }

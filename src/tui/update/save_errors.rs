@@ -32,7 +32,7 @@ pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     if !same {
         model.saving.stopped = Some((words, now));
     } else if std::mem::take(&mut model.saving.again) {
-        model.show_toast("tried again: it still cannot be saved", now);
+        model.show_toast("retried: the session still cannot be saved", now);
     }
     !same
 }
@@ -60,11 +60,11 @@ pub fn words(model: &Model, room: usize) -> Option<String> {
     let dot = model.glyphs.dot;
     // The keys count in an empty draft.
     if !model.composer.is_empty() || model.dialogs.is_open() {
-        return Some(format!("Not saved, paused {dot} /continue retries"));
+        return Some(format!("Not saved, paused {dot} /continue to retry"));
     }
-    let long = format!("r retry {dot} c go on unsaved (crash = lost)");
+    let long = format!("r retry {dot} c continue unsaved (lost in a crash)");
     let ways =
-        [format!("{why} {long}"), format!("Not saved, paused: {long}"), format!("Not saved: r retry {dot} c go on unsaved")];
+        [format!("{why} {long}"), format!("Not saved, paused: {long}"), format!("Not saved: r retry {dot} c continue unsaved")];
     let fits = ways.iter().position(|words| text::width(words) <= room).unwrap_or(ways.len() - 1);
     ways.into_iter().nth(fits)
 }
@@ -88,8 +88,8 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.composer.set("");
     super::draft_changed(model, now);
     let (command, words) = match letter {
-        'r' => (Command::Continue, "saving again"),
-        _ => (Command::GoOnUnsaved, "going on unsaved: a crash loses what is not saved"),
+        'r' => (Command::Continue, "retrying to save"),
+        _ => (Command::GoOnUnsaved, "continuing unsaved: a crash loses unsaved messages"),
     };
     model.saving.again = letter == 'r';
     effects.push(Effect::Send(command));

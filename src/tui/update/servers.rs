@@ -29,7 +29,7 @@ pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
 pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if model.servers.statuses.is_empty() {
         take(model, now, effects);
-        return model.show_toast("there are no MCP servers: `aye mcp add` adds one, or [mcp.servers] in config.toml", now);
+        return model.show_toast("no MCP servers; add one with `aye mcp add` or in [mcp.servers] in config.toml", now);
     }
     if words.is_empty() {
         take(model, now, effects);
@@ -44,7 +44,7 @@ pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) 
     };
     let Some(status) = model.servers.of_name(name).cloned() else {
         let names: Vec<&str> = model.servers.statuses.iter().map(|status| status.name.as_str()).collect();
-        let words = format!("there is no MCP server `{}`: {}", text::reveal(name), names.join(", "));
+        let words = format!("unknown MCP server `{}`; there are: {}", text::reveal(name), names.join(", "));
         return model.show_toast(text::clean(&words).into_owned(), now);
     };
     take(model, now, effects);
@@ -56,7 +56,7 @@ fn tell(model: &mut Model, status: &ServerStatus) {
 }
 
 fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
-    model.show_toast(format!("connecting to {} anew", text::clean(&name)), now);
+    model.show_toast(format!("reconnecting to {}", text::clean(&name)), now);
     effects.push(Effect::Send(Command::ReconnectServer { name }));
 }
 
@@ -126,14 +126,15 @@ pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64
     let given = given(&prompt, arguments);
     let missing = prompt.arguments.iter().find(|(name, needed)| *needed && !given.contains_key(name));
     if let Some((name, _)) = missing {
-        let words = format!("`{name}` is missing: `/{} {}`", command.name, command.argument_hint.as_deref().unwrap_or_default());
+        let words =
+            format!("missing argument `{name}`: `/{} {}`", command.name, command.argument_hint.as_deref().unwrap_or_default());
         model.show_toast(text::reveal(&words).into_owned(), now);
         return true;
     }
     if is_ready(model, now) {
         take(model, now, effects);
         let ServerPrompt { server, name, .. } = prompt;
-        model.show_toast(format!("asking {} for it", text::clean(&server)), now);
+        model.show_toast(format!("loading the prompt from {}", text::clean(&server)), now);
         model.servers.asked = Some((server.clone(), name.clone()));
         let prompt = SessionQuery::ServerPrompt { server, name, arguments: given };
         effects.push(Effect::Ask(Query::Session(prompt)));
@@ -173,22 +174,26 @@ pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String,
     let command = text::reveal(&format!("/{server}:{name}")).into_owned();
     let words = match words {
         Ok(words) if !words.trim().is_empty() => words,
-        Ok(_) => return note(model, &format!("{command} says nothing"), Tone::Warning),
-        Err(why) => return note(model, &format!("{command} came to nothing: {why}"), Tone::Failure),
+        Ok(_) => return note(model, &format!("{command} returned no text"), Tone::Warning),
+        Err(why) => return note(model, &format!("{command} failed: {why}"), Tone::Failure),
     };
     // What is being typed is nobody else's words.
     if !typeahead_guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
-        return note(model, &format!("the words of {command} came while you typed: say it again for them"), Tone::Plain);
+        return note(
+            model,
+            &format!("the text of {command} arrived while you were typing; run it again to insert the text"),
+            Tone::Plain,
+        );
     }
     let words = words.lines().map(|line| text::reveal(&line.replace('\t', "    ")).into_owned()).collect::<Vec<_>>().join("\n");
     let words = words.trim_end();
     model.composer.set(words);
     model.servers.put_at = Some(now);
     draft_changed(model, now);
-    let mut told = format!("these are words of {server} (MCP): read them before you send them");
+    let mut told = format!("this text comes from {server} (MCP): read it before you send it");
     let files = named(words);
     if !files.is_empty() {
-        told = format!("{told}; they name {}, which is read along then", files.join(" "));
+        told = format!("{told}; sending attaches {}", files.join(" "));
     }
     note(model, &told, Tone::Warning);
 }

@@ -52,12 +52,12 @@ pub(super) fn look_up(effects: &mut Vec<Effect>, what: LookUp) {
 /// Nothing that runs is left behind; where something does it is said.
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
-        format!("the task still ends; then {name} leaves this session")
+        format!("the task is still stopping; try {name} again after that")
     } else if model.is_running() || model.dialogs.approvals() > 0 {
-        format!("a task runs: esc stops it, then {name} leaves this session")
+        format!("a task is running: stop it with esc, then try {name} again")
     } else if let Some(command) = model.commands.iter().find(|one| one.state == RunningState::Running) {
         let id = text::clean(&command.id).into_owned();
-        format!("{id} runs in the background and would end with this session: /stop {id} first")
+        format!("{id} is running in the background and would stop with this session; /stop {id} first")
     } else {
         return true;
     };
@@ -83,7 +83,7 @@ fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Effect>) {
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.session.as_ref() == Some(&id) {
         model.sessions = None;
-        return model.show_toast("this one is open", now);
+        return model.show_toast("this session is already open", now);
     }
     if may_leave(model, "/resume", now) {
         leave(model, SessionTarget::Session(id), effects);
@@ -112,7 +112,7 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
         take(model, now, effects);
-        model.show_toast("copying the session", now);
+        model.show_toast("forking the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
     }
 }
@@ -120,8 +120,8 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// Out of the question whether to go back: this session stays as it is, and the copy begins before that prompt.
 pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
-    if may_leave(model, "a fork", now) {
-        model.show_toast("copying the session", now);
+    if may_leave(model, "the fork", now) {
+        model.show_toast("forking the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Prompt { task_id } });
     }
 }
@@ -130,7 +130,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
 pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
     let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect();
     if title.is_empty() {
-        return model.show_toast("say the title: `/rename Validate the name`", now);
+        return model.show_toast("missing title: `/rename Validate the name`", now);
     }
     let Some(session_id) = has_words(model, "/rename", now) else { return };
     take(model, now, effects);
@@ -139,7 +139,7 @@ pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect
 
 pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
     if model.session.is_none() {
-        model.show_toast(format!("nothing was said in this session yet, so there is nothing to {}", &name[1..]), now);
+        model.show_toast(format!("this session has no messages yet, so {name} is not available"), now);
     }
     model.session.clone()
 }
@@ -196,13 +196,13 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
         Choice::Ask => ask(model, effects),
         Choice::Open(id) => resume(model, id, now, effects),
         Choice::Fork(session_id) => {
-            if may_leave(model, "a fork", now) {
-                model.show_toast("copying the session", now);
+            if may_leave(model, "the fork", now) {
+                model.show_toast("forking the session", now);
                 look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
             }
         }
         Choice::Transcript(session_id) => {
-            model.show_toast("reading what was said", now);
+            model.show_toast("loading the conversation", now);
             look_up(effects, LookUp::Transcript { session_id });
         }
         Choice::Archive(session_id, archived) => look_up(effects, LookUp::Archive { session_id, archived }),
@@ -274,24 +274,21 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
             if let Some(sessions) = &mut model.sessions {
                 sessions.renamed(&session_id, &title);
             }
-            model.show_toast(format!("its title is \"{}\" now", text::clean(&title)), now);
+            model.show_toast(format!("session renamed to \"{}\"", text::clean(&title)), now);
         }
         LookedUp::Deleted { session_id } => {
             if let Some(sessions) = &mut model.sessions {
                 sessions.gone(&session_id);
             }
             look(model, effects);
-            model.show_toast("the session and all that was kept of it are gone", now);
+            model.show_toast("session and its data deleted", now);
         }
         LookedUp::Archived { session_id, archived } => {
             if let Some(sessions) = &mut model.sessions {
                 sessions.gone(&session_id);
             }
             look(model, effects);
-            model.show_toast(
-                if archived { "put away; tab shows those that were" } else { "unarchived: it is in the list of sessions again" },
-                now,
-            );
+            model.show_toast(if archived { "session archived; tab shows archived sessions" } else { "session unarchived" }, now);
         }
         LookedUp::Branches { branches } => super::tree::told(model, branches),
         LookedUp::Forked { session_id } => leave(model, SessionTarget::Session(session_id), effects),

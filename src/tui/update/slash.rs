@@ -12,48 +12,48 @@ use crate::tui::model::{Effect, Model};
 
 /// What there is, for the help and the menu.
 pub const COMMANDS: &[(&str, &str)] = &[
-    ("/help", "keys and commands"),
-    ("/continue", "go on with a paused or interrupted task"),
-    ("/mode", "plan, ask, auto-edit or auto; a laxer one asks first"),
-    ("/plan", "mode plan: nothing is changed; /mode ask leaves it"),
-    ("/policy", "what is in force, from which files"),
-    ("/policy reload", "read the files again now"),
-    ("/policy grants", "which rules are kept"),
-    ("/policy undo", "take back the rule that was kept last"),
-    ("/steer", "say it to the model with the step that runs: /steer TEXT"),
-    ("/queue", "what waits; /queue edit 2, /queue drop 2"),
-    ("/new", "another session; this one can be resumed"),
-    ("/resume", "go on with another session: a list, or /resume ID"),
-    ("/fork", "go on in a copy of this session"),
-    ("/tree", "the branches of this session: copies of it, and what was gone back from"),
-    ("/rename", "another title for this session: /rename TITLE"),
-    ("/mcp", "MCP servers and how each stands; /mcp NAME, /mcp reconnect NAME"),
-    ("/status", "what runs where: session, model, policy, sandbox, files"),
-    ("/review", "a review of what is not committed; /review WHAT"),
-    ("/init", "the model writes AGENTS.md for this project"),
-    ("/editor", "the draft in your editor"),
-    ("/model", "another model: choose it, or name it"),
-    ("/effort", "how hard it thinks: off, low, medium, high, auto"),
-    ("/context", "what fills the window of the model"),
-    ("/compact", "a summary in place of what was said; /compact FOCUS"),
-    ("/compact undo", "take the last summary back"),
-    ("/budget", "what may be used; /budget 10, /budget 2M tokens"),
-    ("/cost", "tokens and money, of the session and the task"),
-    ("/diff", "what changed since the session began"),
-    ("/rewind", "go back to before a prompt: conversation, files or both"),
-    ("/undo", "go back by one prompt; it asks first"),
-    ("/redo", "take the last rewind back"),
-    ("/ps", "sessions and commands in the background"),
-    ("/stop", "end one of them: /stop s1"),
-    ("/stats", "how often each tool was used, and how long it took"),
-    ("/artifacts", "what was kept whole; /artifacts 2 opens one"),
-    ("/copy", "the last answer; /copy code, /copy 2 for the one before"),
-    ("/paste", "the image in the clipboard becomes part of the draft"),
-    ("/export", "the session as a file: md, json or html, and its name"),
-    ("/setup", "choose model, policy and theme anew; the session goes on"),
-    ("/vim", "Vim's keys for the draft, and the usual ones again"),
-    ("/theme", "other colours: a name, or auto"),
-    ("/quit", "save and leave"),
+    ("/help", "show keys and commands"),
+    ("/continue", "resume a paused or interrupted task"),
+    ("/mode", "set the mode: plan, ask, auto-edit or auto"),
+    ("/plan", "switch to plan mode: no changes; /mode ask to leave"),
+    ("/policy", "show the policy in effect and its files"),
+    ("/policy reload", "reread the policy files now"),
+    ("/policy grants", "list saved rules"),
+    ("/policy undo", "remove the rule saved last"),
+    ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
+    ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
+    ("/new", "start a new session; this one can be resumed"),
+    ("/resume", "resume a session: pick from a list, or /resume ID"),
+    ("/fork", "fork this session and continue in the copy"),
+    ("/tree", "show the branches of this session: forks and undone prompts"),
+    ("/rename", "rename this session: /rename TITLE"),
+    ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
+    ("/status", "show session, model, policy, sandbox and file locations"),
+    ("/review", "review uncommitted changes; /review WHAT"),
+    ("/init", "have the model write AGENTS.md for this project"),
+    ("/editor", "edit the draft in your editor"),
+    ("/model", "change the model: pick from a list, or /model NAME"),
+    ("/effort", "set the reasoning effort: off, low, medium, high, auto"),
+    ("/context", "show what fills the context window"),
+    ("/compact", "summarize the conversation to free context; /compact FOCUS"),
+    ("/compact undo", "undo the last compaction"),
+    ("/budget", "show or set a budget; /budget 10, /budget 2M tokens"),
+    ("/cost", "show tokens and cost of the session and the task"),
+    ("/diff", "show changes since the session began"),
+    ("/rewind", "rewind to before a prompt: conversation, files or both"),
+    ("/undo", "undo the last prompt; asks first"),
+    ("/redo", "undo the last rewind"),
+    ("/ps", "list background sessions and commands"),
+    ("/stop", "stop one of them: /stop s1"),
+    ("/stats", "show use and run time of each tool"),
+    ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
+    ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
+    ("/paste", "attach the image in the clipboard"),
+    ("/export", "export the session: /export md, json, html or FILE"),
+    ("/setup", "choose model, policy and theme again"),
+    ("/vim", "turn Vim keys for the draft on or off"),
+    ("/theme", "change the colour theme: a name, or auto"),
+    ("/quit", "save and quit"),
 ];
 
 const THEME: &str = "/theme ";
@@ -104,11 +104,11 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 /// Commands that people know from elsewhere, and how the same is done here.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("add-dir", "`aye --add-dir DIR` adds a directory at the start"),
-    ("doctor", "`aye doctor` looks at what is missing here"),
-    ("logout", "`aye auth logout PROVIDER` forgets a key"),
-    ("memory", "what the model is always told stands in AGENTS.md; /init writes one"),
-    ("statusline", "`[status]` in config.toml says what stands in the status row"),
+    ("add-dir", "use `aye --add-dir DIR` to add a directory at startup"),
+    ("doctor", "use `aye doctor` to check the installation"),
+    ("logout", "use `aye auth logout PROVIDER` to delete a key"),
+    ("memory", "put permanent instructions in AGENTS.md; /init writes one"),
+    ("statusline", "set the items of the status row in `[status]` in config.toml"),
 ];
 /// Those that may have several lines of words behind them.
 const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
@@ -274,11 +274,8 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("export", words) => copy_export::export(model, words, now, effects),
         ("vim", "") => {
             take(model, now, effects);
-            let words = if model.composer.turn_vim() {
-                "Vim's keys for the draft; `[ui] vim = true` keeps them"
-            } else {
-                "the usual keys for the draft"
-            };
+            let words =
+                if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
             model.show_toast(words, now);
         }
         ("theme", name) => theme_command::theme(model, name, now, effects),
@@ -295,10 +292,10 @@ fn unknown(model: &Model, word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
     if is_built_in(word) {
-        return format!("`/{word}` has nothing behind it: there is no `/{shown}`");
+        return format!("`/{word}` takes no arguments, and there is no command `/{shown}`");
     }
     if let Some((_, here)) = ELSEWHERE.iter().find(|(name, _)| *name == word) {
-        return format!("there is no `/{shown}`: {here}");
+        return format!("unknown command `/{shown}`: {here}");
     }
     let own = model.menu.own.iter().map(|command| command.name.as_str());
     let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
@@ -306,7 +303,7 @@ fn unknown(model: &Model, word: &str, typed: &str) -> String {
     // Of two that are as near, the one of the same length: letters are swapped more often than lost.
     let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name.len().abs_diff(word.len()), name)).min();
     match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
-        Some((.., name)) => format!("there is no `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
-        None => format!("there is no `/{shown}`; /help lists what there is"),
+        Some((.., name)) => format!("unknown command `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
+        None => format!("unknown command `/{shown}`; /help lists all"),
     }
 }

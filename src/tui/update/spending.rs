@@ -37,7 +37,7 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     let (session, task) = (model.tally.usage, model.task.usage);
     if session == Usage::default() {
-        return model.show_toast("no model was asked in this session yet", now);
+        return model.show_toast("no requests in this session yet", now);
     }
     let which = if model.task.goes_on { "this task" } else { "last task" };
     let rows = [
@@ -61,11 +61,11 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
             .collect()
     };
     if model.tally.is_estimated {
-        words.push("~ a provider did not count all of it: estimated by length".to_owned());
+        words.push("~ estimated by length, because a provider did not report all usage".to_owned());
     }
     let limits: Vec<String> = model.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
     if limits.is_empty() {
-        words.push("no budget is set; /budget 10 sets one".to_owned());
+        words.push("no budget is set; set one with /budget 10".to_owned());
     }
     words.extend(limits);
     show_called_for(model, Kind::Note { text: words.join("\n"), tone: Tone::Plain });
@@ -121,7 +121,7 @@ pub fn approaching(model: &mut Model, budget: Budget) {
         BudgetScope::Session => "/budget",
         BudgetScope::Task => "/budget task",
     };
-    let words = format!("{}; {raise} raises it", budget_line(&budget));
+    let words = format!("{}; raise it with {raise}", budget_line(&budget));
     let same = |one: &&mut Budget| (one.scope, one.unit) == (budget.scope, budget.unit);
     match model.tally.budgets.iter_mut().find(same) {
         Some(known) => *known = budget,
@@ -165,16 +165,16 @@ fn parse(words: &str) -> Result<BudgetLimit, String> {
             _ => return Err(unknown(word)),
         }
     }
-    let limit = limit.ok_or("say how much")?;
+    let limit = limit.ok_or("missing amount")?;
     let unit = unit.or(implied).unwrap_or(BudgetUnit::CostUsd);
     if unit != BudgetUnit::CostUsd && limit.fract() != 0.0 {
-        return Err("tokens and steps are whole numbers".to_owned());
+        return Err("tokens and steps must be whole numbers".to_owned());
     }
     Ok(BudgetLimit { scope: scope.unwrap_or(BudgetScope::Session), unit, limit })
 }
 
 fn unknown(word: &str) -> String {
-    format!("`{}` is no amount", text::truncate(word, 16))
+    format!("`{}` is not an amount", text::truncate(word, 16))
 }
 
 /// `10`, `$1.50`, `500k`, `2M`, `1_000_000`; and what it counts, where that shows.

@@ -19,7 +19,7 @@ pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     let uses = model.tool_uses.list();
     if uses.is_empty() {
-        return model.show_toast("no tool was called in this session yet", now);
+        return model.show_toast("no tool calls in this session yet", now);
     }
     let room = usize::from(model.size.width.saturating_sub(GUTTER));
     let most = NAME_COLUMNS.min(room.saturating_sub(FEW_FIGURES)).max(1);

@@ -20,7 +20,7 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// What the screen knows, and where the files are.
 pub fn told(model: &mut Model, places: &[(String, String)]) {
     let header = &model.header;
-    let session = model.session.as_ref().map_or_else(|| "new, nothing was said yet".to_owned(), ToString::to_string);
+    let session = model.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);
     let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
     let window = status::window(model);
     let used = model.tally.context_tokens;
@@ -40,7 +40,7 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
         })
         .collect();
     let policy = if layers.is_empty() { header.policy.clone() } else { layers.join(", ") };
-    let task = if model.is_running() { format!("step {} runs", model.task.step.max(1)) } else { "none runs".to_owned() };
+    let task = if model.is_running() { format!("running, step {}", model.task.step.max(1)) } else { "none running".to_owned() };
     let model_name = if header.model.is_empty() { "none".to_owned() } else { format!("{}{effort}", header.model) };
     let own = |name: &str, fact: String| (name.to_owned(), fact);
     let mut rows = vec![
@@ -55,7 +55,7 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
         own("context", context),
         own("used", format!("{} in, {} out, {cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))),
         own("task", task),
-        own("commands", format!("{} of your own", model.menu.own.len())),
+        own("commands", format!("{} custom", model.menu.own.len())),
     ];
     rows.extend(places.iter().cloned());
     let rows: Vec<String> =

@@ -190,9 +190,9 @@ fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
         ("/modle x", "there is no `/modle x`; did you mean `/model`? /help lists all"),
         ("/exportt", "did you mean `/export`?"),
         ("/compres", "did you mean `/compress`?"),
-        ("/foo", "there is no `/foo`; /help lists what there is"),
-        ("/logout", "`aye auth logout PROVIDER` forgets a key"),
-        ("/fork now", "`/fork` has nothing behind it: there is no `/fork now`"),
+        ("/foo", "unknown command `/foo`; /help lists all"),
+        ("/logout", "use `aye auth logout PROVIDER` to delete a key"),
+        ("/fork now", "`/fork` takes no arguments, and there is no command `/fork now`"),
     ] {
         let mut model = model(100, 24);
         assert_eq!(play(&mut model, 5000, &format!("{typed}<esc><enter>")), [""; 0], "{typed}");
@@ -347,7 +347,7 @@ fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     tell(&mut model, told(Ok("~/.config/aye/config.toml".to_owned())), 8000);
     assert!(draw(&mut model, 8100).contains("theme dark, kept in ~/.config/aye/config.toml"));
     tell(&mut model, told(Err("`config.toml` cannot be written: read-only".to_owned())), 8200);
-    assert!(draw(&mut model, 8300).contains("theme dark holds for this session only: `config.toml` cannot be written"));
+    assert!(draw(&mut model, 8300).contains("theme dark applies to this session only: `config.toml` cannot be written"));
     play(&mut model, 9000, "<ctrl+c>/theme ");
     assert!(draw(&mut model, 10_900).contains("/theme colour-blind-dark"));
     let own = tempfile::TempDir::new().unwrap();

@@ -33,8 +33,8 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
 /// Whether it is there the next time.
 pub fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
     match kept {
-        Ok(file) => model.show_toast(format!("theme {name}, kept in {}", text::reveal(&file)), now),
-        Err(why) => note(model, format!("theme {name} holds for this session only: {}", why.trim_end()), Tone::Warning),
+        Ok(file) => model.show_toast(format!("theme {name}, saved in {}", text::reveal(&file)), now),
+        Err(why) => note(model, format!("theme {name} applies to this session only: {}", why.trim_end()), Tone::Warning),
     }
 }
 
@@ -57,21 +57,21 @@ fn list(model: &Model) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
     let now = match &model.options.theme {
-        ThemeChoice::Auto => format!("auto: {}, as the terminal's background is", model.theme.name),
+        ThemeChoice::Auto => format!("auto: {}, to match the terminal background", model.theme.name),
         ThemeChoice::Named(_) => model.theme.name.clone(),
     };
-    let mut text = format!("theme now: {now}\nthere are: auto, {built_in}");
+    let mut text = format!("current theme: {now}\navailable: auto, {built_in}");
     let place = model.options.themes.as_ref().map_or_else(String::new, |path| path.display().to_string());
     if own.is_empty() {
-        text = format!("{text}\nyour own would be in {place}");
+        text = format!("{text}\ncustom themes go in {place}");
     }
     for name in own {
         let state = match theme::find(model.options.themes.as_deref(), &name) {
             Ok(theme) => {
                 if theme.light {
-                    "yours, for a light background".to_owned()
+                    "custom, for a light background".to_owned()
                 } else {
-                    "yours".to_owned()
+                    "custom".to_owned()
                 }
             }
             Err(problem) => format!("cannot be used: {problem}"),
@@ -87,7 +87,7 @@ fn weak(model: &mut Model) {
     if let Some((token, contrast)) = model.theme.weak().filter(|_| is_own) {
         let least = if token == "text" { 7.0 } else { 4.5 };
         let words = format!(
-            "`{}`: {token} has a contrast of {contrast:.1} on its ground; from {least} on it is easy to read",
+            "`{}`: {token} has a contrast of {contrast:.1} against its background; at least {least} is easy to read",
             model.theme.name
         );
         note(model, words, Tone::Warning);

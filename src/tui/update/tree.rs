@@ -53,11 +53,11 @@ pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.session.as_ref() == Some(&session_id) {
         model.tree = None;
-        return model.show_toast("this one is open", now);
+        return model.show_toast("this branch is already open", now);
     }
     let Some(count) = records else { return resume(model, session_id, now, effects) };
     if may_leave(model, "/tree", now) {
-        model.show_toast("copying the session", now);
+        model.show_toast("forking the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Records { count } });
     }
 }

@@ -16,7 +16,7 @@ pub fn told(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<St
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
     for command in taken {
         let CustomCommand { name, source, .. } = command;
-        let notice = format!("`{source}` is not taken: `/{name}` is a command of aye; give the file another name");
+        let notice = format!("`{source}` is ignored: `/{name}` is a built-in command; rename the file");
         if model.menu.refused.insert(source) {
             notices.push(notice);
         }
@@ -38,12 +38,12 @@ pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &m
     }
     if command.text.is_empty() {
         let source = text::clean(&command.source).into_owned();
-        model.show_toast(format!("`{source}` has no text; write there what the model is to be told"), now);
+        model.show_toast(format!("`{source}` is empty; write a prompt for the model in it"), now);
         return true;
     }
     if command.wants_arguments() && arguments.trim().is_empty() {
         let hint = command.argument_hint.as_deref().map(text::reveal_line).unwrap_or_default();
-        model.show_toast(format!("say what for: `/{} {hint}`", text::reveal_line(&command.name)), now);
+        model.show_toast(format!("missing argument: `/{} {hint}`", text::reveal_line(&command.name)), now);
         return true;
     }
     if model.model_access.is_none() && !model.options.sets_up {

@@ -9,7 +9,7 @@ use crate::tui::task::Paused;
 use crate::tui::transcript::{Kind, Tone};
 
 const TOLD: &str = "you";
-const UNTOLD: &str = "you, not told to the model";
+const UNTOLD: &str = "you, hidden from the model";
 
 /// One that runs.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub fn typed(draft: &str) -> Option<(&str, bool)> {
 
 pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: &mut Vec<Effect>) {
     if command.is_empty() {
-        return model.show_toast("write the command behind it: `!git status`; `!!` keeps it from the model", now);
+        return model.show_toast("missing command: `!git status`; `!!` hides it from the model", now);
     }
     match &model.model_access {
         None => return model.show_toast("starting: try again in a moment", now),
@@ -42,7 +42,7 @@ pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: 
         Some(ModelAccess::Ready | ModelAccess::NoKey { .. }) => {}
     }
     if model.is_running() || model.dialogs.approvals() > 0 {
-        return model.show_toast("a task runs: your command stays in the draft until it is done, or esc stops it", now);
+        return model.show_toast("a task is running: your command stays in the draft until it ends or you stop it with esc", now);
     }
     take(model, now, effects);
     model.transcript.follow();
@@ -66,7 +66,7 @@ pub fn ended(model: &mut Model, told: bool) {
     let Some(own) = model.user_command.take() else { return };
     model.task.paused = own.paused;
     if own.whose == TOLD && !told {
-        let text = "it did not run, so the model is not told".to_owned();
+        let text = "the command did not run, so the model does not see it".to_owned();
         model.transcript.push(Kind::Note { text, tone: Tone::Plain });
     }
 }

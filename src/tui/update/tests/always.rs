@@ -39,10 +39,7 @@ fn the_wider_rule_says_what_it_would_have_let_through() {
     let after: Vec<char> = model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
     assert_eq!(before, after, "no key becomes another choice");
     let screen = draw(&mut model, 7700);
-    assert!(
-        screen.contains("of your last 200 commands (all projects), the wider rule would have allowed 2 more"),
-        "{screen}"
-    );
+    assert!(screen.contains("of your last 200 commands (all projects), the wider rule would have allowed 2 more"), "{screen}");
     play(&mut model, 8000, "l");
     wait(&mut model, 8350);
     let screen = draw(&mut model, 9000);

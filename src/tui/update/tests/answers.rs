@@ -158,10 +158,10 @@ fn a_key_that_is_no_choice_leaves_the_prompt_and_names_the_keys_that_are() {
         let mut model = asked(vec![edit_approval("a")]);
         assert_eq!(play(&mut model, 6000, wrong), [""; 0]);
         let screen = draw(&mut model, 6100);
-        assert!(screen.contains(&format!("{named} is no choice here: y yes, n no, a always")), "{screen}");
+        assert!(screen.contains(&format!("{named} is not a choice here: y yes, n no, a always")), "{screen}");
         assert!(model.dialogs.is_open() && model.composer.is_empty());
         play(&mut model, 7000, "y");
-        assert!(!draw(&mut model, 7100).contains("is no choice"));
+        assert!(!draw(&mut model, 7100).contains("is not a choice"));
         assert_eq!(wait(&mut model, 7350), ["a Approved"]);
     }
     let mut model = asked(vec![edit_approval("a")]);

@@ -127,7 +127,7 @@ fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
     told(&mut model, LookedUp::Clipboard(image()), 1000);
     assert!(said(&model).contains("takes no images"), "{}", said(&model));
     assert_eq!(play(&mut model, 2000, "<enter>"), [""; 0]);
-    assert!(said(&model).contains("enter sends it all the same"), "{}", said(&model));
+    assert!(said(&model).contains("enter to send anyway"), "{}", said(&model));
     assert_eq!(play(&mut model, 3000, "<enter>"), ["prompt \"@artifact:0123456789abcdef01234567 \""]);
     assert_eq!(play(&mut model, 4000, "see @shot.png <enter>"), [""; 0], "by its name too");
 }

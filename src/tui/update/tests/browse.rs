@@ -312,7 +312,7 @@ fn copy_takes_the_last_answer_its_code_or_an_older_one() {
     let copied = |model: &mut Model, words: &str| {
         play(model, 5000, &format!("{words}<enter>")).into_iter().filter(|said| said.starts_with("copy")).collect::<Vec<_>>()
     };
-    assert_eq!(copied(&mut model, "/copy"), ["copy \"All of it is done.\" (the last answer, 18 characters)"]);
+    assert_eq!(copied(&mut model, "/copy"), ["copy \"All of it is done.\" (the last response, 18 characters)"]);
     assert_eq!(copied(&mut model, "/copy code"), ["copy \"cargo test\\n\" (the last code, 10 characters)"]);
     assert!(copied(&mut model, "/copy 2")[0].contains("every"));
     assert!(copied(&mut model, "/copy 9").is_empty());
@@ -410,7 +410,7 @@ fn a_pointer_held_at_the_edge_scrolls_and_stops_at_the_end() {
 fn ctrl_s_gives_the_mouse_to_the_terminal_and_back() {
     let mut model = session(80, 24);
     assert_eq!(play(&mut model, 5000, "<ctrl+s>"), ["mouse false"]);
-    assert!(draw(&mut model, 5100).contains("ctrl+s gives it back"));
+    assert!(draw(&mut model, 5100).contains("ctrl+s to undo"));
     assert_eq!(play(&mut model, 5200, "<ctrl+s>"), ["mouse true"]);
 }
 

@@ -88,7 +88,7 @@ fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
     let mut model = model(80, 24);
     for asked in ["/ps<enter>", "/stop<enter>"] {
         assert_eq!(play(&mut model, 0, asked), [""; 0]);
-        assert!(draw(&mut model, 900).contains("nothing runs in the background"));
+        assert!(draw(&mut model, 900).contains("nothing is running in the background"));
         assert!(model.composer.is_empty(), "{asked} is done");
     }
     tell(&mut model, EventKind::CommandsRunning { commands: vec![running("s1"), running("s2")] }, 1000);
@@ -118,7 +118,7 @@ fn what_holds_commands_is_in_the_status_row_and_what_is_missing_is_said_once() {
 fn stats_show_each_tool_with_its_calls_and_times() {
     let mut model = model(80, 24);
     play(&mut model, 0, "/stats<enter>");
-    assert!(draw(&mut model, 900).contains("no tool was called in this session yet"));
+    assert!(draw(&mut model, 900).contains("no tool calls in this session yet"));
     let ended = |name: &str, status, latency_ms| EventKind::ToolCompleted {
         tool_call_id: call("1"),
         tool_name: name.to_owned(),

@@ -36,7 +36,7 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     assert_eq!(model.tally.context_tokens, 21_000);
     let screen = draw(&mut model, 4100);
     assert!(screen.contains("Compacted 61 messages into a summary") && screen.contains("160k → 21k tokens"), "{screen}");
-    assert!(screen.contains("12 messages stay as they were") && !screen.contains("The parser"), "{screen}");
+    assert!(screen.contains("12 messages kept in full") && !screen.contains("The parser"), "{screen}");
     play(&mut model, 5000, "<ctrl+o><ctrl+o>");
     let screen = draw(&mut model, 5500);
     assert!(screen.contains("│ The parser is in src/parse.rs") && !screen.contains('\u{1b}'), "{screen}");

@@ -46,7 +46,7 @@ fn lone(model: &mut Model, letter: char, at: u64) -> Vec<Effect> {
 #[test]
 fn a_form_is_filled_in_and_sent_by_enter_behind_its_last_field() {
     let mut model = asked(one_field(None));
-    assert_eq!(model.dialogs.open().unwrap().title, "tickets (MCP server) asks you");
+    assert_eq!(model.dialogs.open().unwrap().title, "tickets (MCP server) asks for input");
     lone(&mut model, 'f', 7000);
     let sent = strike(&mut model, "Ada<enter>", 8000);
     let content = [("name".to_owned(), "Ada".into())].into_iter().collect();
@@ -55,7 +55,7 @@ fn a_form_is_filled_in_and_sent_by_enter_behind_its_last_field() {
     // What the session tells of it then says nothing more.
     let ended = EventKind::ElicitationEnded { elicitation_id: "e".to_owned(), outcome: ElicitationOutcome::Accepted };
     tell(&mut model, ended, 9500);
-    assert!(draw(&mut model, 9600).contains("tickets (MCP) has your answer"));
+    assert!(draw(&mut model, 9600).contains("answer sent to tickets (MCP)"));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn what_is_missing_is_said_at_its_field_and_nothing_is_sent() {
     assert!(answers(&sent).is_empty());
     let screen = draw(&mut model, 12_000);
     assert!(screen.contains("not an email address (example: ada@example.org)"), "{screen}");
-    assert!(screen.contains("> mail (needed): nobody"), "{screen}");
+    assert!(screen.contains("> mail (required): nobody"), "{screen}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn esc_goes_back_to_the_choices_with_what_was_filled_in_and_each_way_out_is_told
         strike(&mut model, "Ada<esc>", 8000);
         draw(&mut model, 8700);
         draw(&mut model, 9300);
-        assert!(draw(&mut model, 9300).contains("name (needed): Ada"));
+        assert!(draw(&mut model, 9300).contains("name (required): Ada"));
         let sent = lone(&mut model, letter, 11_000);
         assert_eq!(answers(&sent), [expected]);
     }
@@ -133,7 +133,7 @@ fn what_is_pasted_into_a_field_sends_nothing_and_pasted_at_the_choices_is_the_dr
     lone(&mut model, 'f', 7000);
     let sent = update(&mut model, Msg::Input(Input::Paste("Ada\nLovelace\n".to_owned())), 8000);
     assert!(answers(&sent).is_empty());
-    assert!(draw(&mut model, 8100).contains("name (needed): Ada Lovelace"));
+    assert!(draw(&mut model, 8100).contains("name (required): Ada Lovelace"));
     let mut model = asked(one_field(None));
     update(&mut model, Msg::Input(Input::Paste("y\n".to_owned())), 8000);
     assert_eq!(model.composer.text(), "y\n");
@@ -161,7 +161,7 @@ fn whose_an_address_is_is_said_where_it_misleads() {
         ("https://xn--pple-43d.com/", "may imitate another host"),
         ("https://аpple.com/", "may imitate another host"),
         ("javascript:alert(1)", "not a web address"),
-        ("file:///etc/passwd", "names no host"),
+        ("file:///etc/passwd", "no host: this opens a program"),
     ] {
         let mut model = asked(visit("e", url));
         let screen = draw(&mut model, 6000);

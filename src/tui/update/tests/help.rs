@@ -30,7 +30,7 @@ fn typing_looks_for_words_and_for_keys() {
     play(&mut model, 1000, "?ctrl+g");
     let found = rows(&mut model, 2000);
     assert_eq!(found[0].trim(), "Typing [composer]");
-    assert!(found[1].contains("ctrl+g") && found[1].contains("the draft in your editor"), "{found:?}");
+    assert!(found[1].contains("ctrl+g") && found[1].contains("edit the draft in your editor"), "{found:?}");
     assert!(found[2].trim().is_empty(), "{found:?}");
     play(&mut model, 3000, "<ctrl+u>model another");
     let found = rows(&mut model, 4000).join("\n");

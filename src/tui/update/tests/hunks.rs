@@ -161,5 +161,5 @@ fn before_and_after_stand_side_by_side_where_there_is_room() {
     assert!(!row(&draw(&mut model, 15_000)));
     let mut model = asked(60, 20);
     press_slowly(&mut model, 13_000, "v");
-    assert!(draw(&mut model, 13_500).contains("side by side needs 80 columns"));
+    assert!(draw(&mut model, 13_500).contains("side-by-side view needs 80 columns"));
 }

@@ -21,9 +21,14 @@ fn listed() -> Model {
 fn the_list_says_what_waits_and_how_risky_it_is() {
     let mut model = listed();
     let screen = draw(&mut model, 7000);
-    for words in
-        ["4 waiting for you", "1  $ touch one.txt", "3  $ touch two.txt", "4  Edit src/main.rs +6 −5", "low risk", "critical risk"]
-    {
+    for words in [
+        "4 waiting for you",
+        "1  $ touch one.txt",
+        "3  $ touch two.txt",
+        "4  Edit src/main.rs +6 −5",
+        "low risk",
+        "critical risk",
+    ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     assert!(screen.contains("just now"), "{screen}");
@@ -38,7 +43,7 @@ fn what_is_marked_is_decided_together_and_nothing_else_is() {
     assert_eq!(model.composer.text(), " y", "{}", draw(&mut model, 7600));
     let mut model = listed();
     play(&mut model, 7000, " <down><down> ");
-    assert!(draw(&mut model, 7400).contains("2 marked"));
+    assert!(draw(&mut model, 7400).contains("2 selected"));
     play(&mut model, 8000, "y");
     assert_eq!(wait(&mut model, 8350), Vec::<String>::new(), "it takes enter too");
     assert_eq!(play(&mut model, 8500, "<enter>"), ["a Approved", "c Approved"]);
@@ -61,10 +66,10 @@ fn high_and_critical_risk_cannot_be_marked_and_say_why() {
     play(&mut model, 8000, "y");
     wait(&mut model, 8350);
     assert_eq!(play(&mut model, 8500, "<enter>"), Vec::<String>::new());
-    assert!(draw(&mut model, 8600).contains("nothing is marked"));
+    assert!(draw(&mut model, 8600).contains("nothing is selected"));
     tell(&mut model, interrupted("x", "$ make"), 9000);
     play(&mut model, 9500, "<end> ");
-    assert!(draw(&mut model, 9800).contains("answered by itself"));
+    assert!(draw(&mut model, 9800).contains("decided individually"));
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn the_strip_names_all_that_wait() {
     for (width, height) in [(40, 12), (60, 20), (80, 24)] {
         update(&mut model, Msg::Resize(Size::new(width, height)), 9300);
         let screen = draw(&mut model, 9400);
-        assert!(screen.contains("approve what is marked") && screen.contains("touch one.txt"), "{screen}");
+        assert!(screen.contains("approve selected") && screen.contains("touch one.txt"), "{screen}");
     }
 }
 

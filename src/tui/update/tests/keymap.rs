@@ -385,7 +385,7 @@ fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
         with_keys("[composer]\npallete = \"f5\"\nmodel = \"f6\"\n[question]\nnext = \"y\"\nprevious = \"\u{1b}[2J\"\n");
     let screen = draw(&mut model, 100);
     for words in [
-        "keymap.toml: what else it says holds",
+        "keymap.toml: some entries are invalid; the others apply",
         "line 2: `[composer]` has no action `pallete`; did you mean `palette`?",
         "line 5: `y` is text",
     ] {
@@ -401,7 +401,7 @@ fn a_file_that_cannot_be_read_is_told_and_the_built_in_keys_hold() {
     let keys = KeyFile { path: "keymap.toml".to_owned(), text: Some(Err("stream did not contain valid UTF-8".to_owned())) };
     let mut model = Model::new(crate::tui::interface::Options { keys, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
-    assert!(draw(&mut model, 10).contains("it cannot be read: stream did not contain valid UTF-8; the built-in keys hold"));
+    assert!(draw(&mut model, 10).contains("cannot be read: stream did not contain valid UTF-8; using the built-in keys"));
 }
 
 fn keys_read(model: &mut Model, text: Option<Result<&str, &str>>, at: u64) -> String {
@@ -416,20 +416,22 @@ fn another_file_of_keys_counts_at_once_and_what_is_wrong_with_it_is_told() {
     let first = "[composer]\npalette = \"f5\"\n";
     let mut model = with_keys(first);
     let screen = keys_read(&mut model, Some(Ok(first)), 500);
-    assert!(!screen.contains("read again"), "the same file is no news\n{screen}");
+    assert!(!screen.contains("reloaded"), "the same file is no news\n{screen}");
     let screen = keys_read(&mut model, Some(Ok("[composer]\npalette = \"f6\"\nmodle = \"f7\"\n")), 1000);
-    for words in ["your keys were read again", "what else it says holds", "line 3: `[composer]` has no action `modle`"] {
+    for words in
+        ["custom keys reloaded", "some entries are invalid; the others apply", "line 3: `[composer]` has no action `modle`"]
+    {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     strike(&mut model, "f5", 1500);
     assert!(model.palette.is_none(), "the key of before does nothing");
     let screen = keys_read(&mut model, Some(Err("Permission denied")), 2000);
-    assert!(screen.contains("it cannot be read: Permission denied; the keys stay as they were"), "{screen}");
+    assert!(screen.contains("cannot be read: Permission denied; keys unchanged"), "{screen}");
     strike(&mut model, "f6", 2500);
     assert!(model.palette.is_some());
     strike(&mut model, "esc", 3000);
     let screen = keys_read(&mut model, None, 7000);
-    assert!(screen.contains("your file of keys is gone: the built-in keys hold"), "{screen}");
+    assert!(screen.contains("custom key file removed; the built-in keys apply"), "{screen}");
     strike(&mut model, "ctrl+p", 7500);
     assert!(model.palette.is_some());
 }

@@ -21,7 +21,7 @@ fn another_process_is_ended_by_two_keys_and_never_by_one() {
     assert_eq!(wait(&mut model, 3400), [""; 0]);
     assert_eq!(play(&mut model, 3700, "<enter>"), ["held TakeOver"]);
     assert!(model.dialogs.is_empty());
-    assert!(draw(&mut model, 4000).contains("process 4711 is asked to save and to end"));
+    assert!(draw(&mut model, 4000).contains("asked process 4711 to save and exit"));
 }
 
 #[test]

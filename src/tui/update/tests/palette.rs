@@ -23,7 +23,7 @@ fn what_was_used_last_stands_first_and_what_wants_words_waits_for_them() {
     assert_eq!(model.composer.text(), "/effort ");
     play(&mut model, 7000, "<ctrl+c>x<ctrl+p>effort<enter>");
     assert_eq!(model.composer.text(), "x");
-    assert!(model.toast.as_ref().unwrap().0.contains("wants words"));
+    assert!(model.toast.as_ref().unwrap().0.contains("needs an argument"));
 }
 
 #[test]

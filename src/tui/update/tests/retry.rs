@@ -15,7 +15,7 @@ fn retrying(kind: EventKind) -> Model {
 fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_500, "slow\u{1b}[2J down"));
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("Rate limited by the provider: continues in 0:18 (asked for 18 s), attempt 1 of 3"), "{screen}");
+    assert!(screen.contains("Rate limited by the provider: continues in 0:18 (requested: 18 s), attempt 1 of 3"), "{screen}");
     assert!(screen.contains("slow down") && screen.contains("r retry, ctrl+l other model, esc stop"), "{screen}");
     let mut at = 10_000;
     let mut wakes = Vec::new();
@@ -27,7 +27,7 @@ fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
     }
     assert_eq!(wakes.len(), 18, "{wakes:?}");
     assert!(wakes.windows(2).all(|pair| pair[1] - pair[0] == 1000), "{wakes:?}");
-    assert!(draw(&mut model, 60_000).contains("asking again, attempt 1 of 3"));
+    assert!(draw(&mut model, 60_000).contains("retrying, attempt 1 of 3"));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
     model.size = Size::new(40, 12);
     assert!(draw(&mut model, 10_000).contains("Rate limited: in 2:00, 1 of 3"), "{}", draw(&mut model, 10_000));
     let shown = draw(&mut retrying(retry(FailureKind::CutStream, 4000, "cut")), 10_000);
-    assert!(shown.contains("The answer was cut off: asks again in 4 s, attempt 1 of 3"), "{shown}");
+    assert!(shown.contains("The response was cut off: retry in 4 s, attempt 1 of 3"), "{shown}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_passes_by_itself_says_where_the_task_stands_and_how_it_goes_on_then_on_e
     let failure = Failure::new(FailureKind::Billing, "refused", "check it");
     tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
     let screen = draw(&mut model, 3000);
-    assert!(screen.contains("failed, nothing") && screen.contains("/continue"), "{screen}");
+    assert!(screen.contains("failed; nothing") && screen.contains("/continue"), "{screen}");
 }
 
 #[test]
@@ -137,9 +137,9 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
         draw(&mut model, 11_000)
     };
     let screen = failed(FailureKind::Billing);
-    assert!(screen.contains("failed, nothing is lost · /continue to resume"), "{screen}");
+    assert!(screen.contains("failed; nothing is lost · /continue to resume"), "{screen}");
     let screen = failed(FailureKind::Authentication);
-    assert!(screen.contains("the key was refused, nothing is lost · enter replaces it · /continue goes on"), "{screen}");
+    assert!(screen.contains("the API key was rejected; nothing is lost · enter to replace it · /continue to resume"), "{screen}");
     assert!(!failed(FailureKind::InvalidRequest).contains("/continue"));
     let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "/budget 10 continues");
     let mut model = retrying(EventKind::SessionPaused { failure });
@@ -169,7 +169,7 @@ fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
     };
     let mut model = retrying(with_id(FailureKind::Overloaded));
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("come back later · x shows the request id") && !screen.contains("req_011"), "{screen}");
+    assert!(screen.contains("come back later · x show request ID") && !screen.contains("req_011"), "{screen}");
     assert_eq!(play(&mut model, 12_000, "x"), [""; 0]);
     assert_eq!(wait(&mut model, 12_350), [""; 0], "it asks for nothing");
     let screen = draw(&mut model, 12_400);
@@ -227,7 +227,7 @@ fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
     assert_eq!(play(&mut model, 4000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     assert!(draw(&mut model, 4100).contains("key of acme:"), "{}", draw(&mut model, 4100));
     assert_eq!(play(&mut model, 5000, "sk-new<enter>"), ["addkey { name: \"acme/small\", key: keytext }"]);
-    assert!(draw(&mut model, 5100).contains("/continue goes on"));
+    assert!(draw(&mut model, 5100).contains("/continue to resume"));
     // In a draft it sends, and later it does nothing.
     let mut model = refused();
     assert!(play(&mut model, 4000, "hello<enter>").iter().any(|sent| sent.starts_with("prompt")));
@@ -263,5 +263,5 @@ fn saving_again_in_vain_is_said() {
     play(&mut model, 4000, "r");
     assert_eq!(wait(&mut model, 4400), ["continue"]);
     tell(&mut model, not_saved(), 4500);
-    assert!(draw(&mut model, 4600).contains("tried again: it still cannot be saved"));
+    assert!(draw(&mut model, 4600).contains("retried: the session still cannot be saved"));
 }

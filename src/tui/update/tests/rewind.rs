@@ -197,7 +197,7 @@ fn a_task_that_runs_is_stopped_first() {
         let mut model = after_two_tasks(100, 24);
         tell_of(&mut model, "task_3", started("run"), 7000);
         assert_eq!(play(&mut model, 8000, &format!("{typed}<enter>")), [""; 0]);
-        assert!(draw(&mut model, 9500).contains("a task runs: esc stops it, then /"), "{typed}");
+        assert!(draw(&mut model, 9500).contains("a task is running: stop it with esc, then try /"), "{typed}");
     }
 }
 
@@ -216,7 +216,7 @@ fn the_undone_part_is_marked_and_its_prompt_comes_back() {
         screen.contains("rewound to before #2") && screen.contains("kept  src/lib.rs: changed since aye wrote it"),
         "{screen}"
     );
-    assert!(screen.contains("/redo takes this back"), "{screen}");
+    assert!(screen.contains("/redo reverts this"), "{screen}");
     tell(&mut model, rewound(RewindTarget::Redo, RewindScope::Both, Vec::new()), 14_000);
     let screen = draw(&mut model, 14_100);
     assert!(screen.contains("❯ Make greet() reject empty names") && !screen.contains("│Rejected."), "{screen}");
@@ -231,7 +231,7 @@ fn files_alone_leave_the_conversation_and_a_draft_stays_what_it_is() {
     assert!(!draw(&mut model, 13_100).contains("│Rejected."));
     tell(&mut model, rewound(before("task_2"), RewindScope::Conversation, Vec::new()), 14_000);
     let screen = draw(&mut model, 14_100);
-    assert!(screen.contains("│Rejected.") && screen.contains("your draft stays"), "{screen}");
+    assert!(screen.contains("│Rejected.") && screen.contains("your draft is unchanged"), "{screen}");
 }
 
 #[test]
@@ -253,5 +253,5 @@ fn a_refusal_closes_the_list_so_that_it_is_read() {
     play(&mut model, 10_000, "/rewind<enter>");
     tell(&mut model, EventKind::RewindPointsListed { points: Vec::new(), can_redo: true }, 11_000);
     assert!(model.rewind.list.is_none());
-    assert!(draw(&mut model, 11_100).contains("there is no prompt to go back to; /redo undoes the last rewind"));
+    assert!(draw(&mut model, 11_100).contains("there is no prompt to rewind to; /redo undoes the last rewind"));
 }

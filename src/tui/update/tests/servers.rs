@@ -58,18 +58,18 @@ fn the_list_tells_of_each_and_connects_anew() {
     play(&mut model, 4000, "<enter>");
     assert!(model.servers.list.is_none());
     let screen = draw(&mut model, 5000);
-    assert!(screen.contains("it offers 40 tools, 12 of them the policy lists"), "{screen}");
+    assert!(screen.contains("40 tools offered, 12 of them allowed by the policy"), "{screen}");
     assert!(screen.contains("aye mcp login github"), "{screen}");
     assert_eq!(play(&mut model, 6000, "/mcp reconnect docs<enter>"), ["reconnectserver { name: \"docs\" }"]);
     play(&mut model, 9000, "/mcp nobody<enter>");
-    assert!(draw(&mut model, 11_000).contains("there is no MCP server `nobody`: docs, files, github"));
+    assert!(draw(&mut model, 11_000).contains("unknown MCP server `nobody`; there are: docs, files, github"));
 }
 
 #[test]
 fn without_servers_it_is_said_how_there_come_to_be_some() {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/mcp<enter>");
-    assert!(draw(&mut model, 1600).contains("there are no MCP servers: `aye mcp add` adds one"));
+    assert!(draw(&mut model, 1600).contains("no MCP servers; add one with `aye mcp add`"));
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they
     assert_eq!(model.composer.text().lines().next(), Some("Explain it,"));
     assert!(!model.composer.text().contains('\u{200b}'), "what nobody sees is a mark");
     let screen = draw(&mut model, 20_010);
-    assert!(screen.contains("these are words of docs (MCP): read them before you send them"), "{screen}");
-    assert!(screen.contains("they name @~/.ssh/id_rsa"), "{screen}");
+    assert!(screen.contains("this text comes from docs (MCP): read it before you send it"), "{screen}");
+    assert!(screen.contains("sending attaches @~/.ssh/id_rsa"), "{screen}");
     let early = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 20_100);
     assert!(!early.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))), "nobody read them yet");
     let sent = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 21_000);
@@ -205,7 +205,7 @@ fn words_of_a_server_do_not_come_between_those_that_are_being_typed() {
     let text = Ok("theirs".to_owned());
     told(&mut model, LookedUp::Prompt { server: "docs".to_owned(), name: "explain".to_owned(), text }, 9700);
     assert_eq!(model.composer.text(), "my own");
-    assert!(draw(&mut model, 9800).contains("came while you typed"));
+    assert!(draw(&mut model, 9800).contains("arrived while you were typing"));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn nothing_that_runs_is_left_behind() {
         tell(&mut model, started("x"), 500);
         let sent = play(&mut model, 1000, typed);
         assert!(!sent.iter().any(|one| one.starts_with("exit") || one.starts_with("lookup")), "{typed}: {sent:?}");
-        assert!(draw(&mut model, 4000).contains("a task runs: esc stops it"), "{typed}");
+        assert!(draw(&mut model, 4000).contains("a task is running: stop it with esc"), "{typed}");
     }
     let mut model = model(80, 24);
     let command = RunningCommand {

@@ -72,7 +72,7 @@ fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
     assert!(draw(&mut model, 300).contains("$4.10, $0.90 left"));
     tell(&mut model, EventKind::BudgetApproaching { budget: budget(5.0, 4.1) }, 400);
     let screen = draw(&mut model, 500);
-    assert!(screen.contains("session: $4.10 of $5.00 used, 82 %") && screen.contains("/budget raises it"), "{screen}");
+    assert!(screen.contains("session: $4.10 of $5.00 used, 82 %") && screen.contains("raise it with /budget"), "{screen}");
     model.size = Size::new(60, 20);
     assert!(draw(&mut model, 600).contains("$0.90 left"), "{}", draw(&mut model, 600));
 }
@@ -97,7 +97,7 @@ fn what_a_provider_did_not_count_is_marked_wherever_its_cost_stands() {
     play(&mut model, 1000, "/cost<enter>");
     let screen = draw(&mut model, 1700);
     assert!(screen.contains("~$0.04") && screen.contains("     $0.01"), "{screen}");
-    assert!(screen.contains("a provider did not count all of it"), "{screen}");
+    assert!(screen.contains("a provider did not report all usage"), "{screen}");
 }
 
 #[test]

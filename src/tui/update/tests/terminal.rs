@@ -124,7 +124,7 @@ fn themes_are_listed_with_what_is_wrong_with_them() {
     model.options.themes = Some(place.path().to_owned());
     play(&mut model, 1000, "/theme<enter>");
     let screen = draw(&mut model, 3000);
-    for words in ["there are: auto, dark, light", "mine  yours, for a light background", "broken.toml:2: unknown field `fant`"] {
+    for words in ["available: auto, dark, light", "mine  custom, for a light background", "broken.toml:2: unknown field `fant`"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     play(&mut model, 4000, "/theme mine<enter>");

@@ -29,7 +29,7 @@ fn steer_takes_paths_and_lines_and_asks_for_words() {
     assert_eq!(play(&mut model, 9000, "/steer a<ctrl+j>b<enter>"), ["steer { text: \"a\\nb\" }"]);
     assert_eq!(play(&mut model, 12_000, "/steer<enter>"), [""; 0]);
     assert_eq!(model.composer.text(), "/steer");
-    assert!(draw(&mut model, 12_800).contains("say what the model is to hear"));
+    assert!(draw(&mut model, 12_800).contains("missing message"));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_message_that_was_taken_in_the_meantime_is_not_doubled_in_the_draft() {
                 tell(&mut model, kind, 2100);
             }
             assert_eq!(model.composer.text(), "", "{steer} {queue_first}");
-            assert!(draw(&mut model, 2200).contains("the model has it already"));
+            assert!(draw(&mut model, 2200).contains("the message was already sent to the model"));
         }
     }
 }
@@ -134,7 +134,7 @@ fn what_was_changed_by_then_stays() {
     tell(&mut model, waiting(&[]), 2500);
     tell(&mut model, EventKind::Steered { text: "tabs".to_owned() }, 2500);
     assert_eq!(model.composer.text(), "tab");
-    assert!(draw(&mut model, 2600).contains("what you changed is still in the draft"));
+    assert!(draw(&mut model, 2600).contains("your changes are still in the draft"));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_question_that_ends_wakes_for_every_number_it_shows_and_others_for_none() {
     assert!(draw(&mut model, 6000).contains("denied in 3 min"));
     let woke = wakes(&mut model, 6000, 10_000_000);
     assert_eq!((woke[..3].to_vec(), woke.len()), (vec![66_000, 126_000, 127_000], 62));
-    assert!(draw(&mut model, 186_000).contains("its time is up"));
+    assert!(draw(&mut model, 186_000).contains("time is up"));
     // Put off, it is counted in the row that names it.
     let mut model = asks(Some(90_000));
     play(&mut model, 6000, "<esc>");
