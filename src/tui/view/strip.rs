@@ -76,7 +76,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     if let Some(words) = commands::words(model) {
-        rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
+        rows.push(Row { right: &["/ps lists them"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
     // Pending questions, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
@@ -94,8 +94,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
     if let Some(search) = &model.search {
-        let none = if search.found { String::new() } else { format!(" {} no more matches", glyphs.dash) };
-        let words = format!("search history: {}", search.query);
+        let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
+        let words = format!("search sent before: {}", search.query);
         let typed = Some(text::width(&words));
         rows.push(Row {
             typed,
@@ -150,10 +150,10 @@ fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
 /// Explains why the task is paused, in the longest form that fits. The remedy is never cut.
 fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
-        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
+        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue goes on") };
         return match whole.split_once(" /") {
             Some((words, way)) if text::width(&whole) > room && way.starts_with("continue") => {
-                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue to resume", "/continue"])
+                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue goes on", "/continue"])
             }
             _ => (whole, &[]),
         };
@@ -184,7 +184,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     if !model.is_running() && !model.dialogs.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
-        rows.push(row(list("sent once you decide:", &sent), Token::Muted));
+        rows.push(row(list("sent after your answer:", &sent), Token::Muted));
     }
     let of = |steer: bool| -> Vec<&str> {
         let those = model.task.waiting.iter().filter(|waiting| waiting.steer == steer);
@@ -195,7 +195,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
         rows.push(row(list(&format!("{} for the next step:", steering.len()), &steering), Token::Accent));
     }
     if !queued.is_empty() {
-        let how = if model.is_running() { String::new() } else { format!(" {} /continue to send", model.glyphs.dot) };
+        let how = if model.is_running() { String::new() } else { format!(" {} /continue sends them", model.glyphs.dot) };
         rows.push(row(list(&format!("{} queued{how}:", queued.len()), &queued), Token::Muted));
     }
     rows

@@ -18,7 +18,7 @@ fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
     draw(&mut model, 0);
     assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
     let screen = draw(&mut model, 5000);
-    assert!(screen.contains("sent once you decide: explain it"), "{screen}");
+    assert!(screen.contains("sent after your answer: explain it"), "{screen}");
     tell(&mut model, started("explain it"), 6000);
     assert!(!draw(&mut model, 6000).contains("sent after"));
 }
@@ -45,5 +45,5 @@ fn a_queue_that_a_failure_left_says_what_sends_it() {
     tell(&mut model, queued(&["second thing", "third thing"]), 1000);
     let failure = Failure::new(FailureKind::Network, "offline", "try later");
     tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
-    assert!(draw(&mut model, 2000).contains("2 queued · /continue to send: second thing"));
+    assert!(draw(&mut model, 2000).contains("2 queued · /continue sends them: second thing"));
 }
