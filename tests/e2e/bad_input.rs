@@ -38,7 +38,7 @@ fn a_key_is_added_without_a_restart_and_nothing_else_has_it() {
     let project = Project::empty().config("[auth]\nkeyring = false\n[llm]\nlocal_ports = []\n");
     let mut terminal = project.open(&["-v", "-m", "anthropic/claude-sonnet-5"]);
     terminal.prompt("fix the parser");
-    terminal.wait_for("enter adds a key");
+    terminal.wait_for("enter add a key");
     // Of the model that was asked for, and nowhere can it be typed in the clear.
     terminal.enter();
     terminal.wait_for("key of anthropic:");
@@ -81,7 +81,7 @@ fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_a
     let project = Project::empty().config(&own);
     let mut terminal = project.open(&[]);
     terminal.prompt("hello");
-    terminal.wait_for("enter adds a key");
+    terminal.wait_for("enter add a key");
     project.aye_with_input(&["auth", "login", "anthropic", "--key-stdin"], "sk-ant-elsewhere-4711").exits(0);
     terminal.enter();
     terminal.wait_for("filter:");

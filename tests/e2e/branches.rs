@@ -81,7 +81,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.wait_for("the second thing");
     terminal.wait_for("Second.");
     terminal.send("\x01");
-    terminal.wait_for("put away");
+    terminal.wait_for("session archived");
     terminal.wait_gone("the second thing");
     terminal.send("\t");
     terminal.wait_for("[all 1]");

@@ -190,7 +190,7 @@ fn a_rule_in_the_persons_words_is_saved_only_within_what_is_offered() {
     terminal.send(&"\x7f".repeat(60));
     terminal.type_text("paths = [\"${workspace}/src\"]", 5);
     terminal.enter();
-    terminal.wait_for("not taken: ");
+    terminal.wait_for("not accepted: ");
     terminal.wait_for("is wider than the widest rule offered");
     assert!(grants(&project).is_empty());
     terminal.send(&"\x7f".repeat(60));

@@ -35,7 +35,7 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
     let mut terminal = project.open_sized(&["--trust"], 120, 36);
     let screen = terminal.wait_for("no action `palete`; did you mean `palette`?");
     for words in
-        ["keymap.toml", "line 3:", "line 5: `y` is text", "line 6: unknown section `[composr]`; did you mean `composer`?"]
+        ["keymap.toml", "line 3:", "line 5: `y` types text", "line 6: unknown section `[composr]`; did you mean `composer`?"]
     {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -44,7 +44,7 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
     terminal.wait_for("filter: erase");
     terminal.send("\x15");
     terminal.type_text("next row", 5);
-    terminal.wait_that("the key that holds", |screen| screen.contains("ctrl+y") && screen.contains("the next row"));
+    terminal.wait_that("the key that holds", |screen| screen.contains("ctrl+y") && screen.contains("next row"));
     terminal.send("\x1b");
     terminal.wait_for("enter send");
     assert!(terminal.quit().success());

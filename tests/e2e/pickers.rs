@@ -116,7 +116,7 @@ fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
     terminal.wait_for("/fork");
     terminal.enter();
     assert!(wait_until(TIMEOUT, || titles(&project).contains(&"the first thing (fork)".to_owned())), "{:?}", titles(&project));
-    terminal.wait_gone("copying");
+    terminal.wait_gone("forking");
     terminal.prompt("go on here");
     terminal.wait_for("Two.");
     assert!(server.request(1).messages().contains("the first thing"));
@@ -162,7 +162,7 @@ fn while_a_task_runs_no_other_session_is_opened() {
     terminal.type_text("/new", 2);
     terminal.wait_for("/new");
     terminal.enter();
-    terminal.wait_for("a task runs");
+    terminal.wait_for("a task is running");
     gate.open();
 }
 
@@ -202,7 +202,7 @@ fn commands_of_a_project_that_is_not_trusted_are_none() {
     terminal.type_text("/lint", 2);
     terminal.wait_for("/lint");
     terminal.enter();
-    terminal.wait_for("there is no `/lint`");
+    terminal.wait_for("unknown command `/lint`");
     assert_eq!(server.requests().len(), 0);
 }
 
@@ -213,9 +213,9 @@ fn a_command_in_one_burst_runs_and_half_of_one_does_not() {
     let mut terminal = project.open_sized(&[], 100, 30);
     terminal.wait_for("/ commands");
     terminal.send("/qui\r");
-    terminal.wait_for("there is no `/qui`");
+    terminal.wait_for("unknown command `/qui`");
     terminal.send("\x15");
-    terminal.wait_gone("there is no");
+    terminal.wait_gone("unknown command");
     terminal.send("/model\r");
     terminal.wait_for("Models");
     terminal.send("\x1b");

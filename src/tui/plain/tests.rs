@@ -435,7 +435,7 @@ fn keys_and_commands_are_looked_for_by_a_word() {
     assert!(said.contains("nothing") || said.contains("No matches for: undone"), "{said}");
     session.types("/help /undo");
     let said = session.read();
-    assert!(said.contains("/undo: go back by one prompt") && !said.contains("ctrl+g"), "{said}");
+    assert!(said.contains("/undo: undo the last prompt") && !said.contains("ctrl+g"), "{said}");
     session.types("/keys");
     let said = session.read();
     assert!(said.contains("Approvals and questions [question]:") && said.contains("Custom keys:"), "{said}");

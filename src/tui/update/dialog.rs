@@ -182,7 +182,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     model.dialogs.open_current(None);
     match marked {
         Some(letter) => stimulus(model, GuardInput::Letter(letter), now, effects),
-        None => model.show_toast("not sent, draft kept: an approval is waiting for you", now),
+        None => model.show_toast("nothing was sent, draft kept: an approval is waiting for you", now),
     }
     true
 }

@@ -218,13 +218,13 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.in_lines {
-                model.show_toast(format!("not sent, draft kept: {clause}; /setup adds a key"), now);
+                model.show_toast(format!("nothing was sent, draft kept: {clause}; /setup adds a key"), now);
                 return false;
             }
             let between = format!(" {} ", model.glyphs.dot);
             let other = format!("{} change model", model.keymap.called(Focus::Composer, "ctrl+l"));
             let room = usize::from(model.size.width.saturating_sub(GUTTER));
-            let mut words = format!("not sent{between}enter add a key");
+            let mut words = format!("nothing was sent{between}enter add a key");
             for part in [format!("{clause}, draft kept"), other] {
                 if text::width(&words) + text::width(&between) + text::width(&part) <= room {
                     words = words + &between + &part;
@@ -234,7 +234,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::ReadOnly { holder }) => {
-            model.show_toast(format!("not sent, draft kept: read-only, {}", text::clean(holder)), now);
+            model.show_toast(format!("nothing was sent, draft kept: read-only, {}", text::clean(holder)), now);
             false
         }
     }

@@ -25,7 +25,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/new", "start a new session; this one can be resumed"),
     ("/resume", "resume a session: pick from a list, or /resume ID"),
     ("/fork", "fork this session and continue in the copy"),
-    ("/tree", "show the branches of this session: forks and undone prompts"),
+    ("/tree", "show the forks and rewinds of this session as a tree"),
     ("/rename", "rename this session: /rename TITLE"),
     ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
     ("/status", "show session, model, policy, sandbox and file locations"),

@@ -387,7 +387,7 @@ fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
     let waits = |model: &mut Model| tell(model, queued(&["one", "two"]), 500);
     type Begin<'a> = &'a dyn Fn(&mut Model);
     let cases: [(Begin<'_>, &str); 3] = [
-        (&running, "a task runs: ctrl+d again"),
+        (&running, "a task is running: ctrl+d again"),
         (&asked, "1 question waits: ctrl+d again"),
         (&waits, "2 messages wait: ctrl+d"),
     ];
@@ -420,10 +420,10 @@ fn a_key_right_before_the_task_ends_is_still_acknowledged() {
         play(&mut model, 1000, first);
         tell(&mut model, completed(), 1010);
         let screen = draw(&mut model, 1020);
-        assert!(screen.contains(&words) && !screen.contains("a task runs"), "{key}\n{screen}");
+        assert!(screen.contains(&words) && !screen.contains("a task is running"), "{key}\n{screen}");
         tell(&mut model, started("y"), 1030);
         let screen = draw(&mut model, 1040);
-        assert!(screen.contains(&format!("a task runs: {words}")), "{key}\n{screen}");
+        assert!(screen.contains(&format!("a task is running: {words}")), "{key}\n{screen}");
         tell(&mut model, completed(), 1050);
         assert_eq!(play(&mut model, 1500, &format!("<{key}>")), ["quit", "exit Quit"], "{key}");
     }

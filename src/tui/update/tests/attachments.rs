@@ -125,7 +125,7 @@ fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
     let facts = ModelFacts { images: false, ..listed_models()[0].facts.clone() };
     model.facts = Some(facts);
     told(&mut model, LookedUp::Clipboard(image()), 1000);
-    assert!(said(&model).contains("takes no images"), "{}", said(&model));
+    assert!(said(&model).contains("does not accept images"), "{}", said(&model));
     assert_eq!(play(&mut model, 2000, "<enter>"), [""; 0]);
     assert!(said(&model).contains("enter to send anyway"), "{}", said(&model));
     assert_eq!(play(&mut model, 3000, "<enter>"), ["prompt \"@artifact:0123456789abcdef01234567 \""]);

@@ -16,7 +16,7 @@ fn the_help_scrolls_and_escape_closes_it() {
         let screen = draw(&mut model, 1100);
         assert!(screen.contains("Keys and commands") && screen.contains("Typing [composer]"), "{screen}");
         play(&mut model, 2000, "<end>");
-        assert!(draw(&mut model, 2100).contains("leave it as it was"), "{}", draw(&mut model, 2100));
+        assert!(draw(&mut model, 2100).contains("cancel and leave it unchanged"), "{}", draw(&mut model, 2100));
         play(&mut model, 3000, "<pgup><home>");
         assert!(rows(&mut model, 3100)[0].contains("Typing [composer]"));
         play(&mut model, 4000, "<esc>a");
@@ -32,7 +32,7 @@ fn typing_looks_for_words_and_for_keys() {
     assert_eq!(found[0].trim(), "Typing [composer]");
     assert!(found[1].contains("ctrl+g") && found[1].contains("edit the draft in your editor"), "{found:?}");
     assert!(found[2].trim().is_empty(), "{found:?}");
-    play(&mut model, 3000, "<ctrl+u>model another");
+    play(&mut model, 3000, "<ctrl+u>model change");
     let found = rows(&mut model, 4000).join("\n");
     assert!(found.contains("ctrl+l") && found.contains("/model") && !found.contains("ctrl+g"), "{found}");
     play(&mut model, 5000, "<ctrl+u>xyzzy");

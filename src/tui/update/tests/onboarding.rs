@@ -74,7 +74,7 @@ fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     // Pasted at the list, and meant.
     let pasted = Msg::Input(Input::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
     update(&mut model, pasted, 4000);
-    assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("A key", ""));
+    assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("API key", ""));
     shown(&mut model, 4100);
     play(&mut model, 5000, "<enter>");
     assert_eq!(title(&model), "Use anthropic/claude-sonnet-5?");

@@ -141,7 +141,7 @@ fn the_diff_stands_in_front_and_escape_goes_back_step_by_step() {
     play(&mut model, 12_000, "d");
     wait(&mut model, 12_400);
     let screen = draw(&mut model, 12_500);
-    assert!(screen.contains("What would change") && screen.contains("GreetError::Empty"), "{screen}");
+    assert!(screen.contains("Proposed changes") && screen.contains("GreetError::Empty"), "{screen}");
     play(&mut model, 14_000, "<esc>");
     assert!(draw(&mut model, 14_100).contains("conversation only"));
     play(&mut model, 15_000, "<esc>");
