@@ -99,7 +99,7 @@ fn a_session_pauses_at_its_budget_and_more_of_it_goes_on_by_itself() {
     let project = Project::with(&server).file("a.txt", "alpha\n");
     let mut terminal = project.open(&["-m", "anthropic/claude-sonnet-5", "--max-budget-usd", "0.001"]);
     terminal.prompt("look");
-    let screen = terminal.wait_for("the budget is reached, /budget 0.0");
+    let screen = terminal.wait_for("budget reached, /budget 0.0");
     assert!(screen.contains("of its budget of $0.0") && !screen.contains("/continue to resume"), "{screen}");
     assert!(server.requests().is_empty(), "nothing is sent that would pass it");
     terminal.prompt("/budget 1");

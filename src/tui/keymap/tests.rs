@@ -193,7 +193,7 @@ fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
         ("[composer\n", "line 1:"),
         ("\n[composr]\nsend = \"f5\"", "line 2: unknown section `[composr]`; did you mean `composer`?"),
         ("[everything]\n", "line 1: unknown section `[everything]`; expected one of composer, menu,"),
-        ("composer = 3\n", "line 1: `composer` is a table"),
+        ("composer = 3\n", "line 1: `composer` must be a table"),
         ("editor = \"ctrl+e\"\n", "line 1: unknown section `[editor]`"),
         ("\n[composer]\nsned = \"f2\"\n", "line 3: `[composer]` has no action `sned`; did you mean `send`?"),
         ("[composer]\nmake-coffee = \"f2\"\n", "line 2: `[composer]` has no action `make-coffee`; /keys"),

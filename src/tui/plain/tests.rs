@@ -141,7 +141,7 @@ fn what_is_asked_anew_is_read_out_and_takes_one_answer() {
     let said = session.read();
     let changed = said.find("changed on disk since the model read it").expect("why it is asked again");
     let asked = said.find("Approval 1 of 1: Edit src/main.rs").expect("the question");
-    assert!(changed < asked && said.contains("added line 10:") && !said.contains("new-proposal"), "{said}");
+    assert!(changed < asked && said.contains("added line 10:") && !said.contains("updated-diff"), "{said}");
     session.fence("");
     assert!(approved(&session.types("allow")));
 }
@@ -161,7 +161,7 @@ fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_as
     let said = session.read();
     assert!(said.contains("changed on disk since the model read it") && !said.contains("added line"), "{said}");
     session.fence("");
-    assert!(session.read().contains("Answer (new-proposal, deny, deny because, later): "));
+    assert!(session.read().contains("Answer (updated-diff, deny, deny because, later): "));
     assert!(!approved(&session.types("allow")));
     session.read();
     session.tell(told(false));
@@ -169,7 +169,7 @@ fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_as
     session.tell(told(true));
     session.fence("");
     session.read();
-    let commands = session.types("new-proposal");
+    let commands = session.types("updated-diff");
     assert!(
         commands.iter().any(|command| matches!(command, Command::Decide { decision: Decision::Renewed, .. })),
         "{commands:?}"
@@ -508,7 +508,7 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
     session.fence("");
     assert!(session.read().contains("Field 2 of 7: mail, an email address, required"));
     assert!(session.types("/etc").is_empty());
-    assert!(session.read().contains("Not accepted: "));
+    assert!(session.read().contains("Not accepted: not an email address"));
     for line in ["ada@example.org", "", "yes", "", "red"] {
         assert!(session.types(line).is_empty(), "{line}");
         session.fence("");

@@ -187,7 +187,7 @@ fn slash_words_run_exactly_as_typed() {
 #[test]
 fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
     for (typed, said) in [
-        ("/modle x", "there is no `/modle x`; did you mean `/model`? /help lists all"),
+        ("/modle x", "unknown command `/modle x`; did you mean `/model`? /help lists all"),
         ("/exportt", "did you mean `/export`?"),
         ("/compres", "did you mean `/compress`?"),
         ("/foo", "unknown command `/foo`; /help lists all"),
@@ -431,14 +431,14 @@ fn a_key_right_before_the_task_ends_is_still_acknowledged() {
     tell(&mut model, started("x"), 500);
     play(&mut model, 1000, "/foo<enter>");
     tell(&mut model, completed(), 1010);
-    assert!(draw(&mut model, 2900).contains("there is no `/foo`"), "it can be read");
+    assert!(draw(&mut model, 2900).contains("unknown command `/foo`"), "it can be read");
     update(&mut model, Msg::Time, 4000);
-    assert!(!draw(&mut model, 4000).contains("there is no `/foo`"), "it is about a task that has ended");
+    assert!(!draw(&mut model, 4000).contains("unknown command `/foo`"), "it is about a task that has ended");
     let mut model = self::model(100, 24);
     tell(&mut model, started("x"), 500);
     play(&mut model, 1000, "/foo<enter>");
     tell(&mut model, completed(), 5000);
-    assert!(!draw(&mut model, 5010).contains("there is no `/foo`"), "it was there long enough");
+    assert!(!draw(&mut model, 5010).contains("unknown command `/foo`"), "it was there long enough");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn several_files_become_several_names_and_an_at_sign_before_them_is_theirs() {
     paste(&mut model, "/w/a.rs /w/b.png", 2000);
     dropped(&mut model, "/w/a.rs /w/b.png", vec![file("a.rs", false, false), file("/w/b.png", true, true)], 2500);
     assert_eq!(model.composer.text(), "@a.rs @/w/b.png ");
-    assert!(said(&model).contains("/w/b.png is outside of the workspace"), "{}", said(&model));
+    assert!(said(&model).contains("/w/b.png is outside the workspace"), "{}", said(&model));
 }
 
 #[test]

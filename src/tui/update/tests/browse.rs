@@ -334,7 +334,7 @@ fn export_says_form_and_file() {
     assert_eq!(sent("/export pdf"), [""; 0], "it is no form, and nobody means a file of this name");
     let mut model = session(80, 24);
     play(&mut model, 5000, "/export pdf<enter>");
-    assert!(draw(&mut model, 5100).contains("`pdf` is none of md, json and html"));
+    assert!(draw(&mut model, 5100).contains("`pdf` is not md, json or html"));
     assert_eq!(model.composer.text(), "/export pdf");
 }
 

@@ -50,7 +50,7 @@ fn what_cannot_be_previewed_says_why_at_every_size() {
         }
         let words: Vec<&str> = drawn.split_whitespace().collect();
         let drawn = words.join(" ");
-        assert!(drawn.contains("preview not possible: git writes its own files"), "{width}: {drawn}");
+        assert!(drawn.contains("preview unavailable: git writes its own files"), "{width}: {drawn}");
         assert!(drawn.contains("and 6 more"), "{width}: {drawn}");
     }
 }

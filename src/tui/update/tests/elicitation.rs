@@ -180,7 +180,7 @@ fn a_call_that_is_over_takes_its_question_with_it() {
     tell(&mut model, ended, 9000);
     assert!(model.dialogs.is_empty());
     assert_eq!(model.composer.text(), "", "what was for the server is no draft");
-    assert!(draw(&mut model, 9100).contains("tickets (MCP) waits for no answer any more"));
+    assert!(draw(&mut model, 9100).contains("tickets (MCP) no longer needs an answer"));
 }
 
 #[test]

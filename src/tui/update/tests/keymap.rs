@@ -387,7 +387,7 @@ fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
     for words in [
         "keymap.toml: some entries are invalid; the others apply",
         "line 2: `[composer]` has no action `pallete`; did you mean `palette`?",
-        "line 5: `y` is text",
+        "line 5: `y` types text",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }

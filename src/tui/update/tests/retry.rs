@@ -36,7 +36,7 @@ fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
     let wasted = crate::tui::tests::fixtures::retry(FailureKind::RateLimited, 120_000, "wait", usage, Some(0.0312));
     let mut model = retrying(wasted);
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("continues in 2:00, at 00:02 UTC") && screen.contains("it cost $0.03 · wait"), "{screen}");
+    assert!(screen.contains("continues in 2:00, at 00:02 UTC") && screen.contains("cost $0.03 · wait"), "{screen}");
     assert_eq!(model.tally.cost_usd, Some(0.0312), "what failed is counted");
     model.size = Size::new(40, 12);
     assert!(draw(&mut model, 10_000).contains("Rate limited: in 2:00, 1 of 3"), "{}", draw(&mut model, 10_000));
@@ -144,7 +144,7 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
     let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "/budget 10 continues");
     let mut model = retrying(EventKind::SessionPaused { failure });
     let screen = draw(&mut model, 11_000);
-    assert!(screen.contains("the budget is reached, /budget 10 continues") && !screen.contains("/continue"), "{screen}");
+    assert!(screen.contains("budget reached, /budget 10 to continue") && !screen.contains("/continue"), "{screen}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
 #[test]
 fn a_budget_that_the_policy_keeps_is_not_said_to_be_raised() {
     for (hint, width, expected) in [
-        ("/budget 0.02 continues; another prompt leaves it", 100, "the budget is reached, /budget 0.02 continues"),
+        ("/budget 0.02 continues; another prompt leaves it", 100, "budget reached, /budget 0.02 to continue"),
         ("/budget 0.02 continues; another prompt leaves it", 40, "budget reached, /budget 0.02"),
         ("the policy allows no more than $5.00 a session: change it", 100, "and the policy allows no more"),
         ("the policy allows no more than $5.00 a session: change it", 40, "the policy allows no more"),

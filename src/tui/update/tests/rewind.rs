@@ -49,7 +49,7 @@ fn the_list_has_the_newest_prompt_first_and_the_plan_names_all_that_happens() {
         "> [ ] src/lib.rs  +3 −1  kept: changed since aye wrote it",
         "cannot be undone:",
         "$ git push origin main: it used the network",
-        "conversation only: 6 messages go, files stay",
+        "conversation only: undo 6 messages, keep the files",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
