@@ -17,7 +17,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
         "auto" => ThemeChoice::Auto,
         name => match theme::find(model.options.themes.as_deref(), name) {
             Ok(_) => ThemeChoice::Named(name.to_owned()),
-            Err(problem) if problem.starts_with("there is") => return model.show_toast(problem, now),
+            Err(problem) if problem.starts_with("unknown theme") => return model.show_toast(problem, now),
             // What is wrong with a file may be long, and stays to be read.
             Err(problem) => return note(model, problem, Tone::Warning),
         },
