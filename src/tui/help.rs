@@ -1,21 +1,21 @@
-//! Keys and commands, to be read and searched in place of all else.
+//! Full-screen help with keys and commands, and its search.
 
 use super::keymap::{Focus, Keymap};
 use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Help {
-    /// Who had the keyboard: its keys stand first.
+    /// Focus at the time of opening; its keys come first.
     pub about: Focus,
-    /// The words that are looked for.
+    /// Search words.
     pub words: String,
-    /// The first row shown.
+    /// Index of the first row shown.
     pub top: usize,
-    /// How many rows were shown at once.
+    /// Number of rows shown at once.
     pub page: usize,
 }
 
-/// Things of one kind, under one head: what is pressed or typed, and what it does.
+/// Section of the help: a heading, and pairs of key or command and description.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Section {
     pub head: &'static str,
@@ -27,7 +27,7 @@ impl Help {
         Self { about, words: text::clean(words).into_owned(), top: 0, page: 1 }
     }
 
-    /// Other words: from the first row on.
+    /// Changes the search words and scrolls to the first row.
     pub fn look_for(&mut self, change: impl FnOnce(&mut String)) {
         change(&mut self.words);
         self.top = 0;
@@ -38,7 +38,7 @@ impl Help {
     }
 }
 
-/// All there is, what works now first; of it what has all the words in its row or its head.
+/// Returns the sections, current ones first, with the entries that match all words in their row or heading.
 pub fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let keys = |focus: Focus| {
@@ -58,7 +58,8 @@ pub fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place:
     sections
 }
 
-/// A capital letter is looked for as it is: `N` is another key than `n`.
+/// Returns whether a text contains the word. A word with a capital is case-sensitive, because `N` is another key than
+/// `n`.
 fn has(word: &str, texts: [&str; 3]) -> bool {
     if word.chars().any(char::is_uppercase) {
         return texts.iter().any(|text| text.contains(word));
@@ -66,7 +67,7 @@ fn has(word: &str, texts: [&str; 3]) -> bool {
     texts.iter().any(|text| text.to_lowercase().contains(word))
 }
 
-/// How the others follow.
+/// Order of the other sections.
 const ORDER: [Focus; 9] = [
     Focus::Question,
     Focus::Composer,

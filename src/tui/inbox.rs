@@ -1,4 +1,4 @@
-//! The list of all that waits for the person: what is harmless enough is decided together, the rest is opened one by one.
+//! List of pending dialogs: low-risk ones can be decided together, the others are opened individually.
 
 use super::approval::{Dialog, Frame};
 use super::status::counted;
@@ -10,35 +10,35 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// The choices, in the order of the keys.
+/// Indexes of the choices, in the order of their keys.
 pub const YES: usize = 0;
-/// Rows of the whole text of the one that is pointed at.
+/// Rows for the full text of the current dialog.
 const DETAIL_ROWS: usize = 2;
-/// Below this height what is pointed at has no rows of its own.
+/// Height in rows below which the full text is not shown.
 const ROOMY: u16 = 9;
-/// Cells of what it is, at least.
+/// Minimum number of cells of a name.
 const NAME: usize = 12;
-/// How long something waits is said in minutes.
+/// Milliseconds of a minute, the unit of waiting times.
 const MINUTE_MS: u64 = 60_000;
 
-/// Which are marked, which is pointed at. Questions are known by their numbers: what comes and goes moves nothing under the cursor.
+/// Selected and current dialogs, identified by number so that nothing moves under the cursor when dialogs come and go.
 #[derive(Debug)]
 pub struct Inbox {
     pub guard: Guard,
     marked: Vec<u64>,
     at: Option<u64>,
-    /// Its place in the last frame.
+    /// Its position in the last frame.
     place: usize,
-    /// The one that was pointed at in the last frame.
+    /// Number of the current dialog in the last frame.
     drawn: Option<u64>,
-    /// Why the last key changed nothing.
+    /// Why the last key had no effect.
     said: Option<String>,
     top: usize,
     page: usize,
-    /// Rows of the list, and of the two choices, in the last frame.
+    /// Regions of the list and of the two choices in the last frame.
     list: Rect,
     choices: Rect,
-    /// The commands of which the last frame could not show all.
+    /// Commands that the last frame could not show completely.
     cut: Vec<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Inbox {
         }
     }
 
-    /// Yes to all that are marked, and no.
+    /// Returns the keys that approve and deny the selected dialogs.
     pub fn keys() -> Vec<Key> {
         ['y', 'n'].map(|letter| Key { letter, confirm: Confirm::LetterThenEnter }).to_vec()
     }
@@ -73,7 +73,7 @@ impl Inbox {
         self.page.max(1).cast_signed()
     }
 
-    /// Points at the one in this place.
+    /// Makes the dialog at this position the current one.
     pub fn point(&mut self, place: usize, panels: &[Dialog]) {
         self.said = None;
         if let Some(panel) = panels.get(place) {
@@ -81,7 +81,7 @@ impl Inbox {
         }
     }
 
-    /// A click: it points at a question, or highlights a choice, and decides nothing.
+    /// Handles a click: it moves to a dialog or highlights a choice, and decides nothing.
     pub fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
         if self.list.contains(place) && self.guard.is_armed(now) {
             self.guard.step(GuardInput::Other, now);
@@ -91,12 +91,12 @@ impl Inbox {
         }
     }
 
-    /// The question that was pointed at on the screen.
+    /// Returns the dialog that was current on the screen.
     pub fn shown(&self) -> Option<u64> {
         self.at.filter(|at| Some(*at) == self.drawn)
     }
 
-    /// The place that is pointed at; where what stood there is gone, what came to stand there.
+    /// Returns the position of the current dialog; if that dialog is gone, of the one that took its place.
     fn place(&self, panels: &[Dialog]) -> usize {
         let gone = || self.place.min(panels.len().saturating_sub(1));
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
@@ -114,14 +114,15 @@ impl Inbox {
         }
     }
 
-    /// Why it is not decided together with others: also a command of which the list does not show all, and that was not opened.
+    /// Returns why a dialog must be decided individually, which includes a command that the list truncates and that was
+    /// not opened.
     fn alone(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());
         panel.alone().or(hidden)
     }
 
-    /// Those that are marked and still wait, in the order of the list. Where there are none it is said.
+    /// Returns the selected dialogs that are still pending, in list order. If there are none, it sets the message.
     pub fn marked(&mut self, panels: &[Dialog]) -> Vec<u64> {
         let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.alone(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
@@ -131,14 +132,14 @@ impl Inbox {
         marked
     }
 
-    /// When a key counts, or a wait is a minute longer.
+    /// Returns when a key takes effect or a waiting time changes.
     pub fn deadline(&self, panels: &[Dialog], now: u64) -> Option<u64> {
         let minute = |came: u64| came + (now.saturating_sub(came) / MINUTE_MS + 1) * MINUTE_MS;
         let waits = panels.iter().filter_map(|panel| panel.came).map(minute).min();
         self.guard.deadline(now).into_iter().chain(waits).min()
     }
 
-    /// What the keys do, most likely first.
+    /// Returns the key hints, most likely first.
     pub fn hints(&self, now: u64) -> Vec<&'static str> {
         match self.guard.look(now) {
             ChoiceState::Arming => vec!["just opened: keys only highlight", "esc close"],
@@ -149,7 +150,7 @@ impl Inbox {
         }
     }
 
-    /// How many rows it wants, at most `limit`.
+    /// Returns the number of rows it needs, at most `limit`.
     pub fn height(panels: usize, limit: u16) -> u16 {
         let rows = panels.clamp(1, 40) as u16 + 4;
         let rows = if limit >= ROOMY { rows + DETAIL_ROWS as u16 } else { rows };
@@ -169,7 +170,7 @@ impl Inbox {
         let is_roomy = area.height >= ROOMY;
         let row = usize::from(inner).max(1);
         let shows = |at: usize, panel: &Dialog| match panel.name() {
-            // So long a name is not wrapped in each frame to see that it does not fit.
+            // A very long name certainly does not fit and is not wrapped in each frame.
             name if name.len() > 16 * row => false,
             name if is_roomy => text::wrap(&name, row).len() <= DETAIL_ROWS,
             name => text::width(&name) <= cells(at, panel, inner, &waits(panel, frame.now)).0,
@@ -271,7 +272,7 @@ impl Inbox {
             };
             let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
             let choice = format!("{lead:<2}{key}  {verb} {what}");
-            // What comes next is said again once the key was pressed.
+            // The hint is shown again once the key was pressed.
             let tail = if text::width(&choice) + tail.len() > area.width.into() { "" } else { tail };
             let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());
@@ -284,12 +285,12 @@ impl Inbox {
     }
 }
 
-/// `3 waiting for you`
+/// Returns the count of pending dialogs: `3 waiting for you`.
 pub fn waiting(count: usize) -> String {
     format!("{count} waiting for you")
 }
 
-/// Cells of a name in its row, and of how long it waits.
+/// Returns the cells of the name and of the waiting time in a row.
 fn cells(at: usize, panel: &Dialog, width: u16, waits: &str) -> (usize, usize) {
     let (width, risk) = (usize::from(width), text::width(&panel.risk_words));
     let right = if width < 2 * NAME + risk + waits.len() + 10 { 0 } else { waits.len() + 2 };
@@ -306,7 +307,7 @@ fn waits(panel: &Dialog, now: u64) -> String {
     }
 }
 
-/// What y came to, in a sentence.
+/// Returns the result of a joint decision.
 pub fn said(count: usize, yes: bool) -> String {
     format!("{} {}", counted(count, "request"), if yes { "approved" } else { "denied" })
 }

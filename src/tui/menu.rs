@@ -1,72 +1,72 @@
-//! What the word under the cursor could become: a command behind `/`, a file behind `@`.
+//! Completion menu for the word at the cursor: commands after `/`, files after `@`.
 
 use super::picker::ClickResult;
 use crate::protocol::{CustomCommand, FoundFile, FoundSymbol};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Rows at most, also where the screen has room for more.
+/// Maximum number of rows.
 pub const ROWS: u16 = 12;
-/// A row counts only once the person could see it.
+/// Minimum time on the screen, in milliseconds, before a row can be taken.
 const SEEN_MS: u64 = 60;
 
-/// What is being typed.
+/// Completable text at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typing {
     /// The whole draft, with its slash.
     Command(String),
-    /// What stands between the `@`, or the `@"`, and the cursor; and where on the line that begins, in letters.
+    /// Text between the `@`, or `@"`, and the cursor; `start` is its offset on the line, in characters.
     File { words: String, start: usize, quoted: bool },
 }
 
-/// One thing it could become.
+/// Completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// What stands in the draft then.
+    /// Text to insert into the draft.
     pub text: String,
-    /// As it is shown.
+    /// Name on the screen.
     pub name: String,
     pub words: String,
-    /// Of a file.
+    /// Number of tokens of a file.
     pub tokens: Option<u64>,
     pub then: EnterAction,
 }
 
-/// What Enter does with it.
+/// Effect of Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnterAction {
-    /// The command runs.
+    /// Runs the command.
     Run,
-    /// It goes into the draft; there is more to say.
+    /// Inserts the text; more is expected after it.
     Complete,
 }
 
-/// The menu, and what it is made of.
+/// State of the menu and its sources.
 #[derive(Debug, Default)]
 pub struct Menu {
     typing: Option<Typing>,
     items: Vec<Item>,
     at: usize,
     top: usize,
-    /// The person chose with the arrows.
+    /// Whether the user moved the highlight with the arrow keys.
     moved: bool,
-    /// What was highlighted in the last frame, and since when.
+    /// The row highlighted in the last frame, and since when, in milliseconds.
     drawn: Option<(String, u64)>,
-    /// The first of its rows on the screen, and how many there are.
+    /// First row of the menu on the screen, and the number of rows.
     shown: Option<(u16, u16)>,
-    /// Closed with Escape until another word begins.
+    /// Whether Escape closed it until another word begins.
     closed: bool,
-    /// Tab came before the search for these letters had an answer: its first row is taken when it arrives.
+    /// Whether Tab was pressed before the search results arrived; the first row is then taken.
     completes_when_found: bool,
-    /// The files that were found last, and for which letters.
+    /// Files found last, and the search text.
     pub files: Option<(String, Vec<FoundFile>)>,
-    /// What files declare, as it was found last, and for which letters.
+    /// Symbols found last, and the search text.
     pub symbols: Option<(String, Vec<FoundSymbol>)>,
-    /// The letters that were asked for last.
+    /// Search text of the last query.
     pub asked: Option<String>,
-    /// Commands of the person and of the project.
+    /// Custom commands of the user and of the project.
     pub own: Vec<CustomCommand>,
-    /// Files of such that aye's own names keep out, as far as it was said.
+    /// Files of custom commands whose names are built-in commands, as already reported.
     pub refused: HashSet<String>,
 }
 
@@ -83,12 +83,12 @@ impl Menu {
         self.typing.as_ref()
     }
 
-    /// The highlighted row.
+    /// Returns the highlighted row.
     pub fn at(&self) -> Option<&Item> {
         self.items().get(self.at)
     }
 
-    /// The same, where it stood on the screen long enough to be meant.
+    /// Returns the highlighted row if it was on the screen long enough to be meant.
     pub fn seen(&self, now: u64) -> Option<&Item> {
         let (text, since) = self.drawn.as_ref()?;
         self.at().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
@@ -98,7 +98,7 @@ impl Menu {
         self.moved
     }
 
-    /// Something else is typed; what it could become is told with `set`.
+    /// Records the text at the cursor; completions follow with `set`.
     pub fn typed(&mut self, typing: Option<Typing>) {
         let same_word = match (&self.typing, &typing) {
             (Some(Typing::Command(_)), Some(Typing::Command(_))) => true,
@@ -119,7 +119,7 @@ impl Menu {
         self.typing = typing;
     }
 
-    /// What was highlighted by the person stays so.
+    /// A row highlighted by the user stays highlighted.
     pub fn set(&mut self, items: Vec<Item>) {
         let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
         self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);
@@ -132,7 +132,7 @@ impl Menu {
         self.completes_when_found = false;
     }
 
-    /// Whether a search for the letters at the cursor has not been answered yet.
+    /// Returns whether the results for the text at the cursor have not arrived yet.
     pub fn is_searching(&self) -> bool {
         let Some(Typing::File { words, quoted, .. }) = &self.typing else { return false };
         let answered = |asked: Option<&String>| asked == Some(words);
@@ -144,17 +144,17 @@ impl Menu {
         !self.closed && self.asked.as_ref() == Some(words) && !is_answered
     }
 
-    /// Has the first row of the search that is under way taken when it arrives, unless something else is typed first.
+    /// Takes the first row when the running search returns, unless something else is typed first.
     pub fn complete_when_found(&mut self) {
         self.completes_when_found = true;
     }
 
-    /// Whether Tab waits for what was just found; asked once.
+    /// Returns once whether Tab waits for the results that just arrived.
     pub fn takes_what_was_found(&mut self) -> bool {
         std::mem::take(&mut self.completes_when_found)
     }
 
-    /// From the last row to the first and back.
+    /// Moves the highlight, wrapping around.
     pub fn step(&mut self, down: bool) {
         let count = self.items().len();
         if count > 0 {
@@ -164,7 +164,7 @@ impl Menu {
         }
     }
 
-    /// The rows that fit, the highlighted one among them.
+    /// Returns the rows that fit, including the highlighted one.
     pub fn window(&mut self, rows: usize) -> Range<usize> {
         let count = self.items().len();
         let rows = rows.min(count);
@@ -176,7 +176,7 @@ impl Menu {
         self.at
     }
 
-    /// What stood in this row of the screen is marked; what was marked there is taken. Nothing where no menu stands there.
+    /// Highlights the row that was clicked, or takes it if it is highlighted. Returns `None` outside the menu.
     pub fn click(&mut self, row: u16) -> Option<ClickResult> {
         let (first, count) = self.shown.filter(|_| self.is_open())?;
         let nth = row.checked_sub(first).filter(|nth| *nth < count)?;
@@ -190,7 +190,7 @@ impl Menu {
         Some(ClickResult::Marked)
     }
 
-    /// The highlighted row is on the screen now.
+    /// Records that the highlighted row is on the screen.
     pub fn note_drawn(&mut self, rows: (u16, u16), now: u64) {
         self.shown = Some(rows);
         let text = self.at().map(|item| item.text.clone());
@@ -201,15 +201,15 @@ impl Menu {
         }
     }
 
-    /// It is not on the screen.
+    /// Records that the menu is not on the screen.
     pub fn note_hidden(&mut self) {
         self.drawn = None;
         self.shown = None;
     }
 }
 
-/// What is being typed where the cursor is: `line` up to it, and whether that is all of the draft. `of_server`: whether words
-/// behind an `@` begin with the name of an MCP server.
+/// Returns the completable text at the cursor, from the line up to it and the draft; `of_server` tells whether words
+/// after an `@` begin with the name of an MCP server.
 pub fn typing(line: &str, draft: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     if let Some(mention) = mention(line, of_server) {
         return Some(mention);
@@ -222,7 +222,7 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     let mut found = None;
     let mut before = None;
     for (at, (byte, letter)) in line.char_indices().enumerate() {
-        // As the agent finds them in a prompt.
+        // The same rule by which the agent finds them in a prompt.
         if letter == '@' && before.is_none_or(|one: char| one.is_whitespace() || "([{<\"'`,;".contains(one)) {
             found = Some((at, &line[byte + 1..]));
         }
@@ -234,7 +234,7 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
         return (!quoted.contains('"')).then_some(Typing::File { words, start, quoted: true });
     }
     let ends = |one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one);
-    // Behind a `:` stand lines, which nobody completes, and behind a `#` lines or the name of what is declared there.
+    // After a `:` come line numbers, and after a `#` line numbers or a symbol; line numbers are not completed.
     let has_lines = |(path, name): (&str, &str)| {
         let digits = name.strip_prefix(['L', 'l']).unwrap_or(name);
         !path.is_empty() && digits.starts_with(|one: char| one.is_ascii_digit())
@@ -245,12 +245,12 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     (!is_done).then(|| Typing::File { words: rest.to_owned(), start, quoted: false })
 }
 
-/// Whether the words behind an `@` are for the name of what a file declares.
+/// Returns whether the words after an `@` are the name of a symbol.
 pub fn is_symbol(words: &str, quoted: bool) -> bool {
     !quoted && words.contains('#')
 }
 
-/// Some lines of a file, as they are named in a prompt.
+/// Returns the reference to a range of lines, as written in a prompt.
 pub fn lines(path: &str, first: u32, last: u32) -> Option<String> {
     let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
     named(path).map(|name| format!("{name}:{range}"))
@@ -260,7 +260,7 @@ fn is_range(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-/// A path as it is named in a prompt; nothing where it cannot be.
+/// Returns the reference to a path, as written in a prompt, or `None` if it cannot be written.
 pub fn named(path: &str) -> Option<String> {
     let plain = !path.contains(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;#".contains(one))
         && !path.ends_with(['.', ':', '!', '?'])

@@ -1,4 +1,4 @@
-//! The prompts that can be gone back to, to choose one of them.
+//! List of prompts that the session can be rewound to.
 
 use super::picker::{Column, Picker, Row};
 use super::status::counted;
@@ -11,14 +11,14 @@ const COLUMNS: &[Column] = &[
     Column { head: "lines", is_number: true, rank: 2 },
     Column { head: "commands", is_number: false, rank: 3 },
 ];
-/// Cells of the first command in its column.
+/// Width of the column with the first command, in cells.
 const COMMAND: usize = 28;
 
-/// What of going back is on the screen, or on its way.
+/// State of a rewind.
 #[derive(Debug, Default)]
 pub struct Rewind {
     pub list: Option<RewindList>,
-    /// The session was asked, at this time.
+    /// Request sent to the session, and its time in milliseconds.
     pub awaits: Option<(PendingRewind, u64)>,
 }
 
@@ -26,11 +26,11 @@ pub struct Rewind {
 pub enum PendingRewind {
     Points,
     Plan,
-    /// It was told to go back.
+    /// The rewind was requested.
     Done,
 }
 
-/// The list.
+/// List of rewind points.
 #[derive(Debug)]
 pub struct RewindList {
     pub picker: Picker,
@@ -44,7 +44,7 @@ impl RewindList {
         Self { picker, points: Vec::new() }
     }
 
-    /// The newest first, as people look for it.
+    /// Sets the points, newest first.
     pub fn listed(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
         self.points = points;
         let redo = if can_redo { "/redo undoes the last rewind" } else { "" };

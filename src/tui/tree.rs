@@ -1,4 +1,4 @@
-//! The branches of a session: copies of it, and parts that were gone back from.
+//! Branches of a session: forks, and parts that were undone.
 
 use super::glyphs::Glyphs;
 use super::picker::{Column, Picker, Row};
@@ -12,7 +12,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "prompts", is_number: true, rank: 2 },
     Column { head: "age", is_number: true, rank: 3 },
 ];
-/// So deep it is shown; what lies deeper stands below each other.
+/// Maximum indentation level; deeper branches are not indented further.
 const DEEPEST: u32 = 8;
 
 pub struct Tree {

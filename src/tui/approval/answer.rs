@@ -1,10 +1,10 @@
-//! What a choice says to the one who asked.
+//! Conversion of choices into answers for the caller of the dialog.
 
 use super::{Answer, ChoiceAction, Dialog, Question, YesNo};
 use crate::protocol::{Amendment, Approval, Decision};
 
 impl Dialog {
-    /// Nothing where the choice is none of this question's.
+    /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
     pub fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
         let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
         match (&mut self.question, act) {

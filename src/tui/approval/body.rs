@@ -1,4 +1,4 @@
-//! What a question shows between its head and its choices.
+//! Body of a dialog, between its head and its choices.
 
 use super::command::{Command, Row};
 use super::title::Name;
@@ -12,20 +12,20 @@ use ratatui::text::Line;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Cells of `1 of 3` and the blanks around it, beside the title of a command.
+/// Cells of `1 of 3` and the spaces around it, next to the title of a command.
 const PLACE_CELLS: usize = 11;
-/// A change of more lines than this may be applied without all of it on the screen, by two keys.
+/// Number of diff lines above which a change can be applied (by two keys) before all of it was shown.
 const LARGE_LINES: usize = 2000;
 
 pub enum Body {
-    /// `name` and `above` stand before the diff, the name where the head has no room for it.
+    /// `name` and `above` are drawn before the diff; the name only if the head has no room for it.
     Edit {
         name: Name,
         diff: Diff,
         above: Vec<Note>,
         extent: Extent,
         verb: Verb,
-        /// What stands before the counts at the right of the head.
+        /// Facts shown before the line counts at the right of the head.
         facts: String,
     },
     Command {
@@ -37,15 +37,16 @@ pub enum Body {
     },
 }
 
-/// Whether a person can be asked to look at all of a change.
+/// Size class of a change: whether all of it has to be shown before approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Readable,
-    /// Its files and their counts have to do.
+    /// Only its files and their line counts have to be shown.
     Large,
 }
 
-/// Cells of the head that are not for the title: the risk, where one is said, and which question of how many it is.
+/// Returns the cells of the head that are not free for the title: those of the risk, if shown, and of the dialog's
+/// position.
 fn beside(approval: &Approval) -> usize {
     match (approval.critical, approval.risk_level) {
         (true, _) => PLACE_CELLS + "critical risk".len() + 3,
@@ -54,18 +55,18 @@ fn beside(approval: &Approval) -> usize {
     }
 }
 
-/// A paragraph above a diff.
+/// Paragraph above a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     pub text: String,
     token: Token,
-    /// A row of a table in the place of the text.
+    /// Cells of a table row, shown instead of the text.
     cells: Option<[String; 4]>,
 }
 
-/// From this width on a row of a table has columns; below it each cell has lines of its own.
+/// Body width in cells from which a table row has columns; below it each cell has its own lines.
 const COLUMNS: usize = 70;
-/// Cells of the first column.
+/// Width of the first column, in cells.
 const FIRST_COLUMN: usize = 10;
 
 impl Note {
@@ -73,7 +74,8 @@ impl Note {
         Self { text, token, cells: None }
     }
 
-    /// What it is, and what runs, asks and never happens there. Without a name: the heads of the columns.
+    /// Creates a table row from the name of a preset and what it runs, asks about and never does. Without a name, it is
+    /// the table head.
     pub fn row(cells: [&str; 4], token: Token) -> Self {
         let [name, runs, asks, never] = cells;
         let text = format!("{name}: runs {runs}; asks {asks}; never {never}");
@@ -109,10 +111,10 @@ impl Note {
     }
 }
 
-/// What a yes to a change does.
+/// Approval verb of a change.
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 
-/// How an approval is said on its choices.
+/// Verb on the approval choice of a dialog.
 #[derive(Debug, Clone, Copy)]
 pub struct Verb {
     pub long: &'static str,
@@ -166,7 +168,7 @@ impl Body {
         Self::Words { text: words }
     }
 
-    /// What a command did: everything about it, and then the diff.
+    /// Builds the body for the effects of a previewed command: its facts, then the diff.
     fn effects(approval: &Approval, effects: &Effects) -> Self {
         let diff = Diff::parse(&approval.proposal.diff, None);
         let lines = diff.lines();
@@ -206,7 +208,7 @@ impl Body {
         Self::Edit { name, diff, above, extent: Extent::Large, verb: APPLY, facts }
     }
 
-    /// Rows from the start that are to be on the screen before a yes.
+    /// Returns the number of leading rows that must have been shown before approval.
     pub fn required(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, extent: Extent::Large, .. } => name.rows(width).len() + wrapped_count(above, width),
@@ -218,13 +220,13 @@ impl Body {
         Self::edit(Name { words: name, beside: 0 }, Diff::parse(diff, None), Vec::new())
     }
 
-    /// Paragraphs, all to be seen before a yes.
+    /// Builds a body of paragraphs, all of which must be shown before approval.
     pub fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::parse("", None));
         Self::Edit { name, diff, above, extent: Extent::Readable, verb, facts }
     }
 
-    /// Paragraphs, and a change to be looked at and not to be made.
+    /// Builds a body of paragraphs and a sample diff that is not going to be applied.
     pub fn sample(above: Vec<Note>, diff: &str) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::parse(diff, None));
         Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts: String::new() }
@@ -250,7 +252,7 @@ impl Body {
         }
     }
 
-    /// `+6 −5`
+    /// Returns the added and removed lines: `+6 −5`.
     pub fn counts(&self) -> Option<String> {
         match self {
             Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
@@ -258,7 +260,7 @@ impl Body {
         }
     }
 
-    /// The diff of a change.
+    /// Returns the diff of a change.
     pub fn changes(&self) -> Option<&Diff> {
         match self {
             Self::Edit { diff, .. } => Some(diff),
@@ -266,14 +268,14 @@ impl Body {
         }
     }
 
-    /// Another diff in its place, laid out in the same way.
+    /// Replaces the diff and keeps its layout.
     pub fn put_diff(&mut self, new: Diff) {
         if let Self::Edit { diff, .. } = self {
             *diff = new;
         }
     }
 
-    /// Rows above the diff.
+    /// Returns the number of rows above the diff.
     pub fn above(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(above, width),
@@ -287,7 +289,7 @@ impl Body {
         }
     }
 
-    /// Whether something of it is cut at this width.
+    /// Returns whether any row is truncated at this width.
     pub fn is_cut(&self, width: u16) -> bool {
         self.changes().is_some_and(|diff| diff.is_cut(width))
     }
@@ -300,7 +302,7 @@ impl Body {
         }
     }
 
-    /// Removed lines among the rows of `range`, where there are such.
+    /// Returns the number of removed lines among the rows of `range`.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         match self {
             Self::Edit { name, diff, above, .. } => {
@@ -358,14 +360,14 @@ fn wrapped_count(notes: &[Note], width: u16) -> usize {
     notes.iter().map(|note| note.rows(width).len()).sum()
 }
 
-/// The rows of a line as they are shown.
+/// Wraps a line into rows with a hanging indent.
 fn hung(line: &str, width: u16) -> Vec<String> {
     let (indent, ranges) = hanging(line, width);
     let rows = ranges.into_iter().enumerate();
     rows.map(|(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part])).collect()
 }
 
-/// The rows of a line; what goes on stands a little deeper than where the line began, if that began indented.
+/// Returns the indent of continuation rows and the byte range of each row; an indented line continues a little deeper.
 fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
     const DEEPER: &str = "      ";
     let blanks = line.len() - line.trim_start_matches(' ').len();

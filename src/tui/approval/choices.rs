@@ -1,4 +1,4 @@
-//! What may be chosen in a question, and what each choice does.
+//! Choices of a dialog and their actions.
 
 use super::body::Verb;
 use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
@@ -9,61 +9,61 @@ use crate::tui::onboarding::Pick;
 use crate::tui::typeahead_guard::{Confirm, Key};
 use std::borrow::Cow;
 
-/// Reasons why nothing can be remembered that a question has room for.
+/// Number of reasons shown for why a rule cannot be saved.
 const NEVER: usize = 3;
 
-/// What a choice does.
+/// Action of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChoiceAction {
     Approve,
-    /// Runs it in a copy, and asks about what it did there.
+    /// Runs the command in a copy and asks again with its effects.
     Preview,
-    /// Opens the choice of a rule.
+    /// Opens the rule dialog.
     Always,
-    /// Approves and keeps the rule.
+    /// Approves and saves the rule.
     Keep(GrantScope),
-    /// The next rule, the next end, another view.
+    /// Selects the next rule, the next expiry or another view.
     Widen,
     End,
     Diff,
-    /// Opens the field for a rule in the person's own words.
+    /// Opens the field for a rule written by the user.
     Write,
-    /// What the rule would have let through.
+    /// Lists the recent commands that the rule would have allowed.
     Reach,
-    /// Opens what there is to read, or its next page.
+    /// Opens the pager, or its next page.
     Look,
-    /// Back to the question.
+    /// Goes back to the dialog.
     Back,
-    /// What was made anew in the place of what cannot be done any more.
+    /// Shows the updated proposal that replaces an outdated one.
     ShowNew,
-    /// The file that is read, in the person's editor.
+    /// Opens the file of the current page in the user's editor.
     OpenFile,
     Deny,
     DenyWithWords,
-    /// Opens a field with the lines of the marked hunk, or with the command.
+    /// Opens a field with the lines of the current hunk, or with the command.
     Edit,
-    /// Opens the file as it would be in an editor.
+    /// Opens the resulting file in an editor.
     EditWhole,
-    /// Side by side, or below each other; long lines cut, or not.
+    /// Switches between side-by-side and unified diff, or between truncated and wrapped lines.
     View,
     Wrap,
-    /// Only the first commands of a line.
+    /// Runs only the first commands of the line.
     First,
-    /// Without the network.
+    /// Runs the command without network access.
     Offline,
     Resolve(Resolution),
     Trust(TrustAnswer),
     Mode(YesNo),
     Held(LockAnswer),
-    /// Goes back with this much.
+    /// Rewinds with this scope.
     Rewind(RewindScope),
-    /// Goes on in a copy that begins before the prompt, in the place of going back.
+    /// Forks the session before the prompt instead of rewinding it.
     Fork,
-    /// Forgets a session.
+    /// Deletes a session.
     Forget(YesNo),
-    /// Of the first questions.
+    /// Action of the setup dialog.
     Setup(Pick),
-    /// Of what an MCP server asks.
+    /// Action of a form or URL request of an MCP server.
     Asking(elicitation::FormAction),
 }
 
@@ -74,7 +74,7 @@ pub enum YesNo {
 }
 
 impl ChoiceAction {
-    /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
+    /// Returns whether the action is irreversible, so that everything must have been shown before.
     pub fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
@@ -96,12 +96,12 @@ impl ChoiceAction {
         }
     }
 
-    /// Whether it is about a rule that stays: it waits until all was seen.
+    /// Returns whether the action is about a saved rule and waits until everything was shown.
     pub fn keeps(self) -> bool {
         matches!(self, Self::Always | Self::Keep(_))
     }
 
-    /// Whether it shows the rest of what is asked about, for as long as that was not on the screen.
+    /// Returns whether the choice shows the remaining rows as long as some were not shown.
     pub fn shows_the_rest(self) -> bool {
         self.needs_all_seen() && !self.keeps()
     }
@@ -111,19 +111,19 @@ impl ChoiceAction {
 pub struct Choice {
     pub key: Key,
     pub act: ChoiceAction,
-    /// `apply it, once`
+    /// Label: `apply it, once`.
     pub words: String,
-    /// For one line of all choices: `apply`.
+    /// Label when all choices share one row: `apply`.
     pub short: Cow<'static, str>,
-    /// Grey where it cannot be chosen; the words say why.
+    /// Whether it can be chosen; if not, it is grey and the label gives the reason.
     pub enabled: bool,
-    /// It can be chosen by its words, where questions are answered with those.
+    /// Whether it can be chosen by its word in line mode.
     pub listed: bool,
-    /// It is shown with the question; else `?` names its key.
+    /// Whether it is shown in the dialog; if not, the `?` page lists its key.
     pub is_shown: bool,
 }
 
-/// Of a question about a call.
+/// Returns the choices of an approval prompt.
 pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
     let again = !approval.opens.is_empty();
     let yes = match (&approval.effects, again) {
@@ -153,7 +153,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     let no = if approval.effects.is_some() { "discard" } else { "no" };
     let mut choices = vec![approve, choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), no)];
     choices.extend(preview(approval));
-    // What was done already, or is opened for once, is no ground for a rule.
+    // Effects that already happened, or access for one run, are no basis for a rule.
     if approval.effects.is_none() && !again {
         choices.push(always(approval));
     }
@@ -166,11 +166,11 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
     let mut rest = parts(approval, confirm);
     rest.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
-    // The key of before.
+    // Former key of `?`.
     rest.push(Choice { listed: false, ..choice('x', Confirm::Immediate, ChoiceAction::Look, String::new(), "explain") });
     rest.extend(keys(approval));
     choices.extend(rest.into_iter().map(|choice| Choice { is_shown: false, ..choice }));
-    // What cannot be chosen takes no room from what can.
+    // Unavailable choices take no space from available ones.
     for choice in choices.iter_mut().filter(|choice| choice.act != ChoiceAction::Approve) {
         choice.is_shown &= choice.enabled;
     }
@@ -178,7 +178,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     choices
 }
 
-/// Of a question about what is not there any more: nothing of it can be done.
+/// Returns the choices of an outdated approval prompt, whose change can no longer be applied.
 pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
     let deny = "deny: nothing is written; the model sees a denial";
     vec![
@@ -188,13 +188,13 @@ pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
     ]
 }
 
-/// While what is to be shown is made.
+/// Returns the choices shown while the updated proposal is being prepared.
 pub(super) fn of_awaited() -> Vec<Choice> {
     let words = "preparing the updated diff…".to_owned();
     vec![Choice { enabled: false, ..choice('y', Confirm::Letter, ChoiceAction::ShowNew, words, "preparing…") }]
 }
 
-/// What is less than all of it.
+/// Returns the choices that run only part of a command, or run it without network access.
 fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     let mut choices = Vec::new();
     if let Some(first) = &approval.amendable.first {
@@ -212,14 +212,14 @@ fn key(letter: char, act: ChoiceAction, short: &'static str) -> Choice {
     Choice { listed: false, ..choice(letter, confirm, act, String::new(), short) }
 }
 
-/// The way to change what was proposed, where it can be changed.
+/// Returns the edit choice, if the proposal can be edited.
 fn edit(approval: &Approval) -> Option<Choice> {
     let offer = &approval.amendable;
     let can = approval.effects.is_none() && (offer.command.is_some() || !offer.hunks.is_empty());
     can.then(|| key('e', ChoiceAction::Edit, "edit"))
 }
 
-/// Keys that change what is shown, and the file as a whole.
+/// Returns the view keys and the key that edits the whole file.
 fn keys(approval: &Approval) -> Vec<Choice> {
     let mut keys = Vec::new();
     if approval.effects.is_some() {
@@ -235,7 +235,8 @@ fn keys(approval: &Approval) -> Vec<Choice> {
     keys
 }
 
-/// The way to see what a command would do, or why there is none; of what is no command nothing.
+/// Returns the preview choice, disabled with a reason if a preview is impossible; nothing for tools other than
+/// commands.
 fn preview(approval: &Approval) -> Option<Choice> {
     let words = "preview: run in a copy and review the changes before they are applied";
     match &approval.preview {
@@ -255,7 +256,7 @@ fn preview(approval: &Approval) -> Option<Choice> {
     }
 }
 
-/// The way to a rule, or why there is none.
+/// Returns the choice that opens the rule dialog, disabled with the reasons if no rule can be saved.
 pub(super) fn always(approval: &Approval) -> Choice {
     let always = &approval.always;
     let off =
@@ -269,7 +270,7 @@ pub(super) fn always(approval: &Approval) -> Choice {
     off(format!("always allow… unavailable: {}", never_words(&always.never)))
 }
 
-/// Why no rule can be kept: of many reasons the first ones.
+/// Joins the first reasons why no rule can be saved.
 pub(super) fn never_words(never: &[String]) -> String {
     let shown: Vec<String> = never.iter().take(NEVER).map(|why| text::reveal_line(why)).collect();
     let more = never.len().saturating_sub(NEVER);

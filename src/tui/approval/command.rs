@@ -1,4 +1,4 @@
-//! Body of a question about a command: its effects, its line, and what sets it apart from other commands.
+//! Body of an approval prompt for a command: its effects, its line and its deviations from the defaults.
 
 use super::title::{Name, by_risk};
 use crate::protocol::{CommandPart, Risk, VerdictKind};
@@ -10,29 +10,29 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Stands before the part that is looked at.
+/// Marker before the selected part.
 const MARK: &str = "▸";
 
 #[derive(Debug)]
 pub struct Command {
-    /// The title, for where the head has no room for all of it.
+    /// Title, shown in the body if the head has no room for it.
     pub title: Name,
-    /// The part whose effect the title names.
+    /// Index of the part whose effect is the title.
     pub titled: Option<usize>,
     pub line: String,
-    /// What is of this command alone: another directory or time limit, servers that it needs.
+    /// Notes about this command only, such as another directory or time limit, or servers it needs.
     pub notes: Vec<String>,
-    /// What holds it, where that is not as usual or nothing does.
+    /// Sandbox description, if it differs from the default or there is no sandbox.
     pub sandbox: Option<String>,
     pub is_unheld: bool,
     pub parts: Vec<CommandPart>,
-    /// What a yes opens for this run.
+    /// Access that an approval allows for this run.
     pub opens: Option<String>,
-    /// The part that the user looks at.
+    /// Index of the part selected by the user.
     pub marked: Option<usize>,
 }
 
-/// A row before it has colours, and the part it is of.
+/// Row of text with tones, and the index of the part it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row(Vec<(String, Tone)>, Option<usize>);
 
@@ -66,7 +66,7 @@ impl Command {
         rows
     }
 
-    /// The effects of the other parts, the riskiest first, each once; and how many parts have none that matters.
+    /// Returns the effects of the other parts, riskiest first and without duplicates, and the number of harmless parts.
     fn effects(&self, width: u16) -> Vec<Row> {
         let (mut told, mut rows) = (vec![self.titled.map_or_else(String::new, |at| effect_of(&self.parts[at]))], Vec::new());
         let harmless = self.parts.iter().filter(|part| is_harmless(part)).count();
@@ -84,7 +84,7 @@ impl Command {
         rows
     }
 
-    /// The line, every character of it, with its risky parts in the colour of their risk.
+    /// Returns every character of the command line, with its risky parts in the colour of their risk.
     fn lines(&self, width: u16) -> Vec<Row> {
         let risky = self.risky();
         let inner = usize::from(width.saturating_sub(2)).max(1);
@@ -100,7 +100,7 @@ impl Command {
         rows
     }
 
-    /// Where the risky parts stand in the line, which has its parts in their order.
+    /// Returns the byte ranges of the risky parts in the line, which contains its parts in order.
     fn risky(&self) -> Vec<(Range<usize>, Tone)> {
         let (mut found, mut from) = (Vec::new(), 0);
         for (at, part) in self.parts.iter().enumerate() {
@@ -136,7 +136,7 @@ impl Command {
         cells
     }
 
-    /// What decided one part.
+    /// Returns the details of the selected part: the rule and the reason that decided it.
     fn looked_at(&self, at: usize, width: u16) -> Vec<Row> {
         let Some(part) = self.parts.get(at) else { return Vec::new() };
         let name = text::reveal_rows(&part.text).replace('\n', " ");
@@ -153,18 +153,18 @@ impl Command {
         rows.map(|piece| Row(vec![(piece, Tone::Marked)], Some(at))).collect()
     }
 
-    /// The places of the parts, the riskiest first.
+    /// Returns the indexes of the parts, riskiest first.
     pub fn order(&self) -> Vec<usize> {
         by_risk(&self.parts)
     }
 }
 
-/// Whether a part needs no word of its own.
+/// Returns whether a part is too harmless to be listed.
 fn is_harmless(part: &CommandPart) -> bool {
     part.risk == Risk::Low && !part.critical && part.verdict != VerdictKind::Deny
 }
 
-/// `deletes \`~/old\`, outside the workspace`, or which program runs.
+/// Returns the effect of a part, such as `deletes \`~/old\`, outside the workspace`, or the program it runs.
 fn effect_of(part: &CommandPart) -> String {
     match &part.effect {
         Some(effect) => text::reveal_line(effect),
@@ -213,7 +213,7 @@ pub fn pieces(words: &str, cells: usize) -> Vec<String> {
     text::wrap(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
 
-/// Every character of a command, blanks too.
+/// Wraps a command so that every character is shown, spaces included.
 pub fn exact(words: &str, cells: usize) -> Vec<String> {
     text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }

@@ -1,11 +1,11 @@
-//! How long a question still waits, where its time is limited: then no answer counts as a no.
+//! Remaining time of an approval prompt with a time limit, after which it is denied.
 
 use super::{Dialog, DialogStack, Question};
 
-/// From here on seconds are counted, before that minutes.
+/// Remaining milliseconds from which seconds are shown instead of minutes.
 const MINUTE_MS: u64 = 60_000;
 
-/// `denied in 4 min`, `denied in 42 s`
+/// Formats the remaining time: `denied in 4 min`, `denied in 42 s`.
 fn words(ends: u64, now: u64) -> String {
     match ends.saturating_sub(now) {
         0 => "time is up".to_owned(),
@@ -14,7 +14,7 @@ fn words(ends: u64, now: u64) -> String {
     }
 }
 
-/// When these words are others; never once its time is up.
+/// Returns when the text changes next, or `None` once the time is up.
 fn next(ends: u64, now: u64) -> Option<u64> {
     let left = ends.saturating_sub(now);
     let unit = if left > MINUTE_MS { MINUTE_MS } else { 1000 };
@@ -22,7 +22,7 @@ fn next(ends: u64, now: u64) -> Option<u64> {
 }
 
 impl Dialog {
-    /// It came now: its time begins.
+    /// Starts the time limit now.
     pub(super) fn begin_wait(&mut self, now: u64) {
         self.came = Some(now);
         if let Question::Approval(approval) = &self.question {
@@ -30,14 +30,14 @@ impl Dialog {
         }
     }
 
-    /// How long it still waits, in words, and whether that is short.
+    /// Returns the remaining time as text, and whether it is less than a minute.
     pub fn left(&self, now: u64) -> Option<(String, bool)> {
         self.ends.map(|ends| (words(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
     }
 }
 
 impl DialogStack {
-    /// When what is shown of it changes: in the open question, or in the row of the only one.
+    /// Returns when the shown countdown changes: in the open dialog, or in the row of the only one.
     pub(super) fn next_count(&self, now: u64) -> Option<u64> {
         let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
         next(shown.ends?, now)

@@ -1,4 +1,4 @@
-//! The questions that wait, and which of them has the keyboard.
+//! Stack of pending dialogs, one of which can have the keyboard.
 
 use super::{ChoiceAction, Dialog, Question};
 use crate::protocol::{ApprovalId, CallId, RuleTold};
@@ -11,21 +11,21 @@ pub struct DialogStack {
     pub(super) list: Vec<Dialog>,
     pub(super) current: usize,
     pub(super) open: bool,
-    /// The person put it off: it does not open by itself any more.
+    /// Whether the user closed the dialog, so that it does not open automatically.
     put_off: bool,
-    /// The user typed over it: it stays on the screen without the keyboard.
+    /// Whether the user typed over it, so that it stays on the screen without the keyboard.
     stays: bool,
     fence: Fence,
-    /// The list of all of them, in the place of one.
+    /// The list of all dialogs, shown instead of a single one.
     inbox: Option<Inbox>,
-    /// So many came so far.
+    /// Number of dialogs added so far.
     came: u64,
     pace: GuardTiming,
-    /// When the window got focus or was changed last.
+    /// Time of the last change of the window or its focus.
     unsettled: Option<u64>,
-    /// The letter of the last answer.
+    /// The key of the last answer.
     echo: Option<Echo>,
-    /// Typed at a question that is no more; it belongs to what comes next.
+    /// Text typed into a dialog that is gone; the next input field gets it.
     orphaned: String,
 }
 
@@ -42,12 +42,12 @@ impl DialogStack {
         self.list.len()
     }
 
-    /// How many of them a running task waits for.
+    /// Returns how many approvals a running task waits for.
     pub fn approvals(&self) -> usize {
         self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
     }
 
-    /// Whether a question, or the list of them, has the keyboard.
+    /// Returns whether a dialog, or the list of them, has the keyboard.
     pub fn is_open(&self) -> bool {
         self.open || self.inbox.is_some()
     }
@@ -56,12 +56,12 @@ impl DialogStack {
         self.inbox.as_ref()
     }
 
-    /// The list, and what it is a list of.
+    /// Returns the open list and its dialogs.
     pub fn inbox_mut(&mut self) -> Option<(&mut Inbox, &[Dialog])> {
         self.inbox.as_mut().map(|inbox| (inbox, self.list.as_slice()))
     }
 
-    /// Opens the list of all that waits.
+    /// Opens the list of all pending dialogs.
     pub fn open_inbox(&mut self, last_text: Option<u64>) {
         self.close();
         let guard = self.guard(Inbox::keys(), last_text);
@@ -69,7 +69,7 @@ impl DialogStack {
         self.fence.want();
     }
 
-    /// The list is armed anew: something else stands in it.
+    /// Arms the list again because its content changed.
     pub fn arm_inbox(&mut self, last_text: Option<u64>) {
         let guard = self.guard(Inbox::keys(), last_text);
         if let Some(inbox) = &mut self.inbox {
@@ -78,28 +78,29 @@ impl DialogStack {
         }
     }
 
-    /// How keys are taken from now on.
+    /// Creates the guard for the keys of a dialog.
     fn guard(&mut self, keys: Vec<Key>, last_text: Option<u64>) -> Guard {
         let typed = std::mem::take(&mut self.orphaned);
         Guard::new(keys, last_text).paced(self.pace).unsettled(self.unsettled).after(self.echo).carrying(typed)
     }
 
-    /// An answer was given by this letter, pressed at this time.
+    /// Remembers the key and time of an answer.
     pub fn answered_by(&mut self, letter: char, at: u64) {
         self.echo = Some(Echo { letter, at });
     }
 
-    /// Whether this letter is the last answer, pressed twice.
+    /// Returns whether this letter is a second press of the answer key.
     pub fn is_echo(&self, letter: char, now: u64) -> bool {
         self.echo.is_some_and(|echo| echo.is_in_draft(letter, now))
     }
 
-    /// The window got focus, or was changed.
+    /// Remembers that the window changed or got the focus.
     pub fn unsettle(&mut self, now: u64) {
         self.unsettled = Some(now);
     }
 
-    /// What is new has a number and a time from here on; where nothing has the keyboard, what was typed at what is gone.
+    /// Numbers the new dialogs and starts their time. Returns text typed into a dialog that is gone, if nothing has the
+    /// keyboard.
     pub fn settle(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
@@ -110,14 +111,14 @@ impl DialogStack {
         if self.is_open() { String::new() } else { std::mem::take(&mut self.orphaned) }
     }
 
-    /// When a key counts, or time alone decides something.
+    /// Returns when a key takes effect, or when time alone decides something.
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let of_inbox = self.inbox.as_ref().and_then(|inbox| inbox.deadline(&self.list, now));
         let of_key = || self.open().and_then(|panel| panel.guard.deadline(now).filter(|_| !panel.has_field()));
         of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
     }
 
-    /// What is typed at the place that has the keyboard is kept for the place that gets it.
+    /// Takes unfinished input from the dialog that has the keyboard, for the next one that gets it.
     pub(super) fn leave(&mut self) {
         let typed = match (&mut self.inbox, self.open) {
             (Some(inbox), _) => inbox.guard.give_back(),
@@ -127,7 +128,7 @@ impl DialogStack {
         self.orphaned.push_str(&typed);
     }
 
-    /// The place of the current one, counted from one.
+    /// Returns the position of the current dialog, counted from one.
     pub fn place(&self) -> usize {
         self.current + 1
     }
@@ -140,7 +141,7 @@ impl DialogStack {
         self.list.get(self.current).filter(|_| self.open).map(Dialog::shown)
     }
 
-    /// The one that stays on the screen without the keyboard.
+    /// Returns the dialog that is on the screen without the keyboard.
     pub fn staying(&self) -> Option<&Dialog> {
         self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::shown)
     }
@@ -150,7 +151,7 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| stays).map(Dialog::shown_mut)
     }
 
-    /// The call whose question is shown.
+    /// Returns the call whose approval prompt is shown.
     pub fn asked_call(&self) -> Option<&CallId> {
         self.list.get(self.current).filter(|panel| (self.open || self.stays) && panel.is_card()).and_then(Dialog::call)
     }
@@ -160,7 +161,7 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| open).map(Dialog::shown_mut)
     }
 
-    /// Opens the choice of a rule for the open question; whether there is one.
+    /// Opens the rule dialog of the open prompt. Returns whether it has one.
     pub fn open_always(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_always);
         if opened {
@@ -169,10 +170,10 @@ impl DialogStack {
         opened
     }
 
-    /// Opens what there is to read about the open question, or its next page.
+    /// Opens the pager of the open dialog, or its next page.
     pub fn look(&mut self, last_text: Option<u64>) {
         let Some(panel) = self.list.get_mut(self.current) else { return };
-        // The letter that opens it is a letter all the same where text follows.
+        // The key that opens it is still text if more text follows.
         let typed = panel.shown_mut().guard.give_back();
         if panel.front.is_some() {
             panel.turn_always(ChoiceAction::Look);
@@ -183,7 +184,7 @@ impl DialogStack {
         self.arm_anew(last_text);
     }
 
-    /// Back from the choice of a rule to its question; whether it was open.
+    /// Goes back from the rule dialog to its prompt. Returns whether the rule dialog was open.
     pub fn close_always(&mut self, last_text: Option<u64>) -> bool {
         let closed = self.list.get_mut(self.current).is_some_and(Dialog::close_always);
         if closed {
@@ -192,7 +193,7 @@ impl DialogStack {
         closed
     }
 
-    /// Opens the rule of the part that is marked; whether there is one.
+    /// Opens the rule of the selected part. Returns whether there is one.
     pub fn open_rule(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_rule);
         if opened {
@@ -208,7 +209,7 @@ impl DialogStack {
         }
     }
 
-    /// Opens the field for a rule in the person's own words.
+    /// Opens the field for a rule written by the user.
     pub fn write_rule(&mut self) {
         if let Some(panel) = self.open_mut()
             && let Question::Keep(keeping) = &panel.question
@@ -219,7 +220,7 @@ impl DialogStack {
         }
     }
 
-    /// The policy said something of a rule.
+    /// Applies the policy's response about a rule.
     pub fn rule_told(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
         let own = |panel: &Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id);
         let Some(at) = self.list.iter().position(own) else { return };
@@ -229,7 +230,7 @@ impl DialogStack {
         }
     }
 
-    /// Which question and offer it is to be asked for what the rule reaches.
+    /// Returns the approval and the offer for which the list of matching commands is to be requested.
     pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         match &self.open()?.question {
             Question::Keep(keeping) => keeping.wants_reach(),
@@ -237,8 +238,8 @@ impl DialogStack {
         }
     }
 
-    /// What is shown now is something else: keys count only once it is on the screen. While the list of all stands there they are for
-    /// that, and it arms when it is opened.
+    /// Arms the dialog again because its content changed: keys take effect only once it is on the screen. While the
+    /// list is open, the keys belong to the list, and the dialog is armed when it opens.
     pub(super) fn arm_anew(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             return;
@@ -247,7 +248,7 @@ impl DialogStack {
         self.arm(last_text);
     }
 
-    /// Something else was in front of it: keys count once it is on the screen again. What is written in it stays.
+    /// Arms the dialog again after something covered it. Text in its field is kept.
     pub fn arm_again(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             self.arm_inbox(last_text);
@@ -271,7 +272,7 @@ impl DialogStack {
         self.list.get(self.current)
     }
 
-    /// A new question; it takes the keyboard only if nobody has it and `focus` says so.
+    /// Adds a dialog. It takes the keyboard only if `focus` is set and no other dialog has it.
     pub fn add(&mut self, panel: Dialog, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
         if !self.is_open() && !self.put_off && focus {
@@ -291,25 +292,25 @@ impl DialogStack {
         }
     }
 
-    /// The neighbour, around the end.
+    /// Moves the focus to the next or previous dialog, wrapping around.
     pub fn turn(&mut self, forward: bool, last_text: Option<u64>) {
         let count = self.list.len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.focus((self.current + step) % count, last_text);
     }
 
-    /// Whether one is to open as soon as the hands are idle.
+    /// Returns whether a dialog opens as soon as the user stops typing.
     pub fn waits_for_idle(&self) -> bool {
         !self.is_open() && !self.put_off && !self.list.is_empty()
     }
 
-    /// Opens the current one.
+    /// Opens the current dialog.
     pub fn open_current(&mut self, last_text: Option<u64>) {
         self.focus(self.current, last_text);
     }
 
-    /// Closed by the person, to be opened by the person. One that the person called for, and that nothing waits for, is
-    /// gone with that.
+    /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and that nothing
+    /// waits for, is removed.
     pub fn put_off(&mut self) {
         let is_called_for = self.open().is_some_and(Dialog::is_called_for);
         self.close();
@@ -319,7 +320,7 @@ impl DialogStack {
         (self.put_off, self.stays) = (!self.list.is_empty(), false);
     }
 
-    /// The keyboard goes back to the draft, and the prompt stays on the screen.
+    /// Returns the keyboard to the draft; the prompt stays on the screen.
     pub fn stay(&mut self) {
         let stays = self.open && self.inbox.is_none() || self.stays;
         self.close();
@@ -336,19 +337,19 @@ impl DialogStack {
         self.fence.forget();
     }
 
-    /// The current one is answered; the next takes its place and arms anew.
+    /// Removes the answered dialog; the next one takes its place and is armed.
     pub fn done(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
             self.remove(self.current, last_text);
         }
     }
 
-    /// The first questions, wherever they stand.
+    /// Returns the setup dialog, wherever it is in the stack.
     pub fn setup(&mut self) -> Option<&mut Dialog> {
         self.list.iter_mut().find(|panel| matches!(panel.question, Question::Setup(_)))
     }
 
-    /// Gives them the keyboard.
+    /// Gives the keyboard to the setup dialog.
     pub fn focus_setup(&mut self, last_text: Option<u64>) {
         let at = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_)));
         if let Some(at) = at {
@@ -356,7 +357,7 @@ impl DialogStack {
         }
     }
 
-    /// Another page of them in the place of the one before.
+    /// Replaces the page of the setup dialog with another one.
     pub fn show_setup(&mut self, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_))) else { return };
         let is_open = self.open && at == self.current;
@@ -371,12 +372,12 @@ impl DialogStack {
         }
     }
 
-    /// Where it stands among the others.
+    /// Returns the index of a dialog.
     pub fn position(&self, number: u64) -> Option<usize> {
         self.list.iter().position(|panel| panel.number == number)
     }
 
-    /// The answer of one in the list.
+    /// Answers a dialog of the list.
     pub fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::Answer> {
         let at = self.position(number)?;
         let answer = self.list[at].answer(act, None)?;
@@ -384,13 +385,13 @@ impl DialogStack {
         Some(answer)
     }
 
-    /// Questions that were answered elsewhere or have nothing to ask about any more.
+    /// Removes a dialog that was answered elsewhere or has become pointless.
     pub fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
         let is_form = matches!(self.list[at].question, Question::Asking(_));
         let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
         self.remove(at, last_text);
-        // A reason that was being typed has nothing to be said to any more.
+        // A denial reason that was being typed has no recipient any more.
         if let Some(words) = words {
             self.close();
             self.orphaned.push_str(&words);
@@ -430,7 +431,7 @@ impl DialogStack {
         }
     }
 
-    /// Whether the frame just drawn is the first with the panel: then the terminal is asked.
+    /// Returns whether the frame just drawn is the first with the dialog, so that the terminal is queried.
     pub fn take_fence(&mut self, now: u64) -> bool {
         if !self.fence.take() {
             return false;
@@ -443,7 +444,8 @@ impl DialogStack {
         true
     }
 
-    /// The terminal answered one question, the oldest; whether that is about what has the keyboard.
+    /// Handles the terminal's response to the oldest query. Returns whether it is about the dialog that has the
+    /// keyboard.
     pub fn fence_answered(&mut self) -> bool {
         self.fence.answered() && self.is_open()
     }

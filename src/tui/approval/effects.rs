@@ -1,4 +1,4 @@
-//! What a command did in its view, in rows above the diff: how it ended, every path, what is not kept, what it printed.
+//! Rows above the diff of a previewed command: exit status, paths, skipped changes and output.
 
 use super::body::{Note, Verb};
 use crate::protocol::{Approval, CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, size};
@@ -7,12 +7,12 @@ use crate::tui::status::counted;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
 
-/// Of a long output so many lines are shown at its start, and as many at its end; all of it is one key away.
+/// Lines of a long output shown at its start, and at its end; `?` shows all of it.
 const EXCERPT: usize = 8;
-/// Cells of the column that says what becomes of a path.
+/// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;
 
-/// Everything but the diff.
+/// Returns everything but the diff.
 pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(command) = &approval.command {
@@ -47,7 +47,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     notes
 }
 
-/// What a yes does, once all of that was seen.
+/// Returns the approval verb, used once everything was shown.
 pub fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
         Verb { long: "continue with its output", short: "continue" }
@@ -56,7 +56,7 @@ pub fn verb(effects: &Effects) -> Verb {
     }
 }
 
-/// `3 paths`, of all that would change.
+/// Returns the number of changed paths: `3 paths`.
 pub fn facts(effects: &Effects) -> String {
     if effects.is_empty() {
         return "no files".to_owned();
@@ -93,7 +93,7 @@ fn file(effect: &FileEffect) -> Note {
     Note::new(format!("{verb:VERB$}{rest}{notes}"), token)
 }
 
-/// New files of one folder; which ones, a page of its own lists.
+/// Returns the row for the new files of one folder; the pager lists them.
 fn group(group: &CreatedFiles) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };
@@ -112,7 +112,7 @@ fn ignored(counted: &CountedEffects) -> Note {
 
 fn printed(output: &str) -> Vec<Note> {
     let mut output = text::clean(output).into_owned();
-    // How it ended stands above already.
+    // The exit status is shown above already.
     take_exit(&mut output);
     let rows: Vec<&str> = output.trim_end().split('\n').collect();
     if output.trim().is_empty() {

@@ -1,11 +1,11 @@
-//! Where the choices of a question stood in the last frame, for whoever points at one.
+//! Screen regions of the choices in the last frame, for the mouse.
 
 use super::Dialog;
 use super::rows::{Choices, Rows, choice_height, packed, packed_gap, packed_wide};
 use crate::tui::view::GUTTER;
 use ratatui::layout::{Position, Rect};
 
-/// The cells of each choice; of one that is held and said in the place of all, nothing but that.
+/// Returns the region of each choice; if one choice is highlighted and replaces all others, only its own.
 pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
     if panel.words.is_some() {
         return Vec::new();
@@ -36,7 +36,7 @@ pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
 }
 
 impl Dialog {
-    /// The choice that stood here in the last frame, if it may be chosen.
+    /// Returns the enabled choice at this position of the last frame.
     pub fn choice_at(&self, place: Position) -> Option<usize> {
         let found = self.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
         self.choices.get(found).filter(|choice| choice.enabled).map(|_| found)

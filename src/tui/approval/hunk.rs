@@ -1,16 +1,16 @@
-//! A unified diff taken apart into its hunks, and put together again.
+//! Splitting of a unified diff into hunks, and joining them again.
 
 use std::fmt::Write as _;
 
-/// A hunk as the diff has it.
+/// Hunk of a unified diff.
 #[derive(Debug, Clone)]
 pub struct ApprovalHunk {
-    /// What stands before it: names and modes of files.
+    /// Lines before the hunk header, such as file names and modes.
     before: String,
     old_start: usize,
     new_start: usize,
     place: String,
-    /// With their signs, without their ends; a note that there is no final newline among them.
+    /// Lines with their signs and without line ends, including the note about a missing final newline.
     lines: Vec<String>,
 }
 
@@ -19,7 +19,7 @@ fn is_note(line: &str) -> bool {
 }
 
 impl ApprovalHunk {
-    /// The lines from the first that changes to the last, notes on them included.
+    /// Returns the range from the first to the last changed line, including notes about them.
     fn core(&self) -> std::ops::Range<usize> {
         let changes = |line: &String| line.starts_with(['-', '+']);
         let first = self.lines.iter().position(changes).unwrap_or(0);
@@ -30,7 +30,7 @@ impl ApprovalHunk {
         first..end
     }
 
-    /// One side of these lines as text; the last line without its end where the file has none.
+    /// Returns one side of these lines as text; the last line has no line end if the file has none.
     fn side(&self, range: std::ops::Range<usize>, without: char) -> String {
         let mut text = String::new();
         let mut skipped = false;
@@ -58,7 +58,7 @@ impl ApprovalHunk {
         self.side(self.core(), '-')
     }
 
-    /// With this text in the place of what was proposed.
+    /// Returns the hunk with this text as its new side.
     pub fn with(&self, text: &str) -> Self {
         let core = self.core();
         let old = signed(&self.old_text(), '-');
@@ -70,7 +70,7 @@ impl ApprovalHunk {
     pub fn push_to(&self, diff: &mut String) {
         let count = |without: char| self.lines.iter().filter(|line| !is_note(line) && !line.starts_with(without)).count();
         let (old, new) = (count('+'), count('-'));
-        // Where a side has no lines the number is that of the line before.
+        // If a side has no lines, its number is that of the line before.
         let start =
             |start: usize, count: usize| if count == 0 { start.saturating_sub(usize::from(start > 0)) } else { start.max(1) };
         diff.push_str(&self.before);
@@ -92,7 +92,7 @@ fn signed(text: &str, sign: char) -> Vec<String> {
     lines
 }
 
-/// The hunks of a unified diff, and what follows the last one.
+/// Splits a unified diff into hunks and the text after the last one.
 pub fn pieces(diff: &str) -> (Vec<ApprovalHunk>, String) {
     let mut pieces: Vec<ApprovalHunk> = Vec::new();
     let mut between = String::new();

@@ -1,4 +1,4 @@
-//! The hunks of a change: taken, left out, or written anew.
+//! Selection and editing of the hunks of a change.
 
 use super::hunk::{ApprovalHunk, pieces};
 use super::{ChoiceAction, Dialog, Question};
@@ -7,24 +7,24 @@ use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
 
-/// From this width of the panel on before and after stand side by side.
+/// Panel width in cells from which before and after are shown side by side.
 pub const BESIDE: u16 = 110;
-/// Below it they never do.
+/// Panel width in cells below which they are never side by side.
 pub const MIN_BESIDE: u16 = 80;
 
-/// What was decided about each hunk so far.
+/// Decisions about each hunk so far.
 #[derive(Debug, Clone)]
 pub struct Hunks {
     offers: Vec<Hunk>,
     pieces: Vec<ApprovalHunk>,
-    /// What follows the last hunk in the diff.
+    /// Text of the diff after the last hunk.
     tail: String,
     choices: Vec<HunkChoice>,
-    /// The one that the keys are for.
+    /// Index of the current hunk.
     at: usize,
 }
 
-/// What a key does to the hunks.
+/// Effect of a key on the hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HunkMark {
     Turn,
@@ -44,7 +44,7 @@ impl HunkMark {
 }
 
 impl Hunks {
-    /// Nothing where the change has none that could be had otherwise.
+    /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
     pub fn of(approval: &Approval) -> Option<Self> {
         let offers = approval.amendable.hunks.clone();
         let (pieces, tail) = pieces(&approval.proposal.diff);
@@ -55,7 +55,7 @@ impl Hunks {
         Some(Self { offers, pieces, tail, choices, at: 0 })
     }
 
-    /// Whether some can be taken without others.
+    /// Returns whether some hunks can be selected without others.
     pub fn can_be_split(&self) -> bool {
         self.offers.len() > 1 && self.offers.iter().any(|offer| offer.fixed.is_none())
     }
@@ -72,7 +72,7 @@ impl Hunks {
         self.choices.iter().map(|choice| *choice == HunkChoice::Left).collect()
     }
 
-    /// What the person wants, where that is not all of it as proposed.
+    /// Returns the change the user wants, if it differs from the proposal.
     pub fn amendment(&self) -> Option<Amendment> {
         let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
         (!all).then(|| Amendment::Hunks { hunks: self.choices.clone() })
@@ -86,7 +86,7 @@ impl Hunks {
         self.choices.iter().filter(|choice| matches!(choice, HunkChoice::Edited { .. })).count()
     }
 
-    /// What a yes does, or why there is nothing to say yes to.
+    /// Returns the label of the approval choice, or the reason why there is nothing to approve.
     fn yes(&self, verb: &str) -> Result<String, String> {
         let (count, taken) = (self.len(), self.taken());
         let edited = match self.edited() {
@@ -110,7 +110,7 @@ impl Hunks {
         }
     }
 
-    /// Whether the mark was for the hunks; why not, where one cannot be left out.
+    /// Applies a key. Returns whether it was meant for the hunks, or why the hunk cannot be left out.
     fn mark(&mut self, mark: HunkMark) -> Result<bool, String> {
         if !self.can_be_split() {
             return Ok(false);
@@ -132,7 +132,7 @@ impl Hunks {
         Ok(true)
     }
 
-    /// What is to be edited of the marked hunk; why it cannot be edited in a field.
+    /// Returns the text of the current hunk for editing, or why a field cannot edit it.
     pub fn text(&self) -> Result<String, String> {
         if let Some(why) = &self.offers[self.at].fixed {
             return Err(format!("this hunk cannot be edited here: {why}"));
@@ -150,11 +150,11 @@ impl Hunks {
         Ok(text)
     }
 
-    /// These lines stand there instead.
+    /// Replaces the text of the current hunk.
     pub fn put(&mut self, text: &str) {
         let proposed = self.pieces[self.at].new_text();
         let mut text = text.to_owned();
-        // The end of the file stays as it was proposed; all other lines have an end.
+        // The end of the file stays as proposed; all other lines have a line end.
         let open = !proposed.is_empty() && !proposed.ends_with('\n');
         if !text.is_empty() && !text.ends_with('\n') && !open {
             text.push('\n');
@@ -163,12 +163,12 @@ impl Hunks {
         self.choices[self.at] = if same { HunkChoice::Taken } else { HunkChoice::Edited { text } };
     }
 
-    /// What the head of the field says.
+    /// Returns the heading of the edit field.
     pub fn field_head(&self) -> String {
         format!("{}: the text that will be written if you approve", self.name(self.at))
     }
 
-    /// The diff with what was written anew.
+    /// Returns the diff with the edited hunks.
     fn unified(&self) -> String {
         let mut diff = String::new();
         for (piece, choice) in self.pieces.iter().zip(&self.choices) {
@@ -181,7 +181,7 @@ impl Hunks {
         diff
     }
 
-    /// The text of a file with what was decided about its hunks, of the text as it was proposed.
+    /// Returns the text of a file with the decisions about its hunks, based on the proposed text.
     pub fn whole(&self, file: usize, proposed: &str) -> String {
         let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
         let mut text = String::with_capacity(proposed.len());
@@ -209,7 +209,7 @@ impl Hunks {
         format!("hunk {}{name}", at + 1)
     }
 
-    /// `☑ hunk 1 greet()   ☐ hunk 2 main()`, as many around the marked one as there is room for.
+    /// Returns `☑ hunk 1 greet()   ☐ hunk 2 main()`, with as many neighbours of the current hunk as fit.
     pub fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
         let one = |at: usize| {
             let sign = if self.choices[at] == HunkChoice::Left { glyphs.left } else { glyphs.taken };
@@ -235,14 +235,14 @@ impl Hunks {
         (first..end).map(|at| (one(at), at == self.at)).collect()
     }
 
-    /// `hunk 1 of 2`
+    /// Returns the position of the current hunk: `hunk 1 of 2`.
     pub fn facts(&self) -> String {
         format!("hunk {} of {}", self.at + 1, self.len())
     }
 }
 
 impl Dialog {
-    /// Whether the mark was for a hunk; why it was not done, where it was.
+    /// Applies a hunk key. Returns whether it was one, or why it had no effect.
     pub fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = &mut self.hunks else { return Ok(false) };
         let marked = hunks.mark(mark)?;
@@ -260,11 +260,11 @@ impl Dialog {
         let Some(diff) = self.body.changes() else { return };
         let row = self.body.above(self.seen_width) + diff.row_of(self.seen_width, hunk);
         let last = self.body.rows(self.seen_width).saturating_sub(self.shown);
-        // What was not seen above it is not jumped over.
+        // Rows above it that were not shown are not skipped.
         self.scroll = row.min(last);
     }
 
-    /// The marked hunk has these lines from now on.
+    /// Replaces the lines of the current hunk.
     pub fn put_hunk(&mut self, text: &str) {
         let Some(hunks) = &mut self.hunks else { return };
         hunks.put(text);
@@ -280,19 +280,19 @@ impl Dialog {
         let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.seen_width, at));
         diff.set_shape(self.shape(self.seen_width + crate::tui::view::GUTTER));
         self.body.put_diff(diff);
-        // What was typed was seen; of what stands below it only what was seen before.
+        // The edited text counts as shown; the rows below it only if they were shown before.
         self.seen = if saw_all { self.body.rows(self.seen_width) } else { self.seen.min(from) };
         self.saw_all = saw_all;
         self.show_hunks();
     }
 
-    /// Puts back the hunks as they were.
+    /// Restores the hunks.
     pub fn put_hunks_back(&mut self, before: Hunks) {
         self.hunks = Some(Box::new(before));
         self.show_hunks();
     }
 
-    /// The choices and the diff say what is taken.
+    /// Updates the choices and the diff to the selected hunks.
     pub fn show_hunks(&mut self) {
         let Some(hunks) = &self.hunks else { return };
         if let Some(diff) = self.body.changes() {
@@ -329,13 +329,13 @@ impl Dialog {
         }
     }
 
-    /// How the body is laid out at this width of the panel.
+    /// Returns the diff layout at this panel width.
     pub fn shape(&self, width: u16) -> Shape {
         let beside = self.beside.unwrap_or(width >= BESIDE) && width >= MIN_BESIDE;
         Shape { beside, wraps: self.wraps }
     }
 
-    /// Side by side, or below each other.
+    /// Switches between side-by-side and unified layout.
     pub fn turn_view(&mut self, width: u16) -> bool {
         if width < MIN_BESIDE || self.body.changes().is_none() {
             return false;
@@ -346,7 +346,7 @@ impl Dialog {
         true
     }
 
-    /// Long lines go on in the next row, or are cut.
+    /// Switches between wrapped and truncated lines.
     pub fn turn_wrap(&mut self, width: u16) {
         let hunk = self.top_hunk();
         self.wraps = !self.wraps;
@@ -361,7 +361,7 @@ impl Dialog {
     fn laid_anew(&mut self, width: u16, hunk: Option<usize>) {
         let saw_all = self.saw_all;
         self.body.set_shape(self.shape(width));
-        // Rows of another shape are other rows: what was seen in part is to be seen again.
+        // A new layout has other rows, so rows that were partly shown must be shown again.
         self.seen = if saw_all { self.body.rows(self.seen_width) } else { 0 };
         self.scroll = 0;
         if let Some(hunk) = hunk {

@@ -1,4 +1,4 @@
-//! The question about a call that a crash left without an outcome.
+//! Dialog about a call that a crash left without an outcome.
 
 use super::{Body, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::protocol::{CallId, Resolution};
@@ -6,10 +6,10 @@ use crate::text;
 use crate::tui::format;
 use std::fmt::Write as _;
 
-/// Lines of the last output that are shown.
+/// Number of shown lines of the last output.
 const LINES: usize = 8;
 
-/// What is known of it.
+/// Known facts about an interrupted call.
 #[derive(Debug, Clone, Default)]
 pub struct InterruptedCall {
     pub known: String,

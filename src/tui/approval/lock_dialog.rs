@@ -1,10 +1,10 @@
-//! The question about a session that another process has open.
+//! Dialog about a session that another process has open.
 
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::text;
 use crate::tui::interface::{LockAnswer, LockQuestion};
 
-/// So much of an id tells a session from others.
+/// Number of ID characters that tell sessions apart.
 const ID: usize = 4;
 
 impl Dialog {
@@ -12,7 +12,7 @@ impl Dialog {
         let id: String = held.session.as_str().chars().take(ID).collect();
         let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
         let title = match held.pid {
-            // Nobody has it, and still it does not open.
+            // No process has it open, and it still cannot be opened.
             0 => format!("Session {id} cannot be opened"),
             pid => format!("Session {id} is open in process {pid}{since}"),
         };
@@ -35,7 +35,7 @@ impl Dialog {
     }
 }
 
-/// It ends another process: two keys.
+/// Returns the take-over choice. It stops another process, so it needs two keys.
 fn take_over(held: &LockQuestion) -> Choice {
     let words = match &held.stays {
         Some(why) => format!("cannot take over: {}", text::reveal_line(why)),

@@ -1,4 +1,4 @@
-//! A question to the person: what is shown, what may be chosen, how much of it has been seen.
+//! Dialogs for the user: content, choices and how much of the content was shown.
 
 mod answer;
 mod body;
@@ -51,41 +51,41 @@ use crate::text;
 use ratatui::layout::Rect;
 use std::path::PathBuf;
 
-/// For an empty field of words: a digit writes one of them.
+/// Denial reasons that a digit inserts into an empty field.
 pub const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
-/// The same where there is less room for them.
+/// Shorter forms of the reasons, for narrow screens.
 const FEWER_WORDS: [[&str; 4]; 2] =
     [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];
 
-/// What the question is about.
+/// Subject of a dialog.
 #[derive(Debug)]
 pub enum Question {
     Approval(Box<Approval>),
-    /// Which rule is to be kept; stands in front of its approval.
+    /// Choice of the rule to save; shown in front of its approval prompt.
     Keep(Box<RuleChoice>),
-    /// Something to read; stands in front of its question and decides nothing.
+    /// Text to read; shown in front of its dialog, without a decision.
     Reading(Pager),
-    /// A call without an outcome.
+    /// Interrupted call without an outcome.
     Interrupted {
         id: CallId,
     },
-    /// Whether what the project brings takes effect; taken when it is answered.
+    /// Trust in the project's settings; taken when answered.
     Trust(Option<TrustQuestion>),
-    /// Whether less is asked from now on.
+    /// Change to a less strict mode.
     Mode(Mode),
-    /// What to do about a session that another process has; taken when it is answered.
+    /// Session that another process has open; taken when answered.
     Held(Option<LockQuestion>),
-    /// Whether to go back, and what with.
+    /// Rewind, with its scope.
     Rewind(Box<RewindChoice>),
-    /// Whether a session is forgotten.
+    /// Deletion of a session.
     Forget(SessionId),
-    /// One of the first questions.
+    /// Page of the setup.
     Setup(Box<Onboarding>),
-    /// What an MCP server asks.
+    /// Input request of an MCP server.
     Asking(Box<ElicitationForm>),
 }
 
-/// What was decided, for the one who asked.
+/// Answer of the user, for the caller of the dialog.
 #[derive(Debug)]
 pub enum Answer {
     Decide(ApprovalId, Decision),
@@ -102,58 +102,58 @@ pub enum Answer {
 }
 
 pub struct Dialog {
-    /// Tells it from all others of this screen, and when it came; both once it waits.
+    /// Unique number on this screen, and time of arrival; both set when it starts waiting.
     pub number: u64,
     pub came: Option<u64>,
-    /// When no answer counts as a no, where that is so.
+    /// Time at which a missing answer counts as a denial, if there is one.
     ends: Option<u64>,
     pub question: Question,
-    /// `Edit src/main.rs`
+    /// Title: `Edit src/main.rs`.
     pub title: String,
-    /// `1 hunk · +6 −5`
+    /// Facts at the right of the head: `1 hunk · +6 −5`.
     pub facts: String,
-    /// `low risk`
+    /// Risk: `low risk`.
     pub risk_words: String,
     pub risk: Option<Risk>,
     pub critical: bool,
-    /// `ask: built-in, writes ask`
+    /// Reason: `ask: built-in, writes ask`.
     pub reason: String,
     pub choices: Vec<Choice>,
     pub body: Body,
-    /// Keyboard state since the panel was opened.
+    /// Keyboard state since the dialog was opened.
     pub guard: Guard,
-    /// The choice of a rule, in front of the question.
+    /// Rule dialog or pager in front of this dialog.
     front: Option<Box<Dialog>>,
-    /// Words for a denial, while they are typed.
+    /// Field for a denial reason, while it is open.
     pub words: Option<Field>,
-    /// The hunks of a change that can be had otherwise.
+    /// Hunks of a change that can be selected or edited.
     pub hunks: Option<Box<Hunks>>,
-    /// What is written in the place of what was proposed, while it is.
+    /// Field with the edited hunk or command, while it is open.
     pub writing: Option<AmendField>,
-    /// Marks that may yet turn out to be the beginning of a sentence.
+    /// Recent hunk keys that may turn out to be the beginning of a text.
     pub marked: Option<RecentMarks>,
-    /// Whether before and after stand side by side, where the person chose.
+    /// Side-by-side layout, if the user chose it or the other one.
     beside: Option<bool>,
     wraps: bool,
-    /// How what is shown stands to what is on disk, and what was told of that last.
+    /// Relation of the shown change to the file on disk, and the last event about it.
     disk: Staleness,
     changed_on_disk: bool,
-    /// All of it was on the screen, in whatever shape.
+    /// Whether all of it was shown, in any layout.
     saw_all: bool,
     pub height: Height,
-    /// First row shown, how many rows from the start have been on the screen, and at which width.
+    /// First row shown, number of leading rows that were shown, and the width at which they were.
     pub scroll: usize,
     pub seen: usize,
     pub seen_width: u16,
     /// Rows of the body in the last frame.
     pub shown: usize,
-    /// Where each choice stood in it.
+    /// Region of each choice in the last frame.
     spots: Vec<(Rect, usize)>,
-    /// Whether something that has to be seen was not when the last choice was pressed.
+    /// Whether required rows had not been shown when the last choice was pressed.
     pressed_unseen: bool,
 }
 
-/// A field for what stands in the place of what was proposed.
+/// Field for the text that replaces the proposal.
 #[derive(Debug)]
 pub struct AmendField {
     pub lines: Lines,
@@ -166,14 +166,14 @@ pub enum AmendTarget {
     Command,
 }
 
-/// Marks that were set one right after the other, and what was there before them.
+/// Hunk keys pressed in quick succession, and the state before them.
 #[derive(Debug)]
 pub struct RecentMarks {
     pub at: u64,
     pub before: Hunks,
 }
 
-/// How much of the screen a question takes.
+/// Share of the screen that a dialog takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Height {
     Part,
@@ -191,7 +191,7 @@ impl Dialog {
         let reason = format!("ask: {}", reasons(&approval).join("; "));
         let title = title::title(&approval);
         let facts = body.facts().unwrap_or_default();
-        // The counts stand on the right.
+        // The counts are shown at the right.
         let title = match body.counts() {
             Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
             None => title,
@@ -241,7 +241,7 @@ impl Dialog {
         }
     }
 
-    /// The panel that is shown: the choice of a rule, where it is open.
+    /// Returns the visible dialog: the one in front, if any.
     pub fn shown(&self) -> &Self {
         self.front.as_deref().unwrap_or(self)
     }
@@ -253,7 +253,7 @@ impl Dialog {
         }
     }
 
-    /// Opens the choice of a rule; whether there is one.
+    /// Opens the rule dialog. Returns whether there is one.
     pub fn open_always(&mut self) -> bool {
         let Question::Approval(approval) = &self.question else { return false };
         if approval.always.offers.is_empty() {
@@ -266,7 +266,7 @@ impl Dialog {
         true
     }
 
-    /// Opens what there is to read; whether there is something.
+    /// Opens the pager. Returns whether there is something to read.
     pub fn open_reading(&mut self) -> bool {
         let reading = match &self.question {
             Question::Approval(approval) => Pager::rules(approval, &self.choices),
@@ -286,7 +286,7 @@ impl Dialog {
         self.front.is_some()
     }
 
-    /// What the policy said of a rule, where it is still being chosen; whether something else is shown now.
+    /// Applies the policy's response about a rule that is still being chosen. Returns whether the view changed.
     pub fn rule_told(&mut self, told: RuleTold) -> bool {
         if let (Question::Approval(approval), RuleTold::Offered { offer, at }) = (&mut self.question, &told)
             && *at == approval.always.offers.len()
@@ -305,12 +305,12 @@ impl Dialog {
         true
     }
 
-    /// Back to the question itself; whether there was something in front of it.
+    /// Goes back to the dialog itself. Returns whether something was in front of it.
     pub fn close_always(&mut self) -> bool {
         self.front.take().is_some()
     }
 
-    /// Another rule, another end or another view of it.
+    /// Selects another rule, expiry, view or page of the dialog in front.
     pub fn turn_always(&mut self, act: ChoiceAction) {
         let Some(front) = self.front.take() else { return };
         let height = front.height;
@@ -330,10 +330,10 @@ impl Dialog {
         self.front = turned.map(|panel| Box::new(Self { height, ..panel }));
     }
 
-    /// The keyboard is given to the panel: nothing of what was held before counts.
+    /// Gives the keyboard to the dialog; earlier highlights are dropped.
     pub fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
         if let Question::Asking(asking) = &mut self.question {
-            // Nothing is typed into it before it was chosen.
+            // Nothing can be typed into the form before it is chosen.
             asking.leave();
             self.refresh_asking();
         }
@@ -349,17 +349,17 @@ impl Dialog {
         self.marked = None;
     }
 
-    /// Whether a field in it has the keyboard.
+    /// Returns whether one of its fields has the keyboard.
     pub fn has_field(&self) -> bool {
         self.words.is_some() || self.writing.is_some()
     }
 
-    /// Choices that are shown with the question; they come first.
+    /// Returns the number of choices shown in the dialog; they come first.
     pub fn shown_choices(&self) -> usize {
         self.choices.iter().take_while(|choice| choice.is_shown).count()
     }
 
-    /// Whether its reason says more than that nothing allows it, and than what is shown anyway.
+    /// Returns whether the reason adds something to the default policy and to what is shown anyway.
     fn shows_reason(&self) -> bool {
         let Question::Approval(approval) = &self.question else { return true };
         let is_told = approval.effects.is_some() || !approval.opens.is_empty();
@@ -367,7 +367,7 @@ impl Dialog {
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }
 
-    /// Whether it is about a call, which it shows as its card.
+    /// Returns whether it is about a call, which is shown as a card.
     pub fn is_card(&self) -> bool {
         matches!(self.question, Question::Approval(_))
     }
@@ -388,12 +388,12 @@ impl Dialog {
         }
     }
 
-    /// Rows that have not been on the screen.
+    /// Returns the number of rows that have not been shown.
     pub fn unseen(&self) -> usize {
         self.body.rows(self.seen_width).saturating_sub(self.seen)
     }
 
-    /// Rows that are to be on the screen before this is done.
+    /// Returns the number of rows that must still be shown before this action.
     pub fn unseen_for(&self, act: ChoiceAction) -> usize {
         match act {
             ChoiceAction::Approve
@@ -428,12 +428,13 @@ impl Dialog {
         }
     }
 
-    /// Screens until all was seen that has to be.
+    /// Returns the number of screens left until all required rows were shown.
     pub fn screens_left(&self, act: ChoiceAction) -> usize {
         self.unseen_for(act).div_ceil(self.shown.max(1))
     }
 
-    /// How a choice is confirmed now: to see more of it takes no confirmation, not to have seen all of it takes two keys.
+    /// Returns how a choice is confirmed now: showing more takes no confirmation, and a choice without all rows shown
+    /// takes two keys.
     pub fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
         match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
@@ -444,9 +445,9 @@ impl Dialog {
         }
     }
 
-    /// Feeds the guard with what the choices mean as they are shown.
+    /// Passes an input to the guard, with the current meaning of the choices.
     pub fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
-        // Before its first frame nobody knows whether a page has to be turned.
+        // Before the first frame it is unknown whether there are more rows to show.
         let is_shown = self.guard.is_shown();
         let confirm = |(at, choice): (usize, &Choice)| if is_shown { self.confirm(at) } else { choice.key.confirm };
         let confirms: Vec<_> = self.choices.iter().enumerate().map(confirm).collect();
@@ -456,7 +457,7 @@ impl Dialog {
             self.pressed_unseen = is_shown && self.unseen_for(ChoiceAction::Approve) > 0;
         }
         let outcome = self.guard.step(stimulus, now);
-        // Arrows go through what has a row.
+        // Arrow keys move only among the choices that have a row.
         let listed = self.shown_choices();
         while matches!(stimulus, GuardInput::Up | GuardInput::Down)
             && matches!(self.guard.look(now), super::typeahead_guard::ChoiceState::Highlighted(at) if at >= listed)
@@ -466,14 +467,14 @@ impl Dialog {
         outcome
     }
 
-    /// The keys that do something now, with what they do.
+    /// Returns the keys that work now and their labels.
     pub fn valid_keys(&self) -> String {
         let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
         keys.join(", ")
     }
 
-    /// Highlights a choice that was pointed at, with what it means as it is shown.
+    /// Highlights the choice under the pointer, with its current meaning.
     pub fn point(&mut self, choice: usize, now: u64) {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
         self.guard.set_confirms(&confirms);
@@ -481,14 +482,14 @@ impl Dialog {
         self.guard.point(choice, now);
     }
 
-    /// Whether a choice only shows what has not been seen.
+    /// Returns whether a choice only shows the remaining rows.
     pub fn only_shows(&self, act: ChoiceAction) -> bool {
         act.needs_all_seen() && (self.pressed_unseen || self.unseen_for(act) > 0)
     }
 }
 
-/// Why it asks: of a command the reasons of its riskiest parts, the last one first, for it runs what the others bring.
-/// Each with the number of its part, and who decides once for all that follow.
+/// Returns the reasons for asking. For a command these are the reasons of its riskiest parts, last one first, because
+/// it runs what the others produce, each with its part number; a rule is named once for consecutive parts.
 fn reasons(approval: &Approval) -> Vec<String> {
     let said = |rule: &str, reason: &str| match (rule, reason) {
         ("", words) | (words, "") => words.to_owned(),

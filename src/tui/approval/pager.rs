@@ -1,4 +1,4 @@
-//! Something to read in front of a question: which rules have a say, or what a project brings. It decides nothing.
+//! Pages to read in front of a dialog, such as the rules that apply or the project's files; without a decision.
 
 use super::command::duration;
 use super::parts::origin;
@@ -9,7 +9,7 @@ use crate::tui::interface::ProjectFile;
 use crate::tui::typeahead_guard::Confirm;
 use std::fmt::Write as _;
 
-/// Pages, and which of them is open.
+/// Pages, and the index of the open one.
 #[derive(Debug)]
 pub struct Pager {
     pages: Vec<Page>,
@@ -22,13 +22,13 @@ struct Page {
     about: String,
     text: String,
     is_diff: bool,
-    /// The file it is from, where that may be opened.
+    /// File of the page, if it can be opened in an editor.
     file: Option<String>,
 }
 
 impl Pager {
-    /// What is the same for every call, the keys that are not shown, and the facts of `aye policy explain` as they were when it
-    /// asked.
+    /// Creates the details page: facts shared by all calls, hidden keys, and the explanation of the verdict at the time
+    /// of asking.
     pub fn rules(approval: &Approval, choices: &[Choice]) -> Self {
         let mut text = String::new();
         for line in constants(approval).into_iter().chain(other_keys(choices)) {
@@ -84,7 +84,7 @@ impl Pager {
         Self { pages: printed.filter(|page| !page.text.is_empty()).chain(groups).chain([rules]).collect(), at: 0 }
     }
 
-    /// The files a project brings, one page each.
+    /// Creates one page for each file of the project.
     pub fn files(files: &[ProjectFile]) -> Self {
         let pages = files.iter().map(|file| {
             let mut text = file.text.clone();
@@ -105,14 +105,14 @@ impl Pager {
         Self { pages: pages.collect(), at: 0 }
     }
 
-    /// What would change.
+    /// Creates the page with the proposed changes.
     pub fn diff(diff: &str) -> Self {
         let about = "from the current files to the result".to_owned();
         let (title, text) = ("Proposed changes".to_owned(), diff.to_owned());
         Self { pages: vec![Page { title, about, text, is_diff: true, file: None }], at: 0 }
     }
 
-    /// The rule that decided one part of a command: its file, its line, its text.
+    /// Creates the page about the rule that decided one part of a command: its file, line and text.
     pub fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
         let decided = approval.parts.get(part)?;
         let title = format!("Rule for part {}", part + 1);
@@ -136,7 +136,7 @@ impl Pager {
         Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), is_diff: false, file }], at: 0 })
     }
 
-    /// The file of the page that is open, for an editor.
+    /// Returns the file of the open page, for an editor.
     pub fn file(&self) -> Option<&str> {
         self.pages.get(self.at)?.file.as_deref()
     }
@@ -153,7 +153,7 @@ impl Pager {
         Some(Dialog { height: Height::Full, ..panel })
     }
 
-    /// The next page, around the end.
+    /// Opens the next page, wrapping around.
     pub fn turned(mut self) -> Option<Dialog> {
         self.at = (self.at + 1) % self.pages.len().max(1);
         self.panel()
@@ -174,7 +174,7 @@ impl Pager {
     }
 }
 
-/// What holds for every command here, and why something cannot be chosen.
+/// Returns the facts shared by all commands here, and why choices are unavailable.
 fn constants(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = &approval.command {
@@ -199,7 +199,7 @@ fn constants(approval: &Approval) -> Vec<String> {
     lines
 }
 
-/// `N  deny and say why`
+/// Returns the hidden keys: `N  deny and say why`.
 fn other_keys(choices: &[Choice]) -> Vec<String> {
     let other = choices.iter().filter(|choice| !choice.is_shown && choice.enabled && choice.act != ChoiceAction::Look);
     let words = |choice: &Choice| if choice.words.is_empty() { choice.short.to_string() } else { choice.words.clone() };

@@ -1,10 +1,10 @@
-//! The parts of a command that is asked about: gone through one by one, each with the rule that decided it.
+//! Selection of the parts of a command, each with the rule that decided it.
 
 use super::{Body, Dialog, Pager, Question};
 use crate::protocol::{Approval, RuleOrigin};
 
 impl Dialog {
-    /// Marks the next part, or the one before, and brings it into view. Whether there are parts.
+    /// Selects the next or previous part and scrolls to it. Returns whether there are parts.
     pub fn mark_part(&mut self, forward: bool) -> bool {
         let width = self.seen_width;
         let Body::Command { command, laid } = &mut self.body else { return false };
@@ -46,7 +46,7 @@ impl Dialog {
         }
     }
 
-    /// Opens the rule that decided the marked part; whether one is marked.
+    /// Opens the rule that decided the selected part. Returns whether one is selected.
     pub(super) fn open_rule(&mut self) -> bool {
         let (Question::Approval(approval), Some(part)) = (&self.question, self.marked_part()) else { return false };
         self.front = Pager::rule_of(approval, part).and_then(Pager::panel).map(Box::new);
@@ -54,7 +54,7 @@ impl Dialog {
     }
 }
 
-/// Where the rule of a part stands, where it stands in a file.
+/// Returns the origin of a rule, if it is in a file.
 pub(super) fn origin<'a>(approval: &'a Approval, rule: &str) -> Option<&'a RuleOrigin> {
     approval.origins.iter().find(|origin| origin.rule == rule)
 }

@@ -1,4 +1,4 @@
-//! What waits, in a row above the composer and by name in the list.
+//! Pending dialogs: their row above the composer, and their names in the list.
 
 use super::{Dialog, DialogStack, Question};
 use crate::protocol::Risk;
@@ -8,16 +8,16 @@ use crate::tui::inbox;
 use crate::tui::theme::Token;
 use crate::tui::view::GUTTER;
 
-/// So many cells of what waits beside what to press.
+/// Minimum number of cells of the name next to the hints.
 const NAME: usize = 12;
-/// Cells that one of several has, at least; where there is no room for all, the last ones are counted.
+/// Minimum number of cells of each of several items; items without room are only counted.
 const ITEM: usize = 16;
-/// Less of a name says nothing.
+/// Minimum number of cells of a useful name.
 const SHORT: usize = 6;
 const NEXT: &[&str] = &["tab next"];
 const REVIEW: &[&str] = &["tab to review"];
 
-/// The words, and what to press. Nothing where the only one stands below anyway.
+/// Returns the text of the row and its hints, or `None` if the only dialog is visible anyway.
 pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) -> Option<(String, &'static [&'static str])> {
     let first = panels.current().filter(|_| panels.inbox().is_none())?;
     let right = if panels.is_open() { NEXT } else { REVIEW };
@@ -29,14 +29,14 @@ pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) 
         return None;
     }
     if panels.staying().is_some() {
-        // Its title is on the screen.
+        // The title of the dialog is visible already.
         let words = ["waiting for you", "tab to review", "typing stays in your draft"].join(&format!(" {} ", glyphs.dot));
         let short = ["waiting for you", "tab to review"].join(&format!(" {} ", glyphs.dot));
         let fits = text::width(&words) <= usize::from(width.saturating_sub(GUTTER));
         return Some((if fits { words } else { short }, &[]));
     }
     let name = first.name();
-    // What to press stays; the name gives way, then the reassurance.
+    // The hint stays; the name is shortened first, then the reassurance is dropped.
     let left = first.left(now).map(|(words, _)| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
     let tail = format!(" {} waiting for you{left} {} tab to review", glyphs.dash, glyphs.dot);
     let whole = format!("{name}{tail} (typing stays in your draft)");
@@ -49,14 +49,14 @@ pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) 
     Some((format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))), &[]))
 }
 
-/// `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`
+/// Returns the row of several dialogs: `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`.
 fn several(panels: &DialogStack, room: usize) -> String {
     let head = inbox::waiting(panels.len());
     let room = room.saturating_sub(text::width(&head));
     let shown = (room / (ITEM + 3)).clamp(1, panels.len());
     let mut left = room;
     let mut words = head;
-    // The one in the panel is among those that are shown.
+    // The open dialog is among the shown ones.
     let from = (panels.place()).saturating_sub(shown).min(panels.len() - shown);
     for (nth, (at, panel)) in panels.iter().enumerate().skip(from).take(shown).enumerate() {
         let each = (left / (shown - nth)).saturating_sub(3);
@@ -65,7 +65,7 @@ fn several(panels: &DialogStack, room: usize) -> String {
         let name = format!("{} {}", at + 1, panel.name());
         let (name_room, risk) = match each.saturating_sub(risk.len()) {
             room if room >= SHORT => (room, risk),
-            // The risk is not what gives way, unless there is room for nothing else.
+            // The risk is kept, unless there is room for nothing else.
             _ if nth == 0 => (each, String::new()),
             _ => break,
         };
@@ -80,7 +80,7 @@ fn several(panels: &DialogStack, room: usize) -> String {
 }
 
 impl Dialog {
-    /// What it is about, in a few words.
+    /// Returns a short name of the dialog.
     pub fn name(&self) -> String {
         match &self.question {
             Question::Approval(approval) => match (&approval.command, self.body.counts()) {
@@ -105,7 +105,7 @@ impl Dialog {
         matches!(&self.question, Question::Approval(approval) if approval.command.is_some())
     }
 
-    /// The same with what is to be known before it is answered together with others.
+    /// Returns the name with what the user must know before deciding it together with others.
     pub fn whole(&self) -> String {
         match &self.question {
             Question::Approval(_) if !self.is_command() && self.unseen() > 0 => {
@@ -115,7 +115,7 @@ impl Dialog {
         }
     }
 
-    /// Why it is answered by itself, where it is.
+    /// Returns why the dialog must be decided individually, if it must.
     pub fn alone(&self) -> Option<String> {
         let Question::Approval(_) = &self.question else {
             return Some("this one is decided individually; enter opens it".to_owned());

@@ -1,4 +1,4 @@
-//! The question before going back: what would be undone, what cannot be, and what was changed by hand since.
+//! Rewind dialog: what would be undone, what cannot be undone, and what was edited outside aye.
 
 use super::body::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
@@ -8,22 +8,22 @@ use crate::tui::status::counted;
 use crate::tui::theme::Token;
 use std::path::PathBuf;
 
-/// Cells of the word for what happens to a path.
+/// Width of the column with the change of a path, in cells.
 const VERB: usize = 14;
-/// What a yes does, once all of that was seen.
+/// Verb of the rewind.
 const GO_BACK: Verb = Verb { long: "rewind", short: "rewind" };
 
-/// A plan, and which of the paths that were changed by hand go back all the same.
+/// Rewind plan, and the conflicting paths that are rewound anyway.
 #[derive(Debug)]
 pub struct RewindChoice {
     pub plan: RewindPlan,
-    /// Places among the plan's files.
+    /// Indexes into the files of the plan.
     taken: Vec<usize>,
-    /// The conflict that is marked, counted among the conflicts.
+    /// Index of the current conflict among the conflicts.
     at: usize,
 }
 
-/// What a key does to the paths that were changed by hand.
+/// Effect of a key on the conflicting paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     Turn,
@@ -47,13 +47,13 @@ impl RewindChoice {
         Self { plan, taken: Vec::new(), at: 0 }
     }
 
-    /// Places of the paths that were changed by hand.
+    /// Returns the indexes of the paths that were edited outside aye.
     fn conflicts(&self) -> Vec<usize> {
         let files = self.plan.files.iter().enumerate();
         files.filter(|(_, file)| file.conflict.is_some()).map(|(at, _)| at).collect()
     }
 
-    /// Those that go back all the same.
+    /// Returns the conflicting paths that are rewound anyway.
     pub fn overwrite(&self) -> Vec<PathBuf> {
         self.taken.iter().filter_map(|at| self.plan.files.get(*at)).map(|file| file.path.clone()).collect()
     }
@@ -62,7 +62,7 @@ impl RewindChoice {
         !self.conflicts().is_empty()
     }
 
-    /// Whether there was something to mark.
+    /// Applies a key to the conflicts. Returns whether there are any.
     fn mark(&mut self, mark: Mark) -> bool {
         let conflicts = self.conflicts();
         let Some(marked) = conflicts.get(self.at).copied() else { return false };
@@ -83,7 +83,7 @@ impl RewindChoice {
         Body::notes(self.notes(), GO_BACK, self.facts())
     }
 
-    /// `2 files · +14 −9 · 4 messages`
+    /// Returns the counts: `2 files · +14 −9 · 4 messages`.
     fn facts(&self) -> String {
         let plan = &self.plan;
         let goes = || plan.files.iter().filter(|file| !file.kept && file.conflict.is_none());
@@ -162,7 +162,7 @@ impl RewindChoice {
 }
 
 impl RewindChoice {
-    /// The keys that choose how much goes back.
+    /// Returns the hint for the keys that select the scope.
     pub fn keys(&self) -> &'static str {
         match (&self.plan.target, &self.plan.point) {
             (RewindTarget::Redo, _) => "1, then enter",
@@ -189,12 +189,12 @@ impl Dialog {
         Self { facts, ..panel }
     }
 
-    /// Whether there is something to mark.
+    /// Returns whether there are conflicting paths to select.
     pub fn marks(&self) -> bool {
         matches!(&self.question, Question::Rewind(rewinding) if rewinding.marks())
     }
 
-    /// Whether the key was for a path that was changed by hand.
+    /// Applies a key to the conflicting paths. Returns whether it was for them.
     pub fn mark(&mut self, mark: Mark) -> bool {
         let Question::Rewind(rewinding) = &mut self.question else { return false };
         if !rewinding.mark(mark) {

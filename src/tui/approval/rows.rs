@@ -1,4 +1,4 @@
-//! How the rows of a panel are shared out, from its width and the rows there are.
+//! Distribution of the panel rows among body, reason and choices.
 
 use super::staleness::{CHANGED, CHANGED_SHORT};
 use super::{Choice, Confirm, Dialog, Height, Question};
@@ -7,48 +7,48 @@ use crate::tui::view::GUTTER;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Rows of the body from which on every choice has a row of its own, and the first one has.
+/// Number of body rows from which every choice, or the first one, has its own row.
 const ROOMY: u16 = 8;
 const ENOUGH: u16 = 4;
 
-/// Rows of the reason, at most.
+/// Maximum number of rows of the reason.
 const REASON_ROWS: usize = 3;
-/// Rows of one choice, at most.
+/// Maximum number of rows of one choice.
 const CHOICE_ROWS: usize = 3;
-/// What stands before the words of a choice.
+/// Cells before the label of a choice.
 pub const CHOICE_LEAD: u16 = 5;
 pub const THEN_ENTER: &str = "   (then enter)";
 
-/// Below this width choices that share a row stand closer.
+/// Panel width in cells below which choices on one row are closer together.
 pub const TIGHT: u16 = 50;
-/// Behind a choice that takes two keys, where there is room.
+/// Suffix of a choice that takes two keys, if there is room.
 pub const PLUS_ENTER: &str = " +enter";
-/// `12 more`: screens to be seen before the choice is one.
+/// Cells of `12 more`, the number of screens left before the choice can be taken.
 const MORE_CELLS: usize = 7;
 
-/// How the choices stand.
+/// Layout of the choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choices {
-    /// One on each row.
+    /// One choice on each row.
     Rows,
-    /// The first on a row, the others on the next.
+    /// The first choice on one row, the others on the next.
     FirstRow,
     OneRow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
-    /// Whether the reason is shown, and a rule above the body.
+    /// Whether the reason is shown, and a horizontal line above the body.
     pub rules: bool,
-    /// Whether a rule stands below the body.
+    /// Whether there is a horizontal line below the body.
     pub ends_with_rule: bool,
     pub body: u16,
     pub choices: Choices,
-    /// Rows of the choices, or of the field and the ready words in their place.
+    /// Rows of the choices, or of the field and the prepared reasons instead.
     pub answers: u16,
     /// Rows of the reason.
     pub reason: u16,
-    /// The row of the hunks.
+    /// Rows of the hunk list.
     pub hunks: u16,
     top_rule: u16,
     draft: u16,
@@ -59,7 +59,7 @@ pub fn body_width(width: u16) -> u16 {
 }
 
 impl Rows {
-    /// The best way that fits into `limit` rows. With the total it comes to as the limit it comes to the same.
+    /// Returns the best layout that fits into `limit` rows. Its own total as the limit gives the same layout.
     pub fn of(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
@@ -68,7 +68,7 @@ impl Rows {
             return Self::of_card(panel, width, limit, has_draft, wanted);
         }
         let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
-        // With all of the screen every row is for what is asked about.
+        // In full-screen height, all free rows go to the body.
         let ways = match panel.height {
             Height::Full if Self::new(panel, width, true, Choices::Rows, has_draft).total() + wanted > limit => &all[1..],
             Height::Full | Height::Part => &all[..],
@@ -80,7 +80,8 @@ impl Rows {
             .with_body(wanted, limit)
     }
 
-    /// The card of a call: every row is for what is asked about; a rule below it only where all of it fits.
+    /// Returns the layout of a call card: all free rows go to the body, and a line below it is drawn only if all of it
+    /// fits.
     fn of_card(panel: &Dialog, width: u16, limit: u16, has_draft: bool, wanted: u16) -> Self {
         let with_reason = Self::new(panel, width, true, Choices::OneRow, has_draft);
         let with_rule = Self { ends_with_rule: true, ..with_reason };
@@ -120,12 +121,12 @@ impl Rows {
         Self { body: wanted.min(limit.saturating_sub(self.total())).max(1), ..self }
     }
 
-    /// Rows above the body.
+    /// Returns the number of rows above the body.
     pub fn head(self) -> u16 {
         1 + self.reason + self.top_rule
     }
 
-    /// Whether a rule stands above the body.
+    /// Returns whether there is a horizontal line above the body.
     pub fn begins_with_rule(self) -> bool {
         self.top_rule > 0
     }
@@ -135,12 +136,12 @@ impl Rows {
     }
 }
 
-/// Whether a reason is typed, which a digit can fill in.
+/// Returns whether a reason is being typed that a digit can insert.
 pub fn has_ready_words(panel: &Dialog) -> bool {
     panel.words.is_some() && !matches!(panel.question, Question::Keep(_) | Question::Setup(_) | Question::Asking(_))
 }
 
-/// Rows of a choice, whatever stands there now in place of its words.
+/// Returns the height of a choice, whatever text replaces its label now.
 pub fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
@@ -148,7 +149,7 @@ pub fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
 }
 
-/// Choices in few words, as many on a row as there is room for.
+/// Distributes short choices over rows, as many per row as fit.
 pub fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
@@ -168,19 +169,19 @@ pub fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<us
     rows
 }
 
-/// Where a rule is kept, its file and line are read on the row of the choice: then that has all rows of them.
+/// A rule dialog shows the file and line of the rule on the row of its choice, which therefore gets all rows.
 fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
     let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
     packed(panel, choices, width).len().max(least) as u16
 }
 
-/// Cells of a choice in few words, with its letter and what stands behind it.
+/// Returns the cells of a short choice, including its key and suffix.
 pub fn packed_wide(panel: &Dialog, at: usize, width: u16) -> usize {
     let words = packed_more(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
     words + packed_lead(width) + packed_tail(panel, at, width).len()
 }
 
-/// A choice in few words. While something was not on the screen the first one says how much of it.
+/// Returns the short label of a choice. While rows have not been shown, the first one gives the number of screens left.
 pub fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match packed_more(panel, at) {
@@ -189,32 +190,32 @@ pub fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
     }
 }
 
-/// What stands before the count of what was not seen, which the first choice says for all; nothing where it has its own words. Behind a
-/// digit the count needs a word.
+/// Returns the prefix of the count of screens left, which only the first choice shows, or `None` for other choices.
+/// After a digit the count needs a word.
 fn packed_more(panel: &Dialog, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
     (panel.choices.iter().position(says_it) == Some(at)).then_some(lead)
 }
 
-/// Between choices on one row.
+/// Returns the gap between choices on one row.
 pub fn packed_gap(width: u16) -> &'static str {
     if width < TIGHT { "  " } else { "   " }
 }
 
-/// Cells of the letter and the blanks behind it.
+/// Returns the cells of the key and the spaces after it.
 pub fn packed_lead(width: u16) -> usize {
     if width < TIGHT { 2 } else { 3 }
 }
 
-/// What stands behind a choice that takes two keys; a narrow screen says it on the row of the choice.
+/// Returns the suffix of a choice that takes two keys; narrow screens show it on the row of the choice.
 pub fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
     if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
 }
 
-/// Why it asks, wrapped; the last row says that there was more.
+/// Wraps the reason; the last row shows if it was cut.
 pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
     let reason = panel.reason.as_str();
@@ -226,7 +227,7 @@ pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     };
     let mut lines: Vec<String> = shown.map(row).collect();
     if panel.says_changed() {
-        // In the place of a row that was there: nothing moves when it comes and goes.
+        // Replaces a row that is there anyway, so that nothing moves when it appears or disappears.
         let words = if text::width(CHANGED) <= room { CHANGED } else { CHANGED_SHORT };
         match lines.first_mut() {
             Some(first) => words.clone_into(first),

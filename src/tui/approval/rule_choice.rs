@@ -1,4 +1,4 @@
-//! "Always allow this": which rule, how far it reaches, until when. Nothing is kept before Enter.
+//! "Always allow" dialog: the rule, its scope and its expiry. Nothing is saved before Enter.
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
@@ -7,33 +7,33 @@ use crate::tui::status::counted;
 use crate::tui::typeahead_guard::Confirm;
 use std::fmt::Write as _;
 
-/// Said whatever is asked about, so that nobody looks for it in vain.
+/// Always shown, so that nobody searches for such a rule in vain.
 const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
                      (sh -c, python -c, sudo, env, …)";
 
-/// What is chosen so far.
+/// Current selection.
 #[derive(Debug)]
 pub struct RuleChoice {
     approval_id: ApprovalId,
     always: Always,
-    /// `run it`
+    /// Verb of the approval: `run it`.
     verb: &'static str,
-    /// What it is about, for the head.
+    /// Command or call, for the head.
     about: String,
     is_command: bool,
     offer: usize,
-    /// Nothing, or one of the ends.
+    /// Index of the selected expiry; `None` if the rule never expires.
     end: Option<usize>,
     body: RuleView,
-    /// Offers from here on are in the person's own words.
+    /// Index of the first offer that the user wrote.
     own: usize,
-    /// Why the last of them was not taken.
+    /// Why the last of them was not accepted.
     refused: Option<String>,
-    /// What an offer would have let through: which one, of how many commands, and these.
+    /// Commands an offer would have allowed: its index, the number of commands examined, and the commands.
     reach: Option<(usize, usize, Vec<String>)>,
 }
 
-/// What stands between head and choices.
+/// Content between the head and the choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RuleView {
     Rule,
@@ -52,11 +52,11 @@ impl RuleChoice {
         let reason = format!("nothing is saved until you press enter; then {}: {}", self.verb, self.about);
         let (choices, body) = (self.choices(), self.body());
         let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this".to_owned(), reason, choices, body);
-        // Where the rules go is to be read: that is worth the rows.
+        // The destination of the rules must be readable, which is worth the rows.
         Dialog { height: Height::Full, ..panel }
     }
 
-    /// Another rule, another end, another view of it; the same panel arms anew.
+    /// Selects another rule, expiry or view; the dialog is armed again.
     pub fn turned(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
@@ -96,7 +96,7 @@ impl RuleChoice {
         self.panel()
     }
 
-    /// What the policy said; whether the rule is still being written.
+    /// Applies the policy's response. Returns whether the rule is still being written.
     pub fn told(mut self, told: RuleTold) -> (Self, bool) {
         match told {
             RuleTold::Offered { offer, at } => {
@@ -117,17 +117,17 @@ impl RuleChoice {
         }
     }
 
-    /// The question it is chosen for.
+    /// Returns the approval that the rule is chosen for.
     pub fn about(&self) -> ApprovalId {
         self.approval_id.clone()
     }
 
-    /// The rule as it stands, to be written anew.
+    /// Returns the current rule as text for editing.
     pub fn written(&self) -> String {
         self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
     }
 
-    /// Of which offer it is to be said what it reaches: of the next wider one, or of this one where there is none.
+    /// Returns the offer whose matching commands are to be listed: the next wider one, or else the current one.
     pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         let target = self.reaches();
         let known = self.reach.as_ref().is_some_and(|(offer, ..)| *offer == target);
@@ -179,7 +179,7 @@ impl RuleChoice {
         if self.is_writable() {
             choices.push(choice('e', Confirm::Letter, ChoiceAction::Write, "edit the rule".to_owned(), "edit"));
         }
-        // It stands there before the answer does: no other key becomes another choice under a finger.
+        // It is shown before the list arrives, so that no other choice moves under the user's finger.
         if self.is_command && self.always.offers.len() > 1 {
             let what = if self.reaches() == self.offer { "this rule" } else { "the wider rule" };
             let words = match &self.reach {
@@ -208,7 +208,7 @@ impl RuleChoice {
         choices
     }
 
-    /// A tool is kept as it is.
+    /// Returns whether the rule can be edited; a tool rule cannot.
     fn is_writable(&self) -> bool {
         self.offer().is_some_and(|offer| {
             let is_fixed = |rule: &GrantRule| {
@@ -297,7 +297,7 @@ impl RuleChoice {
         Body::words(rows.join("\n"))
     }
 
-    /// The rules as they will stand.
+    /// Returns the rules as TOML lines.
     fn toml(&self, rules: &[GrantRule]) -> Vec<String> {
         let mut rows = Vec::new();
         for (at, rule) in rules.iter().enumerate() {
@@ -315,7 +315,7 @@ impl RuleChoice {
         Some(format!("expires_at = {end}"))
     }
 
-    /// The diff was made before the end was chosen: it is one line more behind the reason of each rule.
+    /// Adds the expiry line after the reason of each rule, because the diff was made before the expiry was chosen.
     fn with_end(&self, diff: &str) -> String {
         let Some(row) = self.end_row() else { return diff.to_owned() };
         let mut whole = String::new();
@@ -329,7 +329,7 @@ impl RuleChoice {
     }
 }
 
-/// A diff whose heads say how many lines their hunks have now.
+/// Corrects the line counts in the hunk headers of a diff.
 fn recounted(diff: &str) -> String {
     let mut whole = String::new();
     let mut lines = diff.split_inclusive('\n').peekable();

@@ -1,10 +1,10 @@
-//! Which part of a question is on the screen, and what of it has been.
+//! Scroll position of a dialog, and the rows that were shown.
 
 use super::{Dialog, Height};
 use crate::tui::view::GUTTER;
 
 impl Dialog {
-    /// The first screen that has not been shown whole.
+    /// Scrolls to the first screen that has not been shown completely.
     pub fn show_unseen(&mut self) {
         if self.body.is_cut(self.seen_width) && !self.saw_all {
             return self.turn_wrap(self.seen_width + GUTTER);
@@ -12,7 +12,7 @@ impl Dialog {
         self.scroll = self.seen;
     }
 
-    /// All of the screen, or the part of it again.
+    /// Switches between full-screen and partial height.
     pub fn turn_height(&mut self) {
         self.height = match self.height {
             Height::Part => Height::Full,
@@ -25,15 +25,15 @@ impl Dialog {
         self.scroll = self.scroll.saturating_add_signed(rows).min(last);
     }
 
-    /// These rows are on the screen now, at this width.
+    /// Records that these rows are on the screen at this width.
     pub fn note_shown(&mut self, width: u16, rows: usize) {
         if width != self.seen_width {
             self.seen_width = width;
-            // Rows of another width are other rows: what was seen in part is to be seen again.
+            // Another width has other rows, so rows that were partly shown must be shown again.
             self.seen = if self.saw_all { self.body.rows(width) } else { 0 };
         }
         self.shown = rows;
-        // What is cut was not seen.
+        // Truncated rows do not count as shown.
         if self.scroll <= self.seen && !self.body.is_cut(width) {
             self.seen = self.seen.max(self.scroll + rows);
         }

@@ -1,4 +1,4 @@
-//! Questions that no tool asks: may this project, may this mode.
+//! Dialogs that no tool requests: trust, mode and deletion of a session.
 
 use super::{Body, ChoiceAction, Confirm, Dialog, Question, YesNo, choice};
 use crate::protocol::{Mode, Risk, SessionId};
@@ -51,7 +51,7 @@ impl Dialog {
         Self { risk: Some(Risk::High), ..panel }
     }
 
-    /// Before all that is kept of a session is given up.
+    /// Creates the dialog that confirms the deletion of a session.
     pub fn forget(id: SessionId, title: &str) -> Self {
         let short: String = id.as_str().chars().take(8).collect();
         let choices = vec![
@@ -70,12 +70,12 @@ impl Dialog {
         matches!(self.question, Question::Forget(_))
     }
 
-    /// Whether it asks about this session.
+    /// Returns whether it is about this session.
     pub fn forgets(&self, session: &SessionId) -> bool {
         matches!(&self.question, Question::Forget(id) if id == session)
     }
 
-    /// Whether the person called for it, and nothing waits for the answer.
+    /// Returns whether the user requested the dialog, and nothing waits for the answer.
     pub fn is_called_for(&self) -> bool {
         matches!(self.question, Question::Forget(_) | Question::Mode(_))
     }

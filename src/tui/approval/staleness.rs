@@ -1,33 +1,33 @@
-//! A question whose file is another one on disk by now: what was shown cannot be done any more, and is asked about anew only once the
-//! person wants to see it. Where that is told while the question stands, it stays as it is, with other choices.
+//! Approval prompts for a file that has changed on disk since. The shown change can no longer be applied; an updated
+//! proposal is requested once the user wants to see it. A prompt that is open keeps its content and gets other choices.
 
 use super::{Approval, ApprovalId, Body, Choice, ChoiceAction, Confirm, Dialog, DialogStack, Question, choices};
 
-/// Stands in the body of what was made anew, which every size of screen shows, and in the head of what was not.
+/// Warning in the body of an updated proposal, at every screen size, and in the head of an outdated one.
 pub const CHANGED: &str = "⚠ changed on disk since the model read it";
-/// The same where the head has no more room.
+/// Shorter form for a head without more room.
 pub const CHANGED_SHORT: &str = "⚠ changed on disk";
 pub const CHANGED_SHORTEST: &str = "⚠ changed";
 
 const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
                             review the new diff.";
 
-/// How what a question shows stands to what is on disk.
+/// Relation between the shown change and the file on disk.
 #[derive(Debug, Default)]
 pub enum Staleness {
-    /// What is shown is what would be done.
+    /// The shown change is the one that would be applied.
     #[default]
     AsShown,
-    /// It was made anew when it was to be done, and nobody looked at it yet.
+    /// The change was updated just before it was to be applied, and has not been shown yet.
     MadeAnew,
-    /// It cannot be done; the choices of before come back where the file does.
+    /// The change cannot be applied; the former choices come back if the file does.
     Outdated { before: Vec<Choice> },
-    /// The person wants to see it made anew, and that is on its way.
+    /// The user requested the updated proposal, which has not arrived yet.
     Awaited,
 }
 
 impl Dialog {
-    /// As it is asked first.
+    /// Creates the first dialog of an approval, with a notice if its proposal was updated.
     pub fn asked(approval: Approval) -> Self {
         if !approval.amendable.renewed {
             return Self::approval(approval);
@@ -40,17 +40,17 @@ impl Dialog {
         Self { risk_words, risk, critical, disk: Staleness::MadeAnew, ..panel }
     }
 
-    /// Whether its head says that the file is another one.
+    /// Returns whether the head says that the file has changed.
     pub fn says_changed(&self) -> bool {
         self.changed_on_disk || matches!(self.disk, Staleness::Outdated { .. } | Staleness::Awaited)
     }
 
-    /// Whether there is nothing to answer until it is made anew.
+    /// Returns whether it waits for the updated proposal.
     pub fn is_awaited(&self) -> bool {
         matches!(self.disk, Staleness::Awaited)
     }
 
-    /// The question about the new proposal: whether it was there already, else whom it is to be asked for.
+    /// Shows the updated proposal if it is known. Returns the approval for which it must be requested otherwise.
     fn show_new(&mut self) -> Option<ApprovalId> {
         let Question::Approval(approval) = &self.question else { return None };
         match &self.disk {
@@ -73,14 +73,14 @@ impl Dialog {
         self.choices = choices::of_awaited();
     }
 
-    /// Gives it the choices that fit what is on disk, but takes no field away that is being typed into; whether they are others now.
+    /// Updates the choices to the state on disk, but not while a field is open. Returns whether they changed.
     fn fit_disk(&mut self) -> bool {
         if self.shown().has_field() {
             return false;
         }
         match (&mut self.disk, self.changed_on_disk) {
             (Staleness::AsShown, true) => {
-                // A rule is no answer to it any more.
+                // A rule cannot answer an outdated prompt.
                 self.front.take_if(|front| matches!(front.question, Question::Keep(_)));
                 let outdated = choices::of_outdated(Confirm::Letter);
                 let views =
@@ -102,14 +102,14 @@ impl Dialog {
 }
 
 impl DialogStack {
-    /// What a question would change is another file on disk by now, or is again the one that is shown.
+    /// Records that the file of an approval has changed on disk, or is the shown one again.
     pub fn outdated(&mut self, id: &ApprovalId, outdated: bool) {
         if let Some(panel) = self.list.iter_mut().find(|panel| panel.is_of(id)) {
             panel.changed_on_disk = outdated;
         }
     }
 
-    /// The choices of each question are those that fit what is on disk; of the open one they arm anew.
+    /// Updates the choices of every prompt to the state on disk, and arms the open one again.
     pub(super) fn fit_disk(&mut self, now: u64) {
         for at in 0..self.list.len() {
             if self.list[at].fit_disk() && at == self.current {
@@ -118,15 +118,14 @@ impl DialogStack {
         }
     }
 
-    /// The new proposal, in the place of the question about what is not there any more; the question that it is to be asked for in,
-    /// where it is not there yet.
+    /// Shows the updated proposal of the open prompt. Returns the approval for which it must be requested.
     pub fn show_new(&mut self, last_text: Option<u64>) -> Option<ApprovalId> {
         let id = self.list.get_mut(self.current)?.show_new();
         self.arm_anew(last_text);
         id
     }
 
-    /// It is being made anew, whoever wanted that.
+    /// Marks the prompt as waiting for an updated proposal, whoever requested it.
     pub fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| panel.is_of(id)) else { return };
         if !matches!(self.list[at].disk, Staleness::Awaited) {
@@ -137,7 +136,7 @@ impl DialogStack {
         }
     }
 
-    /// What was awaited takes the place of the question that waited for it; whether there was one.
+    /// Replaces the waiting prompt with the updated approval. Returns whether there was one.
     pub fn replace_pending(&mut self, approval: &Approval, last_text: Option<u64>) -> bool {
         let waits = |panel: &Dialog| matches!(panel.disk, Staleness::Awaited) && panel.call() == Some(&approval.tool_call_id);
         let Some(at) = self.list.iter().position(waits) else { return false };

@@ -1,11 +1,11 @@
-//! Title of a question about a call: its worst effect in one sentence, or what the call is.
+//! Title of an approval prompt: the worst effect of the call in one sentence, or its name.
 
 use crate::protocol::{Approval, CommandPart, EffectKind};
 use crate::text;
 use crate::tui::status::counted;
 use std::cmp::Reverse;
 
-/// What stands in the head, and how many of its cells are not for that.
+/// Text of the head, and the cells of the head that are not free for it.
 #[derive(Debug)]
 pub struct Name {
     pub words: String,
@@ -13,7 +13,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// All of it, where the head has no room for that.
+    /// Returns the text in rows if the head has no room for it.
     pub fn rows(&self, width: u16) -> Vec<String> {
         if text::width(&self.words) + self.beside <= width.into() {
             Vec::new()
@@ -23,8 +23,8 @@ impl Name {
     }
 }
 
-/// Returns the part of a command whose effect its title names: the worst one, the last of equals, for it runs what the
-/// others bring.
+/// Returns the part of a command whose effect is the title: the worst one, and among equals the last, because it runs
+/// what the others produce.
 pub fn titled_part(approval: &Approval) -> Option<usize> {
     if approval.tool_name != "RunCommand" || approval.effects.is_some() || !approval.opens.is_empty() {
         return None;
@@ -32,14 +32,14 @@ pub fn titled_part(approval: &Approval) -> Option<usize> {
     by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
 }
 
-/// The parts of a command, the riskiest first and of equals the last.
+/// Returns the indexes of the parts of a command, riskiest first; among equals the last one first.
 pub fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).rev().collect();
     order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
     order
 }
 
-/// The title of a question about a call, on one line without control characters.
+/// Returns the title of an approval prompt, on one line without control characters.
 pub fn title(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
     if let Some(effects) = approval.effects.as_ref() {
@@ -67,12 +67,12 @@ pub fn title(approval: &Approval) -> String {
         "CliSession" => "Start a session".to_owned(),
         "CliWrite" => "Type into a session".to_owned(),
         "RunCommand" => "Run a command".to_owned(),
-        // A tool of a manifest or of a policy has its own name.
+        // A custom tool, or one of a policy, has its own name.
         own => format!("Run the tool {}", text::reveal_line(own)),
     }
 }
 
-/// `deletes your home directory` as it is asked about: `Delete your home directory`.
+/// Turns an effect such as `deletes your home directory` into `Delete your home directory`.
 fn imperative(effect: &str) -> String {
     let (verb, rest) = effect.split_once(' ').unwrap_or((effect, ""));
     let verb = base(verb);
@@ -81,7 +81,7 @@ fn imperative(effect: &str) -> String {
     format!("{first}{} {rest}", letters.as_str()).trim_end().to_owned()
 }
 
-/// The base form of a verb in the third person.
+/// Returns the base form of a verb in the third person.
 fn base(verb: &str) -> String {
     let is_verb = verb.bytes().all(|byte| byte.is_ascii_lowercase());
     let ends = |end: &str| is_verb && verb.ends_with(end);

@@ -1,4 +1,4 @@
-//! The panel on the screen.
+//! Drawing of the dialog panel.
 
 use super::hit_regions::spots;
 use super::hunks::MIN_BESIDE;
@@ -23,24 +23,24 @@ use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Cells that what is asked has in the head, at least.
+/// Minimum number of cells of the title in the head.
 const SHORT_TITLE: usize = 8;
 
-/// What a frame knows besides the panel.
+/// Drawing context of a panel.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub now: u64,
-    /// `1 of 3`
+    /// Position and count: `1 of 3`.
     pub place: (usize, usize),
-    /// The first line of the draft that waits.
+    /// First line of the unsent draft.
     pub draft: &'a str,
     /// Whether it has the keyboard.
     pub is_focused: bool,
 }
 
-/// How many rows the panel wants, at most `limit`.
+/// Returns the number of rows the panel needs, at most `limit`.
 pub fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
     Rows::of(panel, width, limit, has_draft).total()
 }
@@ -99,7 +99,7 @@ fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
 }
 
-/// Where the line between both sides of a change meets the rules above, where there is one, and below these rows.
+/// Draws the joints of the line between both sides of a diff with the horizontal lines above and below.
 fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buffer: &mut Buffer) {
     let Some(seam) = panel.body.changes().and_then(|diff| diff.seam(body_width(area.width))) else { return };
     let x = area.x + GUTTER + seam;
@@ -115,14 +115,14 @@ fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buff
     }
 }
 
-/// What is asked about, from where it is scrolled to; the row below it.
+/// Draws the body from its scroll position. Returns the row below it.
 fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> u16 {
     let Frame { theme, glyphs, .. } = frame;
     let inner = body_width(area.width);
     let room = usize::from(rows.body);
     let total = panel.body.rows(inner);
     panel.scroll = panel.scroll.min(total.saturating_sub(room));
-    // The counter takes the last row when something is below.
+    // The counter of hidden lines takes the last row.
     let counts = total.saturating_sub(panel.scroll) > room && room > 1;
     let shown = (room - usize::from(counts)).min(total.saturating_sub(panel.scroll));
     panel.note_shown(inner, shown);
@@ -133,7 +133,7 @@ fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fr
     }
     if counts {
         let left = total - panel.scroll - shown;
-        // Of a sample nothing is removed.
+        // A sample diff removes nothing.
         let is_change = !matches!(panel.question, super::Question::Setup(_));
         let removed = if is_change { panel.body.removed_in(inner, panel.scroll + shown..total) } else { 0 };
         let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
@@ -144,7 +144,7 @@ fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fr
     top + rows.body
 }
 
-/// The field for what stands in the place of what was proposed.
+/// Draws the field for an edited hunk or command.
 fn draw_writing(
     writing: &AmendField,
     panel: &Dialog,
@@ -173,7 +173,7 @@ fn written_words(panel: &Dialog) -> &'static str {
     }
 }
 
-/// Which hunks are taken.
+/// Draws the list of hunks with their selection.
 fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     let Some(hunks) = &panel.hunks else { return };
     let seen = if panel.unseen() == 0 { "everything was shown" } else { "" };
@@ -191,7 +191,7 @@ fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>)
     }
 }
 
-/// The field for the words of a denial.
+/// Draws the field for a denial reason or another line of text.
 fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
     let label: Cow<'_, str> = match &panel.question {
@@ -217,7 +217,7 @@ fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame
     Some(field.draw(Rect { x: area.x + left, y: area.y, width, height: 1 }, buffer, frame.theme))
 }
 
-/// The words that a digit fills in, in as many of them as there is room for.
+/// Returns the prepared denial reasons in the longest form that fits.
 fn ready_words(width: u16) -> String {
     let row = |reasons: &[&str], lead, gap| {
         let numbered = reasons.iter().enumerate().map(|(at, words)| format!("{}{lead}{words}", at + 1));
@@ -228,7 +228,7 @@ fn ready_words(width: u16) -> String {
     rows.into_iter().find(|row| text::width(row) <= width.into()).unwrap_or_else(|| row(&fewest, " ", "  "))
 }
 
-/// The choices, and where the cursor stands while one of them is held.
+/// Draws the choices. Returns the cursor position while one of them is highlighted.
 fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.look(frame.now);
@@ -238,7 +238,7 @@ fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fra
         Choices::FirstRow => (0..1, 1..all.end),
         Choices::OneRow => (0..0, all),
     };
-    // What a row has in few words only is said in full, in the place of all, before Enter takes it.
+    // The highlighted choice is shown in full, replacing the others, before Enter takes it.
     if let Some(at) = held(look).filter(|at| others.contains(at)) {
         return draw_choice(panel, at, Rect { height: rows.answers, ..area }, buffer, frame);
     }
@@ -268,10 +268,10 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
         true => (CHANGED_SHORT.to_owned(), Token::Warn),
         false => (facts, Token::Muted),
     };
-    // Nothing is said of a low risk: what stands out is to be looked at.
+    // Low risk is not shown, so that other risks stand out.
     let risk = match panel.risk {
         Some(Risk::Low) if panel.is_card() => "",
-        // The word alone where every cell counts.
+        // Only the word itself, where every cell counts.
         _ if width < TIGHT => panel.risk_words.trim_end_matches(" risk"),
         _ => panel.risk_words.as_str(),
     };
@@ -281,11 +281,11 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     right.push((count, Token::Muted));
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
-    // What is asked matters more than how long it is; the risk always stays.
+    // The title matters more than the line counts; the risk is always shown.
     if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !panel.says_changed() {
         right.remove(0);
     }
-    // The mark gives way to the risk, and to the beginning of what is asked.
+    // The staleness warning gives way to the risk and to the beginning of the title.
     if panel.says_changed()
         && wide(&right) + SHORT_TITLE > room + 1
         && let Some((mark, _)) = right.iter_mut().find(|(words, _)| words == CHANGED_SHORT)
@@ -309,7 +309,7 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     Line::from(spans)
 }
 
-/// What the first choice does while something has not been on the screen.
+/// Returns the label of the first choice while some rows have not been shown.
 fn unseen_words(panel: &Dialog, at: usize) -> Option<String> {
     let choice = &panel.choices[at];
     if !choice.act.shows_the_rest() || panel.unseen() == 0 {
@@ -322,7 +322,7 @@ fn unseen_words(panel: &Dialog, at: usize) -> Option<String> {
     }
 }
 
-/// The choice that was pressed and waits for more.
+/// Returns the choice that was pressed and waits for confirmation.
 fn held(look: typeahead_guard::ChoiceState) -> Option<usize> {
     match look {
         typeahead_guard::ChoiceState::Waiting(at, _) | typeahead_guard::ChoiceState::Highlighted(at) => Some(at),
@@ -330,7 +330,7 @@ fn held(look: typeahead_guard::ChoiceState) -> Option<usize> {
     }
 }
 
-/// One choice; where the cursor stands if it is held.
+/// Draws one choice. Returns the cursor position if it is highlighted.
 fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let Frame { theme, glyphs, .. } = frame;
     let look = panel.guard.look(frame.now);
@@ -385,8 +385,8 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     end.filter(|_| is_held)
 }
 
-/// The words and the longest of the tails that fit into so many rows. What is said last gives way first, as far as the
-/// place where a rule stands; at last the words give way in their middle.
+/// Returns the label with the longest suffix that fits into this many rows. Otherwise it drops the last parts of the
+/// label, down to the location of a rule, and finally truncates the middle.
 fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     let fits = |text: &str| text::wrap(text, room).len() <= rows;
     if let Some(whole) = tails.iter().map(|tail| format!("{words}{tail}")).find(|whole| fits(whole)) {
@@ -405,7 +405,7 @@ fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     cut.into_iter().find(|whole| fits(whole)).unwrap_or_else(|| tail.to_owned())
 }
 
-/// Several choices in few words.
+/// Draws several short choices on one row.
 fn packed_line(
     panel: &Dialog,
     width: u16,
@@ -436,7 +436,7 @@ fn packed_line(
     Line::from(spans)
 }
 
-/// What the keys do while the panel has the keyboard, most likely first.
+/// Returns the key hints of the panel, most likely first.
 pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
     if let super::Question::Setup(setup) = &panel.question {
         return onboarding::hints(setup, look == typeahead_guard::ChoiceState::Arming);

@@ -1,4 +1,4 @@
-//! What a server asks, as a panel.
+//! Dialog for the input request of an MCP server.
 
 use super::{ElicitationForm, Entry, FormAction, FormContent};
 use crate::text;
@@ -7,7 +7,7 @@ use crate::tui::composer::Field;
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 
-/// Cells of what stands before the line that is typed.
+/// Maximum width of the field label, in cells.
 const LABEL: usize = 24;
 const VERB: Verb = Verb { long: "send it", short: "send" };
 
@@ -69,7 +69,7 @@ impl ElicitationForm {
         Body::notes(self.notes().0, VERB, String::new())
     }
 
-    /// All that is shown, and which of it is about the field that is filled in.
+    /// Returns all paragraphs, and the range of those about the current field.
     fn notes(&self) -> (Vec<Note>, std::ops::Range<usize>) {
         let mut notes: Vec<Note> = Vec::new();
         for row in text::reveal(&self.message).trim().lines() {
@@ -126,7 +126,7 @@ impl ElicitationForm {
         }
     }
 
-    /// The line that is typed, while one is.
+    /// Returns the line field of the current form field.
     pub fn field(&self) -> Option<Field> {
         let (_, entry) = self.entry()?;
         let mut field = Field::new();
@@ -134,13 +134,13 @@ impl ElicitationForm {
         Some(field)
     }
 
-    /// What stands before it.
+    /// Returns the label of the line field.
     pub fn label(&self) -> String {
         let title = self.entry().map(|(_, entry)| entry.title()).unwrap_or_default();
         format!("{}: ", text::truncate(&title, LABEL))
     }
 
-    /// What stands below it: which field of how many, and what it takes.
+    /// Returns the line below the field: its position, and the values it accepts.
     pub fn below(&self) -> String {
         let Some((at, entry)) = self.entry() else { return String::new() };
         let count = self.entries().len();
@@ -152,7 +152,7 @@ impl ElicitationForm {
         format!("field {} of {count} · {}{keys}", at + 1, entry.takes())
     }
 
-    /// What the keys do now, most likely first.
+    /// Returns the current key hints, most likely first.
     pub fn hints(&self, is_arming: bool) -> Vec<&'static str> {
         match (self.entry(), &self.wants) {
             (Some((at, _)), _) => {
@@ -165,12 +165,12 @@ impl ElicitationForm {
         }
     }
 
-    /// What stands in each field now.
+    /// Returns the current value of each field.
     pub fn filled(&self) -> Vec<String> {
         self.entries().iter().map(Entry::shown).collect()
     }
 
-    /// What is asked in lines, where there is no screen: the field that is filled in.
+    /// Returns the question about the current field, for line mode.
     pub fn question(&self) -> Vec<String> {
         let Some((at, entry)) = self.entry() else { return Vec::new() };
         let needed = if entry.is_required() { ", required" } else { "" };
@@ -195,7 +195,7 @@ impl ElicitationForm {
     }
 }
 
-/// The address with what counts of it: whose it is.
+/// Returns the URL with warnings about its host.
 fn address(url: &str) -> Vec<Note> {
     let rest = url.split_once("://");
     let authority = rest.map(|(_, rest)| rest.split(['/', '?', '#', '\\']).next().unwrap_or_default()).unwrap_or_default();
@@ -224,7 +224,7 @@ fn address(url: &str) -> Vec<Note> {
 }
 
 impl Dialog {
-    /// The same question as it stands now, scrolled to what is filled in.
+    /// Rebuilds the dialog from the current form and scrolls to the current field.
     pub fn refresh_asking(&mut self) {
         let Question::Asking(asking) = &self.question else { return };
         (self.title, self.reason, self.body) = (asking.title(), asking.reason(), asking.body());

@@ -1,12 +1,12 @@
-//! One field of a form: what was filled in, and whether it is what the server takes.
+//! Form field with its value and the validation of that value.
 
 use crate::protocol::{FieldKind, FormField};
 use crate::text;
 use serde_json::{Number, Value};
 
-/// More of one text nobody types.
+/// Maximum length of a text, in bytes.
 const TEXT_BYTES: usize = 16 << 10;
-/// Words for what nobody hands to a server in a form.
+/// Words that indicate a secret, which nobody should send in a form.
 const SECRETS: [&str; 15] = [
     "password",
     "passwd",
@@ -32,13 +32,13 @@ pub struct Entry {
     touched: bool,
 }
 
-/// What was filled in.
+/// Value of a field.
 #[derive(Debug, Clone)]
 enum EntryValue {
     Text(String),
     Flag(Option<bool>),
     Choice(Option<usize>),
-    /// Which are taken, and which of them is marked.
+    /// Selected choices, and the index of the current one.
     Choices {
         taken: Vec<bool>,
         mark: usize,
@@ -46,7 +46,7 @@ enum EntryValue {
 }
 
 impl Entry {
-    /// With what the server suggests, where that is plain to see and one of what it takes.
+    /// Creates the field with the server's suggested value, if that is plain text and valid.
     pub fn new(field: FormField) -> Self {
         let default = field.default.as_ref();
         let held = match &field.takes {
@@ -76,7 +76,7 @@ impl Entry {
         &self.field.name
     }
 
-    /// As it is called on the screen.
+    /// Returns the title on the screen.
     pub fn title(&self) -> String {
         let title = self.field.title.as_deref().map(text::reveal_line).filter(|title| !title.is_empty());
         title.unwrap_or_else(|| text::reveal_line(&self.field.name))
@@ -94,12 +94,12 @@ impl Entry {
         self.touched
     }
 
-    /// Whether letters are text in it.
+    /// Returns whether text is typed into the field.
     pub fn is_typed(&self) -> bool {
         matches!(self.held, EntryValue::Text(_))
     }
 
-    /// Whether it looks like something that no server may ask for in a form.
+    /// Returns whether it looks like a secret, which a server must not ask for in a form.
     pub fn looks_secret(&self) -> bool {
         let FormField { name, title, description, .. } = &self.field;
         let words = [Some(name), title.as_ref(), description.as_ref()].into_iter().flatten();
@@ -118,7 +118,7 @@ impl Entry {
         })
     }
 
-    /// What stands in the line that is typed.
+    /// Returns the text of the line field.
     pub fn text(&self) -> String {
         match &self.held {
             EntryValue::Text(text) => text.clone(),
@@ -135,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// What is filled in, as one line.
+    /// Returns the value on one line.
     pub fn shown(&self) -> String {
         let nothing = || "–".to_owned();
         match (&self.held, &self.field.takes) {
@@ -158,7 +158,7 @@ impl Entry {
         }
     }
 
-    /// All there is to choose from, each with whether it is taken and whether it is marked.
+    /// Returns all choices, each with whether it is selected and whether it is current.
     pub fn options(&self) -> Vec<(String, bool, bool)> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Choice(at), FieldKind::Choice { choices }) => choices
@@ -181,7 +181,7 @@ impl Entry {
         matches!(self.held, EntryValue::Choices { .. })
     }
 
-    /// To a neighbour of what is chosen, or marked.
+    /// Moves to the next or previous choice.
     pub fn step(&mut self, forward: bool) {
         let around = |at: Option<usize>, count: usize| match at {
             _ if count == 0 => None,
@@ -200,7 +200,7 @@ impl Entry {
         self.touched = true;
     }
 
-    /// Takes what is marked, or leaves it.
+    /// Selects or deselects the current choice.
     pub fn flip(&mut self) {
         if let EntryValue::Choices { taken, mark } = &mut self.held {
             if let Some(one) = taken.get_mut(*mark) {
@@ -212,7 +212,7 @@ impl Entry {
         }
     }
 
-    /// The value as the server gets it, nothing where it is left out, or what is wrong with it.
+    /// Returns the value for the server, `None` if it is left out, or why it is invalid.
     pub fn value(&self) -> Result<Option<Value>, String> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), FieldKind::Number { whole, minimum, maximum }) => match text.trim() {
@@ -257,7 +257,7 @@ impl Entry {
         if self.field.required { Err("this field is required".to_owned()) } else { Ok(None) }
     }
 
-    /// Words that were typed for it where there is no screen: a text, `yes`, or the names or numbers of what is chosen.
+    /// Sets the value from text typed in line mode: a text, `yes`, or the names or numbers of choices.
     pub fn take_words(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {
@@ -285,7 +285,7 @@ impl Entry {
         Ok(())
     }
 
-    /// What may stand in it, in a few words.
+    /// Returns a short description of the accepted values.
     pub fn takes(&self) -> String {
         let range = |least: Option<String>, most: Option<String>| match (least, most) {
             (Some(least), Some(most)) => format!(", {least} to {most}"),
@@ -346,7 +346,7 @@ fn number(text: &str, whole: bool, minimum: Option<f64>, maximum: Option<f64>) -
     Ok(value)
 }
 
-/// Of formats that are not known nothing is asked.
+/// Checks the format of a text; unknown formats are accepted.
 fn in_format(text: &str, format: &str) -> Result<(), String> {
     let has_blank = text.contains(char::is_whitespace);
     let fits = match format {

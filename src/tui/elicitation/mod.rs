@@ -1,7 +1,7 @@
-//! What an MCP server asks the person: a form to be filled in, or an address to be visited. Nothing of it is sent before the person
-//! says so, and nothing is typed into it before they chose to.
+//! Input requests of MCP servers: a form to fill in, or a URL to open. Nothing is sent before the user confirms, and
+//! nothing can be typed before the user chooses to.
 //!
-//! What happens goes in, the answer comes out; the panel that shows it is that of all questions, with its guard.
+//! Events go in and the answer comes out; the dialog shares its panel and guard with all other dialogs.
 
 mod dialog;
 mod entry;
@@ -14,17 +14,17 @@ use crate::protocol::{Elicitation, ElicitationAnswer, Wanted};
 use crate::text;
 use serde_json::Map;
 
-/// A question of a server, and how far it is answered.
+/// Input request of a server, and how much of it is answered.
 #[derive(Debug)]
 pub struct ElicitationForm {
     pub id: String,
-    /// Who asks, as one line that no terminal obeys.
+    /// Name of the server, on one line without control characters.
     pub server: String,
     message: String,
     wants: FormContent,
-    /// The field that is being filled in.
+    /// Index of the current field.
     at: Option<usize>,
-    /// What is wrong is said at the fields, because it was to be sent as it is.
+    /// Whether problems are shown at all fields, because sending was attempted.
     checked: bool,
 }
 
@@ -34,24 +34,24 @@ enum FormContent {
     Visit(String),
 }
 
-/// A choice of the question.
+/// Action of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormAction {
-    /// As it stands.
+    /// Sends the current values.
     Send,
     Fill,
     Copy,
     Decline,
-    /// Neither yes nor no.
+    /// Answers neither yes nor no.
     Dismiss,
 }
 
-/// What Enter came to.
+/// Result of Enter in a field.
 #[derive(Debug, PartialEq)]
 pub enum EnterResult {
-    /// On to the next field, or to the first that is not as it has to be.
+    /// Moves to the next field, or to the first invalid one.
     Next,
-    /// All is there: it is to be sent.
+    /// Sends the complete answer.
     Whole(ElicitationAnswer),
 }
 
@@ -65,7 +65,7 @@ impl ElicitationForm {
         Self { id: elicitation_id, server: text::reveal_line(&server), message, wants, at: None, checked: false }
     }
 
-    /// The address that is to be visited, as it is.
+    /// Returns the URL to open, unchanged.
     pub fn address(&self) -> Option<&str> {
         match &self.wants {
             FormContent::Visit(url) => Some(url),
@@ -84,7 +84,7 @@ impl ElicitationForm {
         }
     }
 
-    /// The field that is filled in, and its place.
+    /// Returns the current field and its index.
     pub fn entry(&self) -> Option<(usize, &Entry)> {
         let at = self.at?;
         Some((at, self.entries().get(at)?))
@@ -97,26 +97,26 @@ impl ElicitationForm {
         }
     }
 
-    /// The first field that is not as it has to be, else the first; whether there is one.
+    /// Opens the first invalid field, or else the first one. Returns whether there is one.
     pub fn fill(&mut self) -> bool {
         let wrong = self.entries().iter().position(|entry| entry.value().is_err());
         self.at = Some(wrong.unwrap_or(0)).filter(|at| *at < self.entries().len());
         self.at.is_some()
     }
 
-    /// Back to the choices; what was filled in stays.
+    /// Goes back to the choices; the values are kept.
     pub fn leave(&mut self) {
         self.at = None;
     }
 
-    /// Another field, around the end.
+    /// Moves to the next or previous field, wrapping around.
     pub fn turn(&mut self, forward: bool) {
         let count = self.entries().len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.at = self.at.map(|at| (at + step) % count);
     }
 
-    /// Enter in a field: on to the next, and behind the last it is sent where nothing is wrong.
+    /// Handles Enter in a field: moves to the next one, or sends the form after the last one if all fields are valid.
     pub fn enter(&mut self) -> EnterResult {
         let Some(at) = self.at else { return EnterResult::Next };
         if at + 1 < self.entries().len() {
@@ -131,7 +131,7 @@ impl ElicitationForm {
         EnterResult::Next
     }
 
-    /// What is sent as it stands; nothing where something is missing or wrong.
+    /// Returns the answer with the current values, or `None` if a field is missing or invalid.
     pub fn answer(&self) -> Option<ElicitationAnswer> {
         let mut content = Map::new();
         for entry in self.entries() {
@@ -142,12 +142,12 @@ impl ElicitationForm {
         Some(ElicitationAnswer::Accept { content })
     }
 
-    /// What is wrong with a field, where that is to be said: where something was done to it, or all was to be sent.
+    /// Returns the problem of a field, if it was changed or sending was attempted.
     fn problem(&self, entry: &Entry) -> Option<String> {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 
-    /// A line for the field that is filled in, as it is typed without a screen; an empty one leaves it as it is.
+    /// Sets the current field from a line typed in line mode; an empty line keeps its value.
     pub fn take_line(&mut self, words: &str) -> Result<(), String> {
         let Some(entry) = self.entry_mut() else { return Ok(()) };
         let before = entry.clone();

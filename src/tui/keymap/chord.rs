@@ -1,4 +1,4 @@
-//! One key with what is held with it, as people write it: `ctrl+g`, `alt+up`, `f1`.
+//! Key with modifiers, in the usual notation: `ctrl+g`, `alt+up`, `f1`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
@@ -25,14 +25,18 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("pgup", KeyCode::PageUp),
     ("pgdn", KeyCode::PageDown),
 ];
-/// Other names of keys, as people know them.
+/// Alternative key names.
 const ALIASES: &[(&str, &str)] =
     &[("return", "enter"), ("escape", "esc"), ("pageup", "pgup"), ("pagedown", "pgdn"), ("del", "delete"), ("control", "ctrl")];
-/// What most terminals send as another key.
+/// Keys that most terminals send as another key.
 const SAME: &[(&str, &str)] = &[("ctrl+i", "tab"), ("ctrl+m", "enter"), ("ctrl+[", "esc")];
 
 impl Chord {
-    /// Reads one; the error says what is wrong with it.
+    /// Parses a key.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lower = text.trim().to_lowercase();
         if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {
@@ -78,7 +82,7 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
-    /// One form for what terminals send in several: `shift+tab` has a code of its own, a letter has its case.
+    /// Normalizes key events: `shift+tab` has its own code, and a letter carries its case.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let modifiers = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let (code, modifiers) = match code {
@@ -95,14 +99,15 @@ impl Chord {
         Self { code, modifiers }
     }
 
-    /// Whether more is held with it than handlers look at: ctrl+alt+t is not ctrl+t. With signs shift may be what makes them.
+    /// Returns whether it has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. Shift does not count for
+    /// symbols, which may need it.
     pub fn has_much_held(self) -> bool {
         let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
         let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };
         self.modifiers.contains(KeyModifiers::CONTROL) && self.modifiers.intersects(second)
     }
 
-    /// Whether it is typed into a draft where no key stands in its way.
+    /// Returns whether it inserts text into a draft unless a key binding takes it.
     pub fn is_text(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
     }

@@ -1,4 +1,4 @@
-//! What a person's file says: keys for actions. What of it does not hold is said, and the rest holds.
+//! Parsing of the user's key file. Invalid entries are reported, and the others apply.
 
 use super::{Action, Chord, Focus};
 use std::collections::HashMap;
@@ -6,22 +6,22 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// So many problems are told; of the others, how many there are.
+/// Maximum number of reported problems; further ones are only counted.
 const MAX: usize = 8;
 
 struct Reading<'a> {
     text: &'a str,
-    /// Each with the place it is about.
+    /// Problems, each with its byte offset.
     problems: Vec<(usize, String)>,
-    /// Which action a key was given to, and where.
+    /// Action that a key was assigned to, and the byte offset of the assignment.
     given: HashMap<(Focus, Chord), (usize, usize)>,
 }
 
-/// Takes over what the file says. A key that it gives away is no longer what it was.
+/// Applies the file. A key that it assigns to another action loses its former one. Returns the problems.
 pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     let mut reading = Reading { text, problems: Vec::new(), given: HashMap::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
-    // What stands on a line that is not understood may be half of what was meant.
+    // A line that cannot be parsed may be half of what was meant.
     let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
     for error in errors {
         let words = error.message().lines().collect::<Vec<_>>().join(" ");
@@ -47,7 +47,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
         let lines = line(text, name.span().start)..=line(text, value.span().end);
         !unclear.iter().any(|unclear| lines.contains(unclear))
     });
-    // In the order of the file, so that what is told later is what is not taken.
+    // In file order, so that the later of two conflicting entries is rejected.
     wishes.sort_by_key(|(_, name, _)| name.span().start);
     let mut named = Vec::new();
     for (focus, name, value) in wishes {
@@ -57,7 +57,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     reading.told()
 }
 
-/// What a key did before it was given to another action it does no longer; an action that is left without one is told.
+/// Removes reassigned keys from their former actions, and reports actions left without a key.
 fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>) {
     for (at, action) in actions.iter_mut().enumerate() {
         let had = action.keys.clone();
@@ -77,7 +77,7 @@ impl Reading<'_> {
         self.problems.push((span.map_or(0, |span| span.start), words));
     }
 
-    /// Gives an action its keys; which action that is, if any keys were understood or all were taken away.
+    /// Assigns the keys of an action. Returns its index if any key is valid or all were removed.
     fn give(
         &mut self,
         actions: &mut [Action],
@@ -132,7 +132,7 @@ impl Reading<'_> {
         Some(at)
     }
 
-    /// Letters stay letters where text is typed, what decides a question stays what it is, and so does the way out.
+    /// Parses a key and rejects text keys where text is typed, decision keys and the ways out.
     fn allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
         let Action { focus, entry, .. } = &actions[at];
         let focus = *focus;
@@ -177,7 +177,7 @@ fn line(text: &str, place: usize) -> usize {
     text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The name that differs least, if it differs little.
+/// Returns a suggestion for a misspelled name, if one is close.
 fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let near = known.map(|other| (distance(other), other)).filter(|(distance, other)| *distance <= 3.min(other.len() / 2)).min();

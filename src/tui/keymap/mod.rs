@@ -1,7 +1,7 @@
-//! Which key does what: the built-in map, and what the person's `keymap.toml` says instead.
+//! Key bindings: the built-in map with the user's `keymap.toml` applied.
 //!
-//! The screen is written with the built-in keys. A key that the person gave to an action becomes the first built-in key of that
-//! action before anybody sees it, and a built-in key that was taken away becomes one that nobody knows.
+//! The screen is written with the built-in keys. A key that the user assigned to an action is translated to the first
+//! built-in key of that action before it is handled, and a removed built-in key becomes a key without meaning.
 
 mod chord;
 mod file;
@@ -17,27 +17,27 @@ use std::sync::OnceLock;
 
 const BUILT_IN: &str = include_str!("../../../assets/keymap.toml");
 
-/// In the place of a key that an action has not.
+/// Shown for an action without a key.
 const NO_KEY: &str = "(no key)";
 
-/// Who has the keyboard.
+/// Part of the screen that has the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Focus {
     Composer,
-    /// The menu at the composer; what it does not know is the composer's.
+    /// The menu at the composer; unknown keys go to the composer.
     Menu,
-    /// The search in what was sent before, in the same way.
+    /// The prompt history search; unknown keys go to the composer.
     Search,
     Question,
-    /// The list of all questions.
+    /// The list of pending dialogs.
     Inbox,
-    /// Words, lines or a command that are written in a question, or looked for.
+    /// A text, hunk or command field of a dialog, or a search field.
     Field,
     Browse,
-    /// Models, sessions, commands, prompts to go back to, and the help.
+    /// The lists of models, sessions, commands and prompts, and the help.
     List,
-    /// A diff, or something long.
+    /// The viewer of a diff or a long text.
     Reader,
 }
 
@@ -68,7 +68,7 @@ impl Focus {
         }
     }
 
-    /// Who is asked, one after the other, what a key is for.
+    /// Returns the key maps to search for a key, in order.
     pub fn layers(self) -> &'static [Self] {
         match self {
             Self::Menu => &[Self::Menu, Self::Composer],
@@ -83,28 +83,28 @@ impl Focus {
         }
     }
 
-    /// Whether letters are text there, or decide: no action can have one.
+    /// Returns whether letters are text or decisions there, so that no action can have one.
     pub fn takes_text(self) -> bool {
         !matches!(self, Self::Browse | Self::Reader)
     }
 }
 
-/// What a key is for.
+/// Key binding as written in the built-in file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     action: String,
     #[serde(default)]
     keys: Vec<String>,
-    /// It is typed, not pressed.
+    /// Text that is typed instead of a key that is pressed.
     typed: Option<String>,
     does: String,
-    /// Whether it stays as it is, whatever a file says.
+    /// Whether a file cannot reassign it.
     #[serde(default)]
     fixed: bool,
 }
 
-/// An action with the keys it has now; there may be none left.
+/// Action with its current keys, possibly none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub focus: Focus,
@@ -115,14 +115,14 @@ pub struct Row {
 
 #[cfg(test)]
 impl Row {
-    /// Whether it is typed, and no key.
+    /// Returns whether it is typed text and not a key.
     pub fn is_typed(&self) -> bool {
         let is_it = |action: &Action| (action.focus, &action.entry.action) == (self.focus, &self.action);
         built_in().iter().any(|action| is_it(action) && action.entry.typed.is_some())
     }
 }
 
-/// A part of the map while it is made.
+/// Action while the map is being built.
 struct Action {
     focus: Focus,
     entry: Entry,
@@ -146,25 +146,25 @@ impl Action {
 
 #[derive(Debug, Default)]
 pub struct Keymap {
-    /// Made when it is asked for, where no file changes anything.
+    /// Rows, built on demand if no file changes anything.
     rows: OnceLock<Vec<Row>>,
-    /// What a key becomes, where it is not itself.
+    /// Translation of changed keys.
     changed: HashMap<(Focus, Chord), Option<Chord>>,
-    /// All keys that mean something, where any was changed.
+    /// All keys with a meaning, if any was changed.
     known: HashSet<(Focus, Chord)>,
-    /// The built-in keys with much held, where one of that kind was pressed.
+    /// Built-in keys with several modifiers, built when such a key is first pressed.
     held: OnceLock<HashSet<(Focus, Chord)>>,
-    /// What a built-in key is called now, where it was taken away.
+    /// Current names of removed built-in keys.
     names: HashMap<(Focus, Chord), Option<String>>,
 }
 
-/// What of a person's file does not hold.
+/// Returns the problems of a user's key file.
 pub fn problems(text: &str) -> Vec<String> {
     Keymap::new(Some(text)).1
 }
 
 impl Keymap {
-    /// The built-in map with what a file says of it; and what of the file does not hold, each with its line.
+    /// Builds the map from the built-in keys and a file. Also returns the problems of the file, each with its line.
     pub fn new(file: Option<&str>) -> (Self, Vec<String>) {
         let Some(text) = file else { return (Self::default(), Vec::new()) };
         let mut actions = built_in();
@@ -190,7 +190,7 @@ impl Keymap {
         map
     }
 
-    /// The key as the screen knows it; one that nobody knows where it does nothing any more.
+    /// Translates a key for the screen; a key without meaning becomes an unknown one.
     pub fn key(&self, focus: Focus, key: KeyEvent) -> KeyEvent {
         let chord = Chord::of(key);
         let known = focus.layers().iter().find(|focus| self.known.contains(&(**focus, chord)));
@@ -212,7 +212,7 @@ impl Keymap {
         focus.layers().iter().any(|focus| held.contains(&(*focus, chord)))
     }
 
-    /// All actions, focus by focus, in the order in which they are told.
+    /// Returns all actions, grouped by focus, in display order.
     pub fn rows(&self) -> &[Row] {
         self.rows.get_or_init(|| rows(&built_in()))
     }

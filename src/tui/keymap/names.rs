@@ -1,15 +1,16 @@
-//! What keys are called in what the screen says, which is written with the built-in ones.
+//! Current key names in screen texts, which are written with the built-in keys.
 
 use super::{Chord, Focus, Keymap, NO_KEY};
 use std::borrow::Cow;
 
 impl Keymap {
-    /// How a built-in key is called now: nothing where it is as it was, else another name or none.
+    /// Returns the new name of a built-in key, or `None` if it is unchanged; the name is missing if there is no key
+    /// left.
     fn name(&self, focus: Focus, chord: Chord) -> Option<&Option<String>> {
         focus.layers().iter().find_map(|focus| self.names.get(&(*focus, chord)))
     }
 
-    /// What a built-in key is called.
+    /// Returns the current name of a built-in key.
     pub fn called<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
         if self.names.is_empty() {
             return key;
@@ -20,7 +21,7 @@ impl Keymap {
         }
     }
 
-    /// `ctrl+o fold`: the keys at its beginning by their names; nothing where there are none left.
+    /// Replaces the keys at the beginning of a hint such as `ctrl+o fold`; returns `None` if no key is left.
     pub fn hint<'a>(&self, focus: Focus, hint: &'a str) -> Option<Cow<'a, str>> {
         if self.names.is_empty() {
             return Some(Cow::Borrowed(hint));
@@ -46,7 +47,7 @@ impl Keymap {
         has_key.then(|| Cow::Owned(words.join(" ")))
     }
 
-    /// A sentence with the keys in it by their names: those with a `+`, and `f1` to `f24`, for others may be words.
+    /// Replaces the keys in a sentence: those with a `+`, and `f1` to `f24`, because others may be words.
     pub fn sentence<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
         if self.names.is_empty() {
             return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! The first questions as panels.
+//! Dialogs of the setup.
 
 use super::{Onboarding, Page, Pick, Test, Typed, Typing};
 use crate::protocol::{FoundModel, Reach, TestOutcome};
@@ -8,11 +8,11 @@ use crate::tui::composer::Field;
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 
-/// How many signs stand for a key at most; its length is said beside it.
+/// Maximum number of asterisks shown for a key; its length is shown next to them.
 const SIGNS: usize = 24;
-/// Of a key so many of its last letters are shown, and nothing of a short one.
+/// Number of characters shown from the end of a long key.
 const TAIL: usize = 4;
-/// A change, to see what it looks like.
+/// Sample diff that previews the theme.
 const SAMPLE: &str = "--- a/src/greet.rs\n+++ b/src/greet.rs\n@@ -1,4 +1,4 @@\n fn greet(name: &str) -> String {\n\
     -    format!(\"Hello, {name}\")\n+    format!(\"Hello, {name}!\")\n }\n";
 
@@ -24,7 +24,7 @@ impl Onboarding {
         panel
     }
 
-    /// What is typed, as it is shown: of a key only that there is one.
+    /// Returns the line field; a key is masked.
     pub fn field(&self) -> Option<Field> {
         let Page::Typing(typing) = &self.page else { return None };
         let mut field = Field::new();
@@ -35,7 +35,7 @@ impl Onboarding {
         Some(field)
     }
 
-    /// What stands before it.
+    /// Returns the label of the line field.
     pub fn label(&self) -> &'static str {
         match &self.page {
             Page::Typing(Typing { what: Typed::Address, .. }) => "address: ",
@@ -206,14 +206,14 @@ impl Onboarding {
 }
 
 impl Dialog {
-    /// The same page with other words.
+    /// Rebuilds the content of the current page.
     pub fn refresh_setup(&mut self) {
         let Question::Setup(setup) = &self.question else { return };
         (self.title, self.reason, self.body, self.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
     }
 }
 
-/// What the keys do now, most likely first.
+/// Returns the current key hints, most likely first.
 pub fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
         Page::Typing(Typing { what: Typed::Key, .. }) => {
@@ -227,7 +227,7 @@ pub fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     }
 }
 
-/// `51 letters, …k3f9`; of a short one only how long it is.
+/// Describes a key: `51 characters, …k3f9`, or only its length if it is short.
 fn described(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(TAIL)).collect();

@@ -1,7 +1,7 @@
-//! The first questions: which model answers, which policy holds, how it looks. Each can be skipped, and nothing is chosen before the
-//! person chooses.
+//! Setup on first start: model, policy and theme. Each step can be skipped, and nothing changes before the user
+//! chooses.
 //!
-//! What happens goes in, what is to be done comes out; the panels that show it are those of all questions, with their guard.
+//! Events go in and actions come out; the dialogs share their panel and guard with all other dialogs.
 
 mod dialog;
 mod recognise;
@@ -13,46 +13,46 @@ pub use recognise::provider_of as provider_of_key;
 
 use crate::protocol::{KeyText, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 
-/// A longer one is a file that was taken for a key.
+/// Maximum length of the typed text, in bytes; longer text is a file taken for a key.
 const TYPED_BYTES: usize = 8 << 10;
 
-/// Where the person is, and what is known.
+/// Current page and known facts.
 #[derive(Debug)]
 pub struct Onboarding {
     found: SetupFound,
     page: Page,
-    /// Something is being done, and its outcome has not come.
+    /// Whether an action is running and its outcome has not arrived.
     waits: bool,
-    /// Why the last thing could not be done.
+    /// Why the last action failed.
     problem: Option<String>,
     test: Test,
     tests: u64,
     themes: Vec<String>,
-    /// The theme that is shown, and the one that was there before.
+    /// Index of the shown theme, and of the theme before the setup.
     theme: usize,
     theme_before: usize,
 }
 
 #[derive(Debug)]
 enum Page {
-    /// What was found, and the ways to something else.
+    /// Models that were found, and other ways to get one.
     Models,
     Typing(Typing),
-    /// One was chosen; nothing is kept yet.
+    /// Chosen model; nothing is saved yet.
     Model(Reach),
     Policy,
 }
 
-/// A line as far as it is typed.
+/// Line of text being typed.
 #[derive(Debug, Default)]
 struct Typing {
     what: Typed,
     text: KeyText,
-    /// Whose key it is: its place among the providers.
+    /// Index of the provider that the key is for.
     provider: Option<usize>,
-    /// The person said whose.
+    /// Whether the user chose the provider.
     is_said: bool,
-    /// The server that the key is for.
+    /// Server that the key is for.
     reach: Reach,
 }
 
@@ -61,7 +61,7 @@ enum Typed {
     #[default]
     Key,
     Address,
-    /// Of the server of one's own.
+    /// Key for the user's own server.
     AddressKey,
 }
 
@@ -72,10 +72,10 @@ enum Test {
     Done(TestOutcome),
 }
 
-/// A choice on one of the pages.
+/// Choice on one of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
-    /// One of those that were found.
+    /// Model from the list.
     Model(usize),
     Key,
     Address,
@@ -83,36 +83,36 @@ pub enum Pick {
     Take,
     Back,
     Preset(usize),
-    /// On to what comes next, with nothing changed.
+    /// Continues with the next step and changes nothing.
     Skip,
 }
 
-/// What happened.
+/// Input of the setup.
 #[derive(Debug, Clone)]
 pub enum Input<'a> {
     Pick(Pick),
     Enter,
     Escape,
-    /// All of it is left.
+    /// Leaves the setup.
     Leave,
     Letter(char),
     Backspace,
     Clear,
     Pasted(&'a str),
-    /// To a neighbour: another theme, another provider.
+    /// Moves to the next or previous theme or provider.
     Turn(isize),
     Told(SetupTold),
 }
 
-/// What is to be done about it.
+/// Action requested by the setup.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Out {
     Ask(SetupAsked),
-    /// Another page: keys count once it is on the screen.
+    /// Shows another page; keys take effect once it is on the screen.
     Show,
-    /// Other words on the same page.
+    /// Shows other text on the same page.
     Words,
-    /// From now on this model is to be asked.
+    /// Uses this model from now on.
     Use {
         model: String,
         lines: Vec<String>,
@@ -125,7 +125,7 @@ pub enum Out {
 }
 
 impl Onboarding {
-    /// `themes`: by name; `theme`: the one that is set.
+    /// Creates the setup with the theme names and the name of the current theme.
     pub fn new(found: SetupFound, themes: Vec<String>, theme: &str) -> Self {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
         Self {
@@ -141,22 +141,22 @@ impl Onboarding {
         }
     }
 
-    /// Whether a line is being typed: then keys are for it.
+    /// Returns whether a line is being typed, which then gets the keys.
     pub fn types(&self) -> bool {
         matches!(self.page, Page::Typing(_))
     }
 
-    /// Whether something was typed there.
+    /// Returns whether the line has any text.
     pub fn has_typed(&self) -> bool {
         matches!(&self.page, Page::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
-    /// Whether Enter alone ends it.
+    /// Returns whether Enter alone ends the setup.
     pub fn is_at_end(&self) -> bool {
         matches!(self.page, Page::Policy)
     }
 
-    /// Whether pasted words are for it: a key that was pasted at the list is meant as one, and never a draft.
+    /// Returns whether pasted text is for the setup: a key pasted at the list is a key, never a draft.
     pub fn takes(&self, pasted: &str) -> bool {
         match self.page {
             Page::Typing(_) => true,
@@ -182,7 +182,7 @@ impl Onboarding {
         self.page = page;
         self.problem = None;
         self.test = Test::Not;
-        // An answer that is still on its way is about something else.
+        // A response that is still to come is about another model.
         self.tests += 1;
         vec![Out::Show]
     }
@@ -266,7 +266,7 @@ impl Onboarding {
         vec![Out::Ask(SetupAsked::End { preset, theme }), Out::Words]
     }
 
-    /// Nothing more is chosen, and it looks as before. What was taken before stays.
+    /// Ends the setup with the theme from before. Choices already made are kept.
     fn leave(&mut self) -> Vec<Out> {
         let before = self.themes.get(self.theme_before).cloned().filter(|_| self.theme != self.theme_before);
         let ask = Out::Ask(SetupAsked::End { preset: None, theme: None });
@@ -324,7 +324,7 @@ impl Onboarding {
         }
     }
 
-    /// Enter behind what was typed.
+    /// Handles Enter after typed text.
     fn typed_all(&mut self) -> Vec<Out> {
         let Page::Typing(typing) = &mut self.page else { return Vec::new() };
         let text = typing.text.0.trim().to_owned();
@@ -358,7 +358,7 @@ impl Onboarding {
     }
 }
 
-/// The neighbour, around the end.
+/// Moves an index by a step, wrapping around.
 fn around(at: usize, by: isize, count: usize) -> usize {
     let count = count.max(1);
     at.wrapping_add_signed(by.rem_euclid(count.cast_signed())) % count

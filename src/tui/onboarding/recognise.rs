@@ -1,9 +1,9 @@
-//! Whose key it is, by how it begins.
+//! Recognition of the provider of an API key by its prefix.
 
-/// A shorter word is none.
+/// Minimum length of a key, in bytes.
 const MIN: usize = 16;
 
-/// How keys of a provider begin; longer beginnings stand before those they begin with.
+/// Key prefixes of the providers; a longer prefix comes before the shorter one it contains.
 const BEGINNINGS: [(&str, &str); 9] = [
     ("sk-ant-", "anthropic"),
     ("sk-or-", "openrouter"),
@@ -12,12 +12,12 @@ const BEGINNINGS: [(&str, &str); 9] = [
     ("AIza", "gemini"),
     ("xai-", "xai"),
     ("gsk_", "groq"),
-    // DeepSeek's begin so too: another one can be said.
+    // DeepSeek keys begin like this too; the user can choose another provider.
     ("sk-", "openai"),
     ("AQ.", "gemini"),
 ];
 
-/// The provider that gives out such keys, where it can be told.
+/// Returns the provider of a key, if its prefix is known.
 pub fn provider_of(typed: &str) -> Option<&'static str> {
     let key = typed.trim();
     let is_key = key.len() >= MIN && key.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,29 +1,29 @@
-//! The question to the terminal whose answer says that what was drawn is on the screen.
+//! Status request to the terminal; its response shows that a frame is on the screen.
 
-/// Answers come in the order of the questions, and nothing in them says which question they belong to.
+/// Responses arrive in the order of the requests and do not identify them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
     wanted: bool,
     sent: u64,
     answered: u64,
-    /// The one that belongs to what has the keyboard.
+    /// Number of the request for the dialog that has the keyboard.
     own: Option<u64>,
 }
 
 impl Fence {
-    /// Something else is shown: it is asked about with its first frame.
+    /// Requests a status with the next frame, because the content changed.
     pub fn want(&mut self) {
         self.wanted = true;
         self.own = None;
     }
 
-    /// Nothing is shown that waits for an answer.
+    /// Drops the wait for a response, because nothing on the screen needs it.
     pub fn forget(&mut self) {
         self.wanted = false;
         self.own = None;
     }
 
-    /// Whether the frame just drawn is the first: then the terminal is asked.
+    /// Returns whether the frame just drawn is the first one, so that the terminal is queried.
     pub fn take(&mut self) -> bool {
         if !std::mem::take(&mut self.wanted) {
             return false;
@@ -33,7 +33,7 @@ impl Fence {
         true
     }
 
-    /// The terminal answered one question, the oldest; whether that is the one about what is shown.
+    /// Handles the response to the oldest request. Returns whether it is about the current content.
     pub fn answered(&mut self) -> bool {
         self.answered = (self.answered + 1).min(self.sent);
         self.own == Some(self.answered)

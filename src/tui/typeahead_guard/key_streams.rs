@@ -1,15 +1,15 @@
-//! What was typed into other agents while a question opened, as it was recorded: what each of them took for an answer.
+//! Recorded keystrokes from other agents while a prompt opened, with what each agent took as an answer.
 
-/// A stream of keys: `{2200}` is a pause in milliseconds, `<enter>` is that key, all else is typed.
+/// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, everything else is typed.
 pub struct Stream {
-    /// Whose failure it was, and what came of it there.
+    /// Agent that failed, and the failure.
     pub of: &'static str,
     pub typed: &'static str,
 }
 
-/// Typed on without a pause while a task runs.
+/// Typed without a pause while a task runs.
 const ON: &str = "a yes please also 1 2 p";
-/// The same with a rest in the middle of the sentence, in which the question opens.
+/// Typed with a pause within the sentence, during which the prompt opens.
 const REST: &str = "also fix the{2200} bug in case 1 y";
 
 pub const STREAMS: &[Stream] = &[
@@ -30,7 +30,7 @@ pub const STREAMS: &[Stream] = &[
     Stream { of: "words that begin with the letter of a choice", typed: "yes no always never explain preview" },
 ];
 
-/// What a stream of keys comes to: each with the time since the first, and nothing for Enter.
+/// Returns the keys, each with the time since the first one in milliseconds; `None` is Enter.
 pub fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
     let mut keys = Vec::new();
     let (mut at, mut rest) = (0, typed);
@@ -49,7 +49,7 @@ pub fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
     keys
 }
 
-/// All of it that is text.
+/// Returns the text of the stream.
 pub fn text(typed: &str) -> String {
     keys(typed, 1).into_iter().filter_map(|(_, key)| key).collect()
 }

@@ -1,7 +1,7 @@
 //! The type-ahead guard: whether a key answers a prompt or belongs to what the user was typing.
 //!
-//! Pure: inputs with their times go in, results come out. Times are milliseconds since the start of the screen.
-//! It protects against text that the user was typing, not against an answer that comes early.
+//! Pure: inputs with their times go in, results come out. Times are milliseconds since the start of the screen. It
+//! protects against text that the user was already typing, not against a hasty answer.
 //!
 //! **Armed.** A prompt is armed when the terminal has answered the status request for its first frame, or 500 ms
 //! (`arming_ms`) after that frame. It is not armed for 300 ms after a change of focus or size, or a resume.
@@ -39,49 +39,49 @@ mod tests;
 
 pub use fence::Fence;
 
-/// A letter that came sooner than this after another one belongs to the same text. A choice is confirmed as late as this.
+/// Minimum pause before a letter that counts as alone, and the delay that confirms a choice.
 pub const ALONE_MS: u64 = 350;
-/// A prompt whose status request the terminal does not answer is armed so long after its first frame, where nothing else is set.
+/// Default time after the first frame at which a prompt is armed if the terminal does not respond.
 pub const ARMING_MS: u64 = 500;
-/// The same in strict mode.
+/// The same time in strict mode.
 const UNANSWERED_MS: u64 = 1500;
-/// After the window got focus, was resized, or the process was resumed.
+/// Time without input effect after a change of focus or size, or a resume.
 pub const UNSETTLED_MS: u64 = 300;
-/// When Enter takes a choice that needs it, counted from its letter.
+/// Time window for Enter after the letter of a choice that needs it.
 pub const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
-/// Such a choice is not taken sooner than this after the prompt was armed.
+/// Minimum time between arming and Enter for such a choice.
 const REACTION_MS: u64 = 250;
-/// How long any other mark lasts.
+/// Lifetime of any other highlight.
 const MARK_MS: u64 = 30_000;
-/// Letters that answered nothing are the beginning of a text that follows within this time.
+/// Time in which text can follow letters that had no effect and were its beginning.
 const TYPED_MS: u64 = 5000;
-/// Two keys closer together than this come from a held key or a machine.
+/// Maximum interval between two keys from a held key or a machine.
 pub const MACHINE_MS: u64 = 40;
-/// Three presses of one key, each closer to the one before it than this, come from a held key.
+/// Maximum interval between three presses that come from a held key.
 const TRAIN_MS: u64 = 120;
-/// A choice is not confirmed sooner than this after the last press of its letter: the next repeat of a held key comes by then.
+/// Minimum time between the last press of a letter and its confirmation; the next repeat of a held key comes before.
 const SECOND_MS: u64 = 60;
-/// The letter of the last answer, pressed again so soon, marks a choice of the next prompt and does not confirm it.
+/// Time in which the letter of the last answer only highlights a choice of the next prompt.
 const ECHO_MS: u64 = 450;
-/// The same in a draft that is empty, where it is no text unless more text follows.
+/// The same time in an empty draft, where the letter is dropped unless more text follows.
 const DRAFT_ECHO_MS: u64 = 700;
-/// A prompt takes the focus by itself only after this long without a key.
+/// Minimum time without a key before a prompt takes the focus.
 pub const IDLE_MS: u64 = 1000;
-/// A wait that was looked at so much too late says nothing: a key may have come in between and lie unread.
+/// Maximum delay of a timer; after a longer one an unread key may have come first.
 const LATE_MS: u64 = 150;
-/// Steps in which the mark of a choice fills.
+/// Number of animation steps of a choice that is being confirmed.
 pub const STEPS: u64 = 4;
-/// Letters of a held key that are remembered.
+/// Maximum number of remembered letters of a held key.
 const MAX_TYPED: usize = 1000;
 
-/// How fast hands are taken to be.
+/// Timing of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuardTiming {
-    /// Every choice takes its key and Enter, and no time counts: neither too soon nor too late.
+    /// Whether every choice needs its key and Enter, with no other time limits.
     pub strict: bool,
-    /// From the first frame until the prompt is armed, where the terminal does not answer.
+    /// Time from the first frame until the prompt is armed, if the terminal does not respond, in milliseconds.
     pub arming_ms: u64,
-    /// A letter decides after this time, if Enter does not confirm it before.
+    /// Time after which a letter is decided unless Enter confirms it before, in milliseconds.
     pub lone_ms: u64,
 }
 
@@ -91,93 +91,93 @@ impl Default for GuardTiming {
     }
 }
 
-/// How a choice is confirmed.
+/// Confirmation a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirm {
-    /// Nothing: the choice only shows something.
+    /// None: the choice only shows something.
     Immediate,
-    /// The letter alone, and a short delay.
+    /// The letter alone, after a short delay.
     Letter,
     /// The letter (or an arrow), then Enter.
     LetterThenEnter,
 }
 
-/// A choice, as far as the guard cares.
+/// Key of a choice and its confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     pub letter: char,
     pub confirm: Confirm,
 }
 
-/// What came in while the panel has the keyboard.
+/// Input while the panel has the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardInput {
     /// A printable character without ctrl or alt.
     Letter(char),
-    /// The same from a key that is held, where the terminal tells.
+    /// The same character from a held key, if the terminal reports that.
     Repeat(char),
     Enter,
     Up,
     Down,
-    /// A key that scrolls: what was pressed stays marked.
+    /// A scroll key; the highlight stays.
     Scroll,
-    /// Any other key that is no text: it takes a waiting letter back.
+    /// Any other key that is no text; it cancels a waiting letter.
     Other,
-    /// The first frame with the panel is on its way to the terminal.
+    /// The first frame with the panel was sent to the terminal.
     Shown,
-    /// The terminal answered: what comes from now on was typed with the panel on the screen.
+    /// The terminal responded: later input was typed with the panel on the screen.
     Fence,
-    /// Focus came back, the window was resized, the process was resumed.
+    /// The focus came back, the window was resized, or the process was resumed.
     Unsettled,
-    /// Nothing, only time.
+    /// Only time has passed.
     Time,
 }
 
-/// What is to be done.
+/// Result of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardResult {
     Nothing,
     /// The choice with this index is decided.
     Decided(usize),
-    /// These characters belong to the draft, in this order; the prompt gives the keyboard back.
+    /// These characters belong to the draft, in this order; the prompt returns the keyboard.
     Draft(String),
-    /// This key is no choice: the valid keys are to be shown.
+    /// This key is not a choice; the valid keys are to be shown.
     NoChoice(char),
 }
 
-/// What the rows of the choices show.
+/// State of the choices, for drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChoiceState {
-    /// Not armed yet: nothing decides.
+    /// Not armed yet; nothing can be decided.
     Arming,
     Ready,
-    /// A letter was pressed and is being confirmed: so many of `STEPS` have passed.
+    /// A letter is being confirmed: choice index, and number of `STEPS` that have passed.
     Waiting(usize, u64),
-    /// A choice is marked; Enter takes it.
+    /// A choice is highlighted; Enter takes it.
     Highlighted(usize),
 }
 
-/// The choice that was pressed, and when.
+/// The pressed choice and the time of the press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingChoice {
     None,
-    /// It is decided as soon as its delay has passed.
+    /// Decided once its delay has passed.
     Filling {
         choice: usize,
         at: u64,
     },
-    /// It waits for Enter, or for its letter once more.
+    /// Waits for Enter, or for its letter again.
     Marked {
         choice: usize,
         at: u64,
     },
 }
 
-/// The state for one prompt, from the moment it gets the keyboard until it gives it back.
+/// State of one prompt while it has the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
     keys: Vec<Key>,
-    /// So many of the first keys have a row that a digit marks.
+    /// Number of leading keys with a row that a digit highlights.
     rows: usize,
     pace: GuardTiming,
     shown: Option<u64>,
@@ -185,19 +185,20 @@ pub struct Guard {
     unsettled: Option<u64>,
     last_text: Option<u64>,
     held: PendingChoice,
-    /// Text keys that decided nothing so far. Where more text follows, they were its beginning.
+    /// Text keys without effect so far. If more text follows, they were its beginning.
     typed: String,
-    /// The last text keys were marks, and nothing else is among what was typed.
+    /// Whether the last text keys only highlighted, and nothing else was typed.
     only_marks: bool,
-    /// What was typed had its effect, or was typed elsewhere: only text that follows at once makes it a beginning.
+    /// Whether the typed text already had an effect, or was typed elsewhere; only text that follows at once makes it a
+    /// beginning.
     acted: bool,
-    /// Presses of one key that came as fast as a machine sends them, and as fast as a held key does.
+    /// Numbers of presses at the pace of a machine, and at the pace of a held key.
     machine: u8,
     train: u8,
     echo: Option<Echo>,
 }
 
-/// The letter that answered the prompt before, and when it was pressed: pressed again soon, it was meant for that one.
+/// Letter of the last answer and its time; pressed again soon, it was meant for that prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     pub letter: char,
