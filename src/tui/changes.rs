@@ -1,4 +1,4 @@
-//! What the session changed, on all of the screen: the files, and the diff of one of them.
+//! Full-screen view of the changed files of the session, with the diff of one of them.
 
 use super::diff::Diff;
 use super::glyphs::Glyphs;
@@ -12,19 +12,19 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use std::path::Path;
 
-/// Rows that notes may take; they are few and short.
+/// Maximum number of rows of the notes.
 const MAX_NOTES: usize = 4;
-/// Cells of a name that is cut at least.
+/// Minimum number of cells of a truncated name.
 const NAME: usize = 12;
 
 pub struct Changes {
     changed: ChangedFiles,
-    /// The file whose diff is shown.
+    /// Index of the file whose diff is shown.
     at: usize,
     diff: Option<Diff>,
-    /// The first row of it on the screen.
+    /// Index of the first diff row on the screen.
     top: usize,
-    /// Rows of it that the screen had last, and that there are.
+    /// Number of diff rows on the last screen, and in total.
     shown: usize,
     rows: usize,
 }
@@ -36,7 +36,7 @@ impl Changes {
         changes
     }
 
-    /// The same list looked at again: the file that was open stays open.
+    /// Updates the list; the open file stays open.
     pub fn renewed(self, changed: ChangedFiles) -> Self {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
@@ -55,7 +55,7 @@ impl Changes {
         self.diff = file.map(|file| Diff::parse(&file.diff, Some(Path::new(&file.path))));
     }
 
-    /// The next file, or the one before, around the ends.
+    /// Opens the next or previous file, wrapping around.
     pub fn turn(&mut self, forward: bool) {
         let count = self.changed.files.len();
         if count > 0 {
@@ -106,7 +106,7 @@ impl Changes {
         self.draw_body(body, buffer, theme, glyphs);
     }
 
-    /// Which file is open is said where the list has more than are shown.
+    /// Draws the title, with the position of the open file if the list is truncated.
     fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16, is_cut: bool) -> Line<'static> {
         let since = if self.changed.since_task.is_some() { "this task" } else { "this session" };
         let counts = self.changed.counts().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
@@ -131,7 +131,7 @@ impl Changes {
         rows.take(MAX_NOTES).collect()
     }
 
-    /// `❯ M src/main.rs  +3 −1  aye, a command`
+    /// Draws a file: `❯ M src/main.rs  +3 −1  aye, a command`.
     fn row(&self, at: usize, width: u16, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
         let Some(file) = self.changed.files.get(at) else { return Line::default() };
         let open = at == self.at;
@@ -162,7 +162,7 @@ impl Changes {
         let height = self.diff.as_ref().map_or(0, |diff| diff.height(area.width));
         self.rows = notes.len() + height;
         let room = usize::from(area.height);
-        // The counter takes the last row while something is below.
+        // The counter of hidden lines takes the last row.
         let counts = self.rows.saturating_sub(self.top) > room && room > 1;
         self.shown = room - usize::from(counts);
         self.top = self.top.min(self.rows.saturating_sub(self.shown));
@@ -189,14 +189,14 @@ impl Changes {
     }
 }
 
-/// Why there is no diff, or what happened beside it.
+/// Returns why there is no diff, or other notes about the file.
 fn note_rows(file: &ChangedFile, width: u16) -> Vec<String> {
     let Some(note) = &file.note else { return Vec::new() };
     let note = line(note);
     text::wrap(&note, width.into()).into_iter().map(|part| note[part].to_owned()).collect()
 }
 
-/// As one line that no terminal obeys.
+/// Returns the text on one line, without control characters.
 fn line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r'], " ")
 }

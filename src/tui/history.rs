@@ -1,4 +1,4 @@
-//! The prompts sent before, one JSON string a line in a file of the person's own.
+//! Prompt history in a user file, one JSON string per line.
 
 use super::interface::HistoryRedactor;
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Older ones are left out, and dropped from the file when it has twice as many.
+/// Maximum number of entries; older ones are dropped from the file once it has twice as many.
 const ENTRIES: usize = 1000;
 
 #[derive(Debug, Default)]
@@ -14,18 +14,18 @@ pub struct History {
     file: Option<PathBuf>,
     entries: Option<Vec<String>>,
     sent: Vec<String>,
-    /// Which entry is shown, counted back from the newest, and the draft that it took the place of.
+    /// Index of the shown entry, counted back from the newest, and the draft it replaced.
     browsing: Option<(usize, String)>,
     kept_as: Option<HistoryRedactor>,
 }
 
 impl History {
-    /// The file is read when an entry is asked for, not before.
+    /// Creates a history whose file is read when the first entry is requested.
     pub fn new(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
     }
 
-    /// What the file is given in the place of a prompt.
+    /// Sets the function that redacts prompts before they are written.
     pub fn kept_as(self, kept_as: HistoryRedactor) -> Self {
         Self { kept_as: Some(kept_as), ..self }
     }
@@ -51,7 +51,7 @@ impl History {
         options.open(path)?.write_all(line.as_bytes())
     }
 
-    /// The entry before the one shown; `draft` is kept for the way back.
+    /// Returns the entry before the shown one and remembers `draft`.
     pub fn older(&mut self, draft: &str) -> Option<String> {
         let next = self.browsing.as_ref().map_or(0, |(at, _)| at + 1);
         let found = self.nth_newest(next)?;
@@ -60,7 +60,7 @@ impl History {
         Some(found)
     }
 
-    /// The entry after the one shown, at last the draft.
+    /// Returns the entry after the shown one, and finally the draft.
     pub fn newer(&mut self) -> Option<String> {
         let (at, draft) = self.browsing.take()?;
         if at == 0 {
@@ -71,7 +71,7 @@ impl History {
         found
     }
 
-    /// What is shown has been changed: it is a draft of its own now.
+    /// Turns the shown entry into a draft because it was edited.
     pub fn leave(&mut self) {
         self.browsing = None;
     }
@@ -80,14 +80,14 @@ impl History {
         self.browsing.is_some()
     }
 
-    /// Those that begin with this, the newest first and each once.
+    /// Returns the entries that begin with this text, newest first and without duplicates.
     pub fn with(&mut self, start: &str) -> Vec<String> {
         let mut seen = HashSet::new();
         let entries = self.entries().iter().rev().filter(|entry| entry.starts_with(start));
         entries.filter(|entry| seen.insert(entry.as_str())).cloned().collect()
     }
 
-    /// The nth newest with these words in it, whatever their case; the same prompt counts once.
+    /// Returns the nth newest entry that contains the words, ignoring case and duplicates.
     pub fn find(&mut self, words: &str, nth: usize) -> Option<String> {
         let words = words.to_lowercase();
         let mut seen = HashSet::new();
@@ -103,7 +103,7 @@ impl History {
     fn entries(&mut self) -> &[String] {
         self.entries.get_or_insert_with(|| {
             let mut entries = self.file.as_ref().map(load).unwrap_or_default();
-            // What was sent meanwhile stands in the file already, unless it could not be written.
+            // Prompts sent since then are in the file already, unless it could not be written.
             if self.file.is_none() || entries.is_empty() {
                 entries = std::mem::take(&mut self.sent);
             }
@@ -112,7 +112,7 @@ impl History {
     }
 }
 
-/// A line that is no JSON string is passed over: two processes may write at once.
+/// Reads the file. A line that is not a JSON string is skipped, because two processes may write at once.
 fn load(path: &PathBuf) -> Vec<String> {
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let mut entries: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -121,7 +121,7 @@ fn load(path: &PathBuf) -> Vec<String> {
         let lines: String =
             entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).map(|line| line + "\n").collect();
         let beside = path.with_extension("new");
-        // The old file is as good; only its length was to be kept small.
+        // The old file is still valid, only longer than necessary.
         let _ = fs::write(&beside, lines).and_then(|()| fs::rename(&beside, path));
     }
     let older = entries.len().saturating_sub(ENTRIES);

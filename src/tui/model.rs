@@ -1,4 +1,4 @@
-//! All that the screen shows, and nothing about how.
+//! State of the screen, independent of its drawing.
 
 use super::approval::DialogStack;
 use super::attachments::Attachments;
@@ -34,28 +34,28 @@ use crate::protocol::{
 };
 use ratatui::layout::Size;
 
-/// Below this the screen says so, and no question is asked on it.
+/// Smallest usable screen (columns, rows); below it a message is shown and no dialog opens.
 pub const SMALLEST: (u16, u16) = (40, 12);
 
-/// What of a resumed session is not shown yet.
+/// Part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]
 pub struct HistoryCursor {
-    /// Where in the journal it ends; nothing where all is shown.
+    /// Journal position where it ends; `None` if everything is shown.
     pub before: Option<i64>,
-    /// It was asked for, and has not come.
+    /// Whether it was requested and has not arrived.
     pub is_asked: bool,
 }
 
-/// Numbers of the session for the status row.
+/// Figures of the session for the status row.
 #[derive(Debug, Default)]
 pub struct SessionTotals {
     pub context_tokens: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
-    /// Of some of it a provider said nothing.
+    /// Whether a provider did not report part of the usage.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// The person wants to see them.
+    /// Whether the user asked for the budgets.
     pub budgets_asked: bool,
 }
 
@@ -66,7 +66,7 @@ impl SessionTotals {
         }
     }
 
-    /// What the session may still cost, and what all of it may.
+    /// Returns the remaining budget of the session and the total budget, in US dollars.
     pub fn money_left(&self) -> Option<(f64, f64)> {
         let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
         let budget = self.budgets.iter().find(of_session)?;
@@ -75,38 +75,38 @@ impl SessionTotals {
     }
 }
 
-/// A prompt sent before is looked for.
+/// Prompt history search.
 #[derive(Debug)]
 pub struct Search {
     pub query: String,
-    /// Which one of those that match, counted from the newest.
+    /// Index of the match, counted from the newest.
     pub nth: usize,
     pub found: bool,
-    /// What stood in the composer before.
+    /// Text of the composer before the search.
     pub draft: String,
 }
 
-/// Which policy decides.
+/// Policy in effect.
 #[derive(Debug, Default)]
 pub struct Policy {
     pub layers: Vec<PolicyLayer>,
-    /// Why a changed file is not taken, until it is mended.
+    /// Why a changed file is not applied, until it is fixed.
     pub broken: Option<String>,
-    /// The time of day of the last event, and when it came.
+    /// Time of the last event, and when it arrived.
     pub clock: Option<(jiff::Timestamp, u64)>,
-    /// Its end was said.
+    /// Whether the expiry was reported.
     pub over: bool,
 }
 
-/// How long the strip shows a sentence.
+/// How long a notice stays above the composer, in milliseconds.
 pub const TOAST_MS: u64 = 6000;
-/// So long before its end a policy says so.
+/// Time before the expiry from which it is shown, in milliseconds.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
-/// And so long before it in the colour of a warning.
+/// Time before the expiry from which it is shown as a warning, in milliseconds.
 const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {
-    /// When it ends, if that is soon or past.
+    /// Returns the expiry, if it is near or past.
     pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
         let (end, left, came) = self.left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
@@ -115,14 +115,14 @@ impl Policy {
         all.into_iter().find(|(most, _)| left <= *most).map(|(_, ending)| (end, ending))
     }
 
-    /// Its end, the milliseconds that were left at the last event, and when that came.
+    /// Returns the expiry, the milliseconds left at the last event, and when that arrived.
     fn left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
         let (time, came) = self.clock?;
         let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
         Some((end, end.as_millisecond().saturating_sub(time.as_millisecond()), came))
     }
 
-    /// When it comes nearer to its end in what is said of it.
+    /// Returns when the stage of the expiry changes next.
     pub fn next_change(&self, now: u64) -> Option<u64> {
         let (_, left, came) = self.left()?;
         let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
@@ -130,7 +130,7 @@ impl Policy {
     }
 }
 
-/// How it stands with the end of a policy.
+/// Stage of a policy's expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpiryStage {
     Near,
@@ -138,47 +138,47 @@ pub enum ExpiryStage {
     Over,
 }
 
-/// A text that is to be changed in an editor.
+/// Text to be edited in an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditFile {
     pub what: Editable,
-    /// `src/main.rs`
+    /// Name: `src/main.rs`.
     pub name: String,
     pub text: String,
 }
 
-/// Whose text that is.
+/// Origin of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editable {
     Draft,
-    /// A file of a question, by its place among them.
+    /// A file of an approval, by its index.
     Proposed {
         approval_id: ApprovalId,
         file: usize,
     },
 }
 
-/// What is to be done outside the model.
+/// Action outside the model.
 #[derive(Debug)]
 pub enum Effect {
     Send(Command),
     Ask(Query),
     Trust(super::interface::TrustQuestion, TrustAnswer),
     Held(super::interface::LockQuestion, LockAnswer),
-    /// To every clipboard there is.
+    /// Copies to all available clipboards.
     Copy(Clip),
-    /// The person's editor with this, in the place of the screen.
+    /// Shows something in the user's editor, which replaces the screen.
     Show(super::interface::EditorTarget),
-    /// Whether the terminal is to send what the mouse does.
+    /// Turns mouse reports of the terminal on or off.
     Mouse(bool),
-    /// Something the terminal knows is switched on.
+    /// Turns on a terminal feature.
     Push(TerminalMode),
-    /// Whether frames are marked.
+    /// Turns synchronized frames on or off.
     Synchronise(bool),
-    /// Bytes for the terminal that are no cells.
+    /// Writes bytes to the terminal that are not cells.
     Write(Vec<u8>),
     Suspend,
-    /// Opens it in the person's editor; answered by `Msg::Edited`.
+    /// Opens the user's editor; answered by `Msg::Edited`.
     EditFile(EditFile),
     Exit(ExitReason),
 }
@@ -186,119 +186,119 @@ pub enum Effect {
 pub struct Model {
     pub options: Options,
     pub theme: Theme,
-    /// The terminal's background, once it has told.
+    /// Background colour of the terminal, once reported.
     pub background: Option<(u8, u8, u8)>,
-    /// What else it told.
+    /// Other reported capabilities.
     pub terminal: TerminalCapabilities,
     pub attention: Notifications,
     pub glyphs: Glyphs,
     pub size: Size,
     pub header: Header,
-    /// Whether everything was loaded, and whether the model can be reached.
+    /// Access to the model, once everything is loaded.
     pub model_access: Option<ModelAccess>,
     pub composer: Composer,
     pub transcript: Transcript,
     pub dialogs: DialogStack,
     pub task: Task,
     pub tally: SessionTotals,
-    /// Older parts of the session.
+    /// Older parts of the session that are not shown yet.
     pub older: HistoryCursor,
     pub policy: Policy,
-    /// Sessions and commands that run on while the agent works.
+    /// Background sessions and commands.
     pub commands: Vec<RunningCommand>,
     pub servers: Servers,
-    /// What the tools did so far.
+    /// Tool usage so far.
     pub tool_uses: ToolUses,
-    /// The session, once there is something in it to go on with.
+    /// The session, once it has content that can be resumed.
     pub session: Option<SessionId>,
-    /// What was said last, for the main screen.
+    /// The last response, for the main screen.
     pub last_answer: Option<String>,
-    /// A sentence above the composer, until a time.
+    /// Notice above the composer, and when it disappears.
     pub toast: Option<(String, u64)>,
-    /// Which key does what.
+    /// Key bindings.
     pub keymap: Keymap,
-    /// What of the person's keys does not hold.
+    /// Invalid entries of the user's key file.
     pub key_problems: Vec<String>,
-    /// The help, while it is open: it has the keyboard, whatever is below.
+    /// The help, while it is open and has the keyboard.
     pub help: Option<Help>,
-    /// A long text that is read in place of the transcript.
+    /// The long text that is shown instead of the transcript.
     pub reading: Option<TextViewer>,
-    /// What the session kept whole, as it was listed last.
+    /// Artifacts of the session, as listed last.
     pub artifacts: Vec<Artifact>,
-    /// What changed, while that is looked at; a key other than its own does not reach the composer.
+    /// The view of changed files, while it is open and has the keyboard.
     pub changes: Option<Changes>,
-    /// The session was asked for it.
+    /// Whether the changes were requested.
     pub changes_asked: bool,
-    /// Another model is chosen; a key other than its own does not reach the composer.
+    /// The model list, while it is open and has the keyboard.
     pub picker: Option<ModelPicker>,
-    /// Another session is chosen, a command is looked for: these have the keyboard in the same way.
+    /// The session list or the command palette, while it is open and has the keyboard.
     pub sessions: Option<Sessions>,
-    /// The screen is only there to choose one: no start comes.
+    /// Whether the screen only chooses a session and starts none.
     pub is_session_chooser: bool,
     pub palette: Option<Picker>,
     pub tree: Option<Tree>,
-    /// What the word under the cursor could become.
+    /// Completion menu.
     pub menu: Menu,
-    /// Images that were put into a draft.
+    /// Images that were attached to a draft.
     pub attached: Attachments,
-    /// Going back: the list of prompts has the keyboard in the same way.
+    /// Rewind; its list of prompts has the keyboard while open.
     pub rewind: Rewind,
-    /// What the process before left in flight is still being told.
+    /// Whether the session still reports what the last process left in progress.
     pub recovering: bool,
     pub saving: SaveState,
     pub worktree: Worktree,
-    /// It opens as soon as there is a session to ask.
+    /// Whether the model list opens as soon as there is a session.
     pub wants_picker: bool,
-    /// It is told in lines, without the keys of the screen.
+    /// Whether it runs in line mode, without the keys of the screen.
     pub in_lines: bool,
-    /// The person asked for the first questions, which have not come yet.
+    /// Whether the user asked for the setup, which has not arrived yet.
     pub wants_setup: bool,
-    /// The command of the person's own that runs.
+    /// The user's own command that is running.
     pub user_command: Option<UserCommand>,
-    /// What is known of the model.
+    /// Facts about the model.
     pub facts: Option<ModelFacts>,
     pub search: Option<Search>,
-    /// The transcript has the keyboard.
+    /// Browse mode; the transcript has the keyboard.
     pub browse: Option<Browse>,
     pub pointer: Pointer,
     pub keys: Keys,
-    /// To be opened in an editor.
+    /// File to open in an editor.
     pub to_edit: Option<EditFile>,
-    /// Sent as soon as the start is over.
+    /// Prompt that is sent as soon as the start is complete.
     pub waiting_prompt: Option<String>,
-    /// When the draft is to be saved.
+    /// When the draft is to be saved, in milliseconds.
     pub save_draft_at: Option<u64>,
-    /// Something on the screen is not as it should be.
+    /// Whether the screen must be drawn again.
     pub dirty: bool,
 }
 
-/// What is remembered of the keyboard.
+/// State of the keyboard.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// The last key or paste that did not go to a question.
+    /// Time of the last key or paste that did not go to a dialog.
     pub last_key: Option<u64>,
-    /// The last of them that was text.
+    /// Time of the last of them that was text.
     pub last_text: Option<u64>,
     pub last_escape: Option<u64>,
-    /// When the last approval was answered here.
+    /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
-    /// The letter of an answer that was pressed once more in an empty draft, and when.
+    /// Answer key pressed again in an empty draft, and its time.
     pub echo: Option<(char, u64)>,
-    /// When a prompt that still waits lost the focus.
+    /// Time at which a pending prompt lost the focus.
     pub left_prompt: Option<u64>,
-    /// The last key was an Escape on an empty draft.
+    /// Whether the last key was Escape on an empty draft.
     pub escaped: bool,
-    /// The first of two Escapes that open the list of prompts to go back to.
+    /// Time of the first of two Escapes that open the rewind list.
     pub rested_escape: Option<u64>,
-    /// The key that asked to quit, when, and whether that would have ended anything.
+    /// The key that asked to quit, its time, and whether quitting would have stopped anything.
     pub quit_asked: Option<(&'static str, u64, bool)>,
-    /// When the `r` in the draft counts as a wish to ask again, unless more is typed.
+    /// When the `r` in the draft becomes a retry, unless more is typed.
     pub retry_at: Option<u64>,
-    /// The same of the `r` or `c` while nothing can be saved.
+    /// The same for `r` and `c` while the session cannot be saved.
     pub saving_at: Option<(char, u64)>,
-    /// It was said that there is no key.
+    /// Time at which the missing API key was reported.
     pub no_key_said: Option<u64>,
-    /// Enter with shift or ctrl is told from Enter.
+    /// Whether the terminal tells Enter with shift or ctrl from Enter.
     pub kitty: bool,
 }
 
@@ -366,19 +366,19 @@ impl Model {
         }
     }
 
-    /// The theme by the choice and by the terminal's background.
+    /// Sets the theme by the user's choice and the terminal background.
     pub fn choose_theme(&mut self) {
         self.retheme();
         self.transcript.forget_layout();
         self.dirty = true;
     }
 
-    /// The same, and what was laid out is kept.
+    /// Sets the theme and keeps the layout.
     pub fn retheme(&mut self) {
         self.theme = theme(&self.options, self.background);
     }
 
-    /// The draft, as long as there is no session that keeps it.
+    /// Returns the draft, as long as no session saves it.
     pub fn unkept(&self) -> String {
         if self.model_access.is_none() { self.composer.text() } else { String::new() }
     }
@@ -387,7 +387,7 @@ impl Model {
         self.task.activity != Activity::Idle
     }
 
-    /// Whether the task goes on only when the person has answered: then there is nothing to count.
+    /// Returns whether the task waits for the user, so that no time is counted.
     pub fn waits_for_person(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
@@ -399,7 +399,7 @@ impl Model {
         }
     }
 
-    /// The time of a question is not the model's time: what follows counts from here.
+    /// Restarts the activity timer, because the time of a dialog is not that of the model.
     pub fn restart_activity_timer(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
@@ -416,7 +416,7 @@ impl Model {
         self.task.since = now;
     }
 
-    /// Says a sentence for some seconds.
+    /// Shows a notice for some seconds.
     pub fn show_toast(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
         let named = self.keymap.sentence(Focus::Composer, &words).into_owned();
@@ -424,7 +424,7 @@ impl Model {
         self.dirty = true;
     }
 
-    /// The list to choose from that has the keyboard.
+    /// Returns the open list that has the keyboard.
     pub fn list_mut(&mut self) -> Option<&mut Picker> {
         let models = self.picker.as_mut().map(|picker| &mut picker.picker);
         let sessions = self.sessions.as_mut().map(|sessions| &mut sessions.picker);
@@ -451,19 +451,19 @@ impl Model {
         self.has_room_for_question() && (self.follows_answer() || is_idle())
     }
 
-    /// Whether the last key was an answer: then what is asked next takes the focus at once.
+    /// Returns whether the last key was an answer, so that the next dialog takes the focus at once.
     fn follows_answer(&self) -> bool {
         self.keys.answered.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
     }
 
-    /// Whether nothing else has the keyboard, and no draft stands where a question would.
+    /// Returns whether nothing else has the keyboard and the draft is empty, so that a dialog may open.
     fn has_room_for_question(&self) -> bool {
         let reads =
             self.help.is_some() || self.search.is_some() || self.browse.is_some() || self.changes.is_some() || self.has_list();
         !self.is_too_small() && !reads && self.composer.is_empty()
     }
 
-    /// The transcript and what its rows are made with.
+    /// Returns the transcript and the context for drawing its rows.
     pub fn transcript_look(&mut self, now: u64) -> (&mut Transcript, RenderContext<'_>) {
         let whole_rows = self.options.reduce_motion;
         let unfolds = self.keymap.called(Focus::Composer, "ctrl+o");
@@ -471,8 +471,8 @@ impl Model {
         (&mut self.transcript, look)
     }
 
-    /// The next moment after this one at which time alone changes something; none while nothing goes on. Asked from the time of what
-    /// is on the screen, it is never missed.
+    /// Returns the next time at which time alone changes something, or `None` if nothing is running. Computed from the
+    /// time of the last frame, it is never missed.
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);
@@ -486,7 +486,7 @@ impl Model {
         all.into_iter().flatten().min()
     }
 
-    /// When the seconds shown go on.
+    /// Returns when a shown number of seconds changes.
     fn next_second(&self, now: u64) -> Option<u64> {
         match &self.task.activity {
             Activity::Retrying(retry) => retry.next_second(now),
@@ -495,7 +495,7 @@ impl Model {
     }
 }
 
-/// The theme that is chosen, or the one for this ground.
+/// Returns the chosen theme, or the one for this background.
 fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
     let named = match &options.theme {
         ThemeChoice::Auto => None,

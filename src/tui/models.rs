@@ -1,4 +1,4 @@
-//! The models there are, to choose one: what they take and cost, and what keeps one from being used.
+//! List of models to choose from, with their limits and prices, and why some cannot be used.
 
 use super::format::{dollars, tokens};
 use super::onboarding::provider_of_key;
@@ -18,49 +18,49 @@ const COLUMNS: &[Column] = &[
 pub struct ModelPicker {
     pub picker: Picker,
     listed: Vec<ListedModel>,
-    /// Answers that are still to come.
+    /// Number of lists that have not arrived yet.
     due: u8,
-    /// The one that answers now, and what is known of it: no list has every model.
+    /// Model in use; no list contains every model.
     current: String,
     in_use: Option<ModelFacts>,
-    /// How hard it is to think; changed by the person, or as it is.
+    /// Reasoning effort, set by the user or current.
     effort: Option<Effort>,
     before: Option<Effort>,
-    /// The key of a provider is being typed.
+    /// API key that is being typed.
     key: Option<Key>,
 }
 
-/// A key as far as it is typed; nothing shows it, and nothing else has it.
+/// API key as typed so far; it is never shown and stored nowhere else.
 struct Key {
-    /// The model it is for.
+    /// Model that the key is for.
     name: String,
     typed: KeyText,
 }
 
-/// A longer one is a file that was taken for a key.
+/// Maximum length of a key, in bytes; longer text is a file taken for a key.
 const KEY_BYTES: usize = 8 << 10;
 
-/// What was chosen.
+/// Choice of the user.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Choice {
     Nothing,
     Closed,
     Refused(String),
     Other,
-    /// A key for the provider of this model, which is to be asked then.
+    /// An API key for the provider of this model, which is then selected.
     Key {
         name: String,
         key: KeyText,
     },
     Model {
         name: String,
-        /// Said only where the person changed it.
+        /// Set only if the user changed it.
         effort: Option<Effort>,
     },
 }
 
 impl ModelPicker {
-    /// Waits for two lists: of what is known, and of what the providers say.
+    /// Creates the list, which waits for the known models and for those of the providers.
     pub fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
         let mut picker = Self {
             picker: Picker::new("Models", COLUMNS),
@@ -76,7 +76,7 @@ impl ModelPicker {
         picker
     }
 
-    /// A list: what is known already is renewed, what is new stands behind it.
+    /// Adds a list: known models are updated, new ones are added at the end.
     pub fn listed(&mut self, models: Vec<ListedModel>, notices: &[String]) {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
@@ -90,7 +90,7 @@ impl ModelPicker {
             self.listed.insert(0, ListedModel { facts, lacks: None, key_of: None, source: "in use".to_owned() });
         }
         if first {
-            // Those that can be used come first; the order of the others stays.
+            // Usable models come first; otherwise the order is kept.
             self.listed.sort_by_key(|model| model.lacks.is_some());
         }
         self.picker.set_notices(notices.iter().map(|notice| line(notice)).collect());
@@ -117,7 +117,7 @@ impl ModelPicker {
             return Choice::Nothing;
         }
         let picked = self.picker.key(key);
-        // The highlighted one may take no effort.
+        // The highlighted model may have no effort levels.
         self.say();
         match picked {
             PickerResult::Nothing => Choice::Nothing,
@@ -131,10 +131,10 @@ impl ModelPicker {
         }
     }
 
-    /// What was pasted is a key where one is asked for, else words to look for.
+    /// Handles pasted text: a key if one is being asked for, else filter words.
     pub fn paste(&mut self, words: &str) {
         if self.key.is_none() && provider_of_key(words).is_some() {
-            // It is shown nowhere, wherever it is put.
+            // A key is never shown, wherever it is pasted.
             let Some(name) = self.model_for(words) else {
                 "that looks like an API key: highlight its model and press enter".clone_into(&mut self.picker.aside);
                 return;
@@ -152,25 +152,25 @@ impl ModelPicker {
         }
     }
 
-    /// The one that a key is for, of its provider: the highlighted one before others.
+    /// Returns the model that a key is for, by its provider; the highlighted one is preferred.
     fn model_for(&self, key: &str) -> Option<String> {
         let provider = provider_of_key(key)?;
         let is_of = |model: &&ListedModel| model.facts.name.split('/').next() == Some(provider);
         self.at().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
     }
 
-    /// Of this one, whether it is listed or not.
+    /// Asks for the API key of this model, listed or not.
     pub fn ask_for_key_of(&mut self, name: &str) {
         self.key = Some(Key { name: name.to_owned(), typed: KeyText::default() });
         self.show_key();
     }
 
-    /// Whether what is typed is a key.
+    /// Returns whether an API key is being typed.
     pub fn takes_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// The highlighted model cannot be asked; where a key is all it lacks, one can be added.
+    /// Asks for an API key if that is all the highlighted model lacks; refuses otherwise.
     fn ask_for_key(&mut self, why: String) -> Choice {
         let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Choice::Refused(why);
@@ -202,7 +202,7 @@ impl ModelPicker {
         Choice::Nothing
     }
 
-    /// A sign for each letter: that something was pasted is to be seen.
+    /// Shows an asterisk for each character, so that a paste is visible.
     fn show_key(&mut self) {
         self.picker.asked = self.key.as_ref().map(|key| {
             let known = self.listed.iter().find(|model| model.facts.name == key.name).and_then(|model| model.key_of.clone());
@@ -218,7 +218,7 @@ impl ModelPicker {
         self.listed.iter().find(|model| model.facts.name == *key)
     }
 
-    /// Through all there are, and no further.
+    /// Changes the effort by a step, within its range.
     fn turn_effort(&mut self, by: isize) {
         let last = Effort::ALL.len() - 1;
         let at = self.effort.and_then(|effort| Effort::ALL.iter().position(|one| *one == effort));
@@ -282,7 +282,7 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
     }
 }
 
-/// As one line that no terminal obeys; what turns the direction of text is shown too.
+/// Returns the text on one line, without control or bidirectional characters.
 fn line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r', '\t'], " ")
 }

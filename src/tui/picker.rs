@@ -1,4 +1,4 @@
-//! A list to choose from, narrowed by typing: for whatever is chosen by its name.
+//! Filterable list for choosing an item by name.
 
 #[cfg(test)]
 mod tests;
@@ -12,90 +12,90 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Notices have at most this many rows.
+/// Maximum number of rows of the notices.
 const MAX_NOTICES: usize = 3;
-/// The first column is never narrower.
+/// Minimum width of the first column, in cells.
 const NAME: usize = 12;
-/// Nor is a last one that is cut.
+/// Minimum width of a truncated last column, in cells.
 const LAST: usize = 19;
-/// Where there is more below, a sign at the right says so; nothing else stands in these cells.
+/// Cells at the right that are reserved for the scroll indicator.
 const MORE: usize = 3;
-/// Below this height only the list and the line to type into are shown.
+/// Height in rows below which only the list and the input line are shown.
 const ROOMY: u16 = 8;
 
-/// One thing that can be chosen. All of it is made harmless by whoever makes it, except the key, which is not shown.
+/// Row of the list. The caller makes all of it safe to draw, except the key, which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What is chosen.
+    /// Identifier of the item.
     pub key: String,
-    /// One for each column.
+    /// Text of each column.
     pub cells: Vec<String>,
-    /// A word behind the cells: `in use`.
+    /// Label after the cells: `in use`.
     pub mark: &'static str,
-    /// Why it cannot be chosen now.
+    /// Why the item cannot be chosen now.
     pub lacks: Option<String>,
-    /// Said of it while it is highlighted.
+    /// Details shown while the row is highlighted.
     pub detail: String,
 }
 
-/// What stands over the cells, and which columns go first where there is no room.
+/// Column heading and priority.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     pub head: &'static str,
     pub is_number: bool,
-    /// The higher, the sooner it is left out; 0 stays.
+    /// Columns with a higher rank are dropped sooner; 0 is never dropped.
     pub rank: u8,
 }
 
-/// What a key came to.
+/// Result of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PickerResult {
     Nothing,
     Closed,
     Chosen(String),
-    /// It cannot be chosen, for this reason.
+    /// The item cannot be chosen, for this reason.
     Refused(String),
     /// Not a key of the list.
     Other,
 }
 
-/// What a click came to.
+/// Result of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClickResult {
-    /// No row is there.
+    /// There is no row.
     Nothing,
     Marked,
-    /// It was on the marked row.
+    /// The click was on the highlighted row.
     Taken,
 }
 
-/// How what is typed narrows the list.
+/// How the typed text filters the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filtering {
-    /// All the words stand in a row.
+    /// Rows that contain all words.
     Words,
-    /// The letters stand in its first column, in their order; the nearest first.
+    /// Rows whose first column contains the letters in order; closest matches first.
     Fuzzy,
-    /// Whoever gives the rows has looked already.
+    /// The caller filters the rows.
     Elsewhere,
 }
 
 #[derive(Debug)]
 pub struct Picker {
     pub title: String,
-    /// Words behind the title: `asking the providers`.
+    /// Text after the title: `loading models`.
     pub aside: String,
     columns: &'static [Column],
     rows: Vec<Row>,
     notices: Vec<String>,
     filter: String,
     filtering: Filtering,
-    /// Asked for in the place of the filter: what for, and what is shown of the answer.
+    /// Input line that replaces the filter: its label, and the shown text.
     pub asked: Option<(String, String)>,
-    /// The key of the highlighted row, and of the one that was on the screen last.
+    /// Key of the highlighted row, and of the one highlighted in the last frame.
     at: Option<String>,
     drawn: Option<String>,
-    /// The row of the screen where the first of them stands, and the keys of those that stand there.
+    /// Screen row of the first list row, and the keys of the visible rows.
     shown: (u16, Vec<String>),
     top: usize,
     page: usize,
@@ -120,22 +120,22 @@ impl Picker {
         }
     }
 
-    /// Letters in their order are enough.
+    /// Switches to fuzzy matching.
     pub fn fuzzy(self) -> Self {
         Self { filtering: Filtering::Fuzzy, ..self }
     }
 
-    /// All rows are shown, whatever is typed: they are made for it.
+    /// Switches to filtering by the caller.
     pub fn filtered_elsewhere(self) -> Self {
         Self { filtering: Filtering::Elsewhere, ..self }
     }
 
-    /// What was typed.
+    /// Returns the filter text.
     pub fn filter(&self) -> &str {
         &self.filter
     }
 
-    /// What there is to choose from; what was highlighted stays so.
+    /// Sets the rows and keeps the highlight.
     pub fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.settle();
@@ -150,12 +150,12 @@ impl Picker {
         self.settle();
     }
 
-    /// The highlighted row.
+    /// Returns the highlighted row.
     pub fn at(&self) -> Option<&Row> {
         self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
     }
 
-    /// Pasted words narrow the list like typed ones.
+    /// Adds pasted text to the filter.
     pub fn insert(&mut self, words: &str) {
         self.filter.extend(words.chars().filter(|letter| !letter.is_control()));
         self.settle_anew();
@@ -168,12 +168,12 @@ impl Picker {
         self.at = found.get(to).map(|row| row.key.clone());
     }
 
-    /// What stood in this row of the screen is marked; what was marked there is taken.
+    /// Highlights the clicked row, or takes it if it is highlighted.
     pub fn click(&mut self, row: u16) -> ClickResult {
         let (first, keys) = &self.shown;
         let nth = row.checked_sub(*first).map(usize::from);
         match nth.and_then(|nth| keys.get(nth)) {
-            // Asked for a key or a title, no other row is meant.
+            // While a key or a title is being typed, no other row can be chosen.
             Some(_) if self.asked.is_some() => ClickResult::Nothing,
             Some(key) if Some(key) == self.at.as_ref() => ClickResult::Taken,
             Some(key) => {
@@ -217,7 +217,7 @@ impl Picker {
         PickerResult::Nothing
     }
 
-    /// Only what was highlighted on the screen can be meant.
+    /// Returns the item that was highlighted on the screen; only that one can be meant.
     fn choose(&self) -> PickerResult {
         match self.at().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
             None => PickerResult::Nothing,
@@ -226,7 +226,7 @@ impl Picker {
         }
     }
 
-    /// Those with all the words that were typed.
+    /// Returns the rows that contain all words of the filter.
     fn found(&self) -> Vec<&Row> {
         match self.filtering {
             Filtering::Elsewhere => return self.rows.iter().collect(),
@@ -242,7 +242,7 @@ impl Picker {
         self.rows.iter().filter(holds).collect()
     }
 
-    /// Those whose name has the letters, then those that say the words.
+    /// Returns the rows whose name matches the letters, then those that contain the words.
     fn nearest(&self) -> Vec<&Row> {
         let (mut fuzzy, filter) = (text::Fuzzy::words(&self.filter), self.filter.trim().to_lowercase());
         let mut found: Vec<(u32, &Row)> = Vec::new();
@@ -266,14 +266,14 @@ impl Picker {
         self.at = first.map(|row| row.key.clone());
     }
 
-    /// Other words: the first that has them, not what was highlighted among others.
+    /// Highlights the first match, because the filter has changed.
     fn settle_anew(&mut self) {
         self.at = None;
         self.top = 0;
         self.settle();
     }
 
-    /// Draws it and says where the cursor is.
+    /// Draws the list and returns the cursor position.
     pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
         let width = usize::from(inner.width);
@@ -336,7 +336,7 @@ impl Picker {
         cursor
     }
 
-    /// What is said of the highlighted row, and of what could not be listed.
+    /// Returns the details of the highlighted row, and the notices.
     fn below(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let mut rows = Vec::new();
         let mut put = |words: &str, token: Token, most: usize| {
@@ -358,7 +358,7 @@ impl Picker {
     }
 }
 
-/// The last characters that fit.
+/// Returns the last characters that fit.
 fn tail(words: &str, cells: usize) -> &str {
     let mut rest = words;
     while text::width(rest) > cells {
@@ -369,14 +369,14 @@ fn tail(words: &str, cells: usize) -> &str {
     rest
 }
 
-/// Which columns are shown and how wide they are; 0 where one is left out.
+/// Widths of the columns in cells; 0 for a dropped column.
 struct Layout {
     widths: Vec<usize>,
     numbers: Vec<bool>,
 }
 
 impl Layout {
-    /// `cuts`: the last column is cut before another one is left out.
+    /// Calculates the layout; with `cuts`, the last column is truncated before another one is dropped.
     fn of(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
         let mut widths: Vec<usize> = columns
             .iter()
@@ -384,7 +384,7 @@ impl Layout {
             .map(|(at, column)| {
                 let cells = rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| text::width(cell));
                 let widest = cells.fold(0, usize::max);
-                // A head over nothing takes room from the names.
+                // A column without content takes no room from the names.
                 if widest == 0 && column.rank > 0 && !rows.is_empty() { 0 } else { widest.max(text::width(column.head)) }
             })
             .collect();
@@ -396,7 +396,7 @@ impl Layout {
         }
         let mut leaving: Vec<usize> = (1..columns.len()).filter(|at| columns[*at].rank > 0).collect();
         leaving.sort_by_key(|at| columns[*at].rank);
-        // A long name is cut before a column is left out, as far as it can still be told from others.
+        // A long name is truncated before a column is dropped, as long as it can be told from others.
         let name = widths.first().copied().unwrap_or(0);
         let least = name.min(NAME.max(width / 3));
         loop {
@@ -416,7 +416,7 @@ impl Layout {
                 break;
             }
         }
-        // A mark is read whole, if the names lose little by it.
+        // A mark is shown in full if that costs the names little.
         let mark = rows.iter().map(|row| text::width(row.mark)).max().unwrap_or(0);
         if mark > 0
             && let Some(lacking) = (all(&widths) + 2 + mark).checked_sub(width)
@@ -465,7 +465,7 @@ impl Layout {
         behind.extend(row.lacks.as_deref());
         let room = width.saturating_sub(text::width(&cells) + 2);
         let whole = behind.join(", ");
-        // What it lacks stands below in full; a piece of that here would say nothing.
+        // The reason is shown in full below; a fragment here would not help.
         let behind = if text::width(&whole) > room && !row.mark.is_empty() { row.mark.to_owned() } else { whole };
         let mut spans = vec![Span::styled(cells, theme.style(token))];
         if !behind.is_empty() && room >= 6 {

@@ -1,4 +1,4 @@
-//! The MCP servers of the session, as far as the screen knows them: how each stands, and what can be done about it.
+//! MCP servers of the session: their state, and what to do about it.
 
 use super::picker::{Column, Picker, Row};
 use super::status::counted;
@@ -11,22 +11,22 @@ const COLUMNS: &[Column] = &[
     Column { head: "tools", is_number: true, rank: 1 },
     Column { head: "connection", is_number: false, rank: 2 },
 ];
-/// What came from a server right now is not sent by a key that was typed before it stood there.
+/// Time in milliseconds in which a key cannot send text that a server just inserted.
 const FRESH_MS: u64 = 500;
 
 #[derive(Debug, Default)]
 pub struct Servers {
-    /// In the order of the settings.
+    /// Servers, in the order of the settings.
     pub statuses: Vec<ServerStatus>,
-    /// The list of them, while it has the keyboard.
+    /// The server list, while it has the keyboard.
     pub list: Option<Picker>,
-    /// What they offer to be read, as it was found last, and for which letters.
+    /// Resources found last, and the search text.
     pub resources: Option<(String, Vec<ServerResource>)>,
-    /// What they offer to be said.
+    /// Prompts the servers offer.
     pub prompts: Vec<ServerPrompt>,
-    /// The prompt that was asked for: its server and its name.
+    /// Requested prompt: its server and its name.
     pub asked: Option<(String, String)>,
-    /// When the words of one were put into the draft.
+    /// Time at which the text of a prompt was put into the draft.
     pub put_at: Option<u64>,
 }
 
@@ -35,28 +35,29 @@ impl Servers {
         self.statuses.iter().find(|status| status.name == name)
     }
 
-    /// Whether any answers now: only those are asked what they offer.
+    /// Returns whether any server is connected; only those are searched for resources.
     pub fn any_answers(&self) -> bool {
         self.statuses.iter().any(|status| status.state == ServerState::Ready)
     }
 
-    /// Whether words behind an `@` begin with the name of one: `github:`.
+    /// Returns whether the words after an `@` begin with a server name: `github:`.
     pub fn are_named_in(&self, words: &str) -> bool {
         words.split_once(':').is_some_and(|(name, _)| self.of_name(name).is_some())
     }
 
-    /// Whether what they offer is worth asking for: one answers, or one that sleeps is called by its name, which wakes it.
+    /// Returns whether searching for resources is useful: a server is connected, or an inactive one is named, which
+    /// starts it.
     pub fn may_offer(&self, words: &str) -> bool {
         let named = words.split_once(':').and_then(|(name, _)| self.of_name(name));
         self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
     }
 
-    /// Whether the draft got words of a server that nobody can have read yet.
+    /// Returns whether the draft contains server text that nobody can have read yet.
     pub fn are_fresh(&self, now: u64) -> bool {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)
     }
 
-    /// What they offer to be said, as commands. Names that nobody can type are left out.
+    /// Returns the prompts of the servers as commands. Names that cannot be typed are left out.
     pub fn commands(&self) -> Vec<CustomCommand> {
         let named = self.prompts.iter().filter_map(|prompt| {
             let name = command_name(prompt);
@@ -72,12 +73,12 @@ impl Servers {
         named.collect()
     }
 
-    /// The one that a command stands for.
+    /// Returns the prompt of a command.
     pub fn prompt(&self, command: &str) -> Option<&ServerPrompt> {
         self.prompts.iter().find(|prompt| command_name(prompt) == command)
     }
 
-    /// What the status row says while one of them needs the person.
+    /// Returns the text of the status row while a server needs attention.
     pub fn trouble(&self) -> Option<String> {
         let mut troubled = self.statuses.iter().filter_map(|status| match status.state {
             ServerState::NeedsLogin => Some((status, "sign-in required")),
@@ -97,7 +98,7 @@ impl Servers {
         self.list = Some(picker);
     }
 
-    /// The list says how it stands now.
+    /// Updates the list to the current state.
     pub fn refresh(&mut self) {
         let rows = self.rows();
         if let Some(list) = &mut self.list {
@@ -122,19 +123,19 @@ impl Servers {
     }
 }
 
-/// `docs:explain`
+/// Returns the command name of a prompt: `docs:explain`.
 fn command_name(prompt: &ServerPrompt) -> String {
     format!("{}:{}", prompt.server, prompt.name)
 }
 
-/// `<topic> [language]`
+/// Returns the arguments of a prompt: `<topic> [language]`.
 fn hint(prompt: &ServerPrompt) -> Option<String> {
     let argument = |(name, needed): &(String, bool)| if *needed { format!("<{name}>") } else { format!("[{name}]") };
     let hint = prompt.arguments.iter().map(argument).collect::<Vec<_>>().join(" ");
     (!hint.is_empty()).then_some(hint)
 }
 
-/// All that is known of one, in lines.
+/// Returns the details of a server, in lines.
 pub fn details(status: &ServerStatus) -> Vec<String> {
     let project = if status.of_project { " · defined by the project" } else { "" };
     let offered = match status.offered {
@@ -165,12 +166,12 @@ fn state(state: &ServerState) -> &'static str {
     }
 }
 
-/// `12 of 30`: listed by the policy, of those it offers.
+/// Returns the tool count: `12 of 30` allowed by the policy.
 fn tools(status: &ServerStatus) -> String {
     if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
 }
 
-/// Why it is as it is, and what to do.
+/// Returns why the server is in its state, and what to do.
 fn advice(status: &ServerStatus) -> String {
     let name = text::reveal_line(&status.name);
     match &status.state {

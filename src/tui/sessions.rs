@@ -1,4 +1,4 @@
-//! Sessions to go on with: the list, what was said last in the highlighted one, and what may be done to it.
+//! List of sessions to resume, with a preview of the highlighted one and the actions on it.
 
 use super::format::about;
 use super::glyphs::Glyphs;
@@ -13,12 +13,12 @@ const COLUMNS: &[Column] = &[
     Column { head: "branch", is_number: false, rank: 2 },
     Column { head: "cost", is_number: true, rank: 3 },
 ];
-/// A branch is cut behind these cells.
+/// Maximum width of a branch name, in cells.
 const BRANCH: usize = 16;
-/// A longer title is none.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// In which order they stand.
+/// Sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     LastUsed,
@@ -40,21 +40,21 @@ impl Order {
     }
 }
 
-/// What a key came to.
+/// Result of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Choice {
     Nothing,
     Closed,
     Other,
     Open(SessionId),
-    /// Other words, or other projects: the list is to be asked for again.
+    /// The filter or the scope has changed; the list must be requested again.
     Ask,
     Rename(SessionId, String),
     Delete(SessionId, String),
     Fork(SessionId),
-    /// All that was said in it.
+    /// Shows the transcript of the session.
     Transcript(SessionId),
-    /// Put away, or taken out again.
+    /// Archives the session, or unarchives it.
     Archive(SessionId, bool),
     Refused(String),
 }
@@ -62,24 +62,24 @@ pub enum Choice {
 pub struct Sessions {
     pub picker: Picker,
     sessions: Vec<ListedSession>,
-    /// Those of all projects.
+    /// Whether sessions of all projects are shown.
     pub all: bool,
-    /// Those that were put away.
+    /// Whether archived sessions are shown.
     pub archived: bool,
     order: Order,
     counts: (u64, u64),
     looks_on: bool,
-    /// What was said last in the one that was looked at.
+    /// Preview of the last messages of a session.
     pub look: Option<SessionLook>,
-    /// Letters came to it past its own keys: the list is to be asked for again.
+    /// Whether the filter was changed from outside, so that the list must be requested again.
     pub is_stale: bool,
-    /// The one that was asked for last.
+    /// Session whose preview was requested last.
     pub asked_look: Option<SessionId>,
-    /// Whether it stands over the list, where there is no room beside it.
+    /// Whether the preview covers the list, where there is no room beside it.
     pub shows_look: bool,
-    /// Another title for this one, as far as it is typed.
+    /// Session that is being renamed, and the title typed so far.
     renaming: Option<(SessionId, String)>,
-    /// The one that is open here.
+    /// Session that is open here.
     current: Option<SessionId>,
     waits_sign: &'static str,
     signs: Glyphs,
@@ -108,7 +108,7 @@ impl Sessions {
         sessions
     }
 
-    /// Those that have the words, if they are still the words.
+    /// Sets the sessions that match the filter, unless it has changed since.
     pub fn listed(&mut self, words: &str, which: (bool, bool), sessions: Vec<ListedSession>, counts: (u64, u64), looks_on: bool) {
         if words != self.picker.filter() || which != (self.all, self.archived) {
             return;
@@ -119,7 +119,7 @@ impl Sessions {
         self.refresh();
     }
 
-    /// Whether all of it is known.
+    /// Returns whether the preview is complete.
     pub fn is_whole(&self) -> bool {
         !self.looks_on
     }
@@ -128,7 +128,7 @@ impl Sessions {
         &self.sessions
     }
 
-    /// What is looked for in them.
+    /// Returns the filter.
     pub fn words(&self) -> String {
         text::reveal_line(self.picker.filter())
     }
@@ -201,13 +201,13 @@ impl Sessions {
         self.picker.asked = self.renaming.as_ref().map(|(_, title)| ("new title: ".to_owned(), title.clone()));
     }
 
-    /// The highlighted one.
+    /// Returns the highlighted session.
     pub fn at(&self) -> Option<&ListedSession> {
         let key = &self.picker.at()?.key;
         self.sessions.iter().find(|session| session.session_id.as_str() == *key)
     }
 
-    /// What was said last in the highlighted one, once that is known.
+    /// Returns the preview of the highlighted session, once loaded.
     pub fn shown(&self) -> Option<&SessionLook> {
         let at = self.at()?;
         self.look.as_ref().filter(|look| look.session_id == at.session_id)
@@ -228,7 +228,7 @@ impl Sessions {
         self.refresh();
     }
 
-    /// It is in the list no more: deleted, put away, or taken out again.
+    /// Removes a session that was deleted, archived or unarchived.
     pub fn gone(&mut self, id: &SessionId) {
         let is_it = |session: &ListedSession| session.session_id == *id;
         let Some(at) = self.sessions.iter().position(is_it) else { return };
@@ -247,14 +247,14 @@ impl Sessions {
         Choice::Ask
     }
 
-    /// `wide`: what was said last stands beside the list.
+    /// Handles a key; `wide` tells that the preview is beside the list.
     pub fn key(&mut self, key: KeyEvent, wide: bool) -> Choice {
         if self.renaming.is_some() {
             return self.key_of_title(key);
         }
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            // A blank finds nothing: it is free where nothing is typed.
+            // A space filters nothing, so it is free as long as nothing is typed.
             KeyCode::Char(' ') if !wide && self.picker.filter().is_empty() => self.shows_look = !self.shows_look,
             KeyCode::Tab => {
                 (self.all, self.archived) = match (self.all, self.archived) {

@@ -1,8 +1,8 @@
-//! The task as the screen sees it: what it does, what it cost, what waits for it.
+//! State of the task on the screen: activity, cost and queued messages.
 
 use crate::protocol::{CallId, FailureKind, Usage, Waiting};
 
-/// What the running task is doing.
+/// Activity of the running task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
     Idle,
@@ -13,53 +13,53 @@ pub enum Activity {
         tool: String,
         bytes: u64,
     },
-    /// Calls run, the newest last.
+    /// Calls are running, the newest last.
     Running {
         calls: Vec<(CallId, String)>,
     },
     Retrying(Box<Retry>),
-    /// A summary is made of what was said before.
+    /// The conversation is being summarized.
     Compacting {
         messages: u64,
     },
     Stopping,
 }
 
-/// A request that failed and is sent again after a wait.
+/// Failed request that is retried after a delay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
-    /// When it is sent.
+    /// Time of the retry.
     pub at: u64,
     pub attempt: u32,
     pub max_attempts: u32,
     pub kind: FailureKind,
-    /// Made harmless, in one line.
+    /// Error message on one line, without control characters.
     pub message: String,
-    /// How long the provider asks to wait, where it does.
+    /// Delay requested by the provider, in milliseconds.
     pub asked_ms: Option<u64>,
-    /// What the attempt used that failed, where that is known.
+    /// Usage of the failed attempt, if known.
     pub wasted: Option<String>,
-    /// What the provider calls the request that failed, and whether the person wants to see it.
+    /// Request ID of the provider, and whether the user wants to see it.
     pub request_id: Option<String>,
     pub shows_id: bool,
-    /// The time of day it is sent at, where that is far.
+    /// Time of day of the retry, if it is far away.
     pub clock: Option<String>,
 }
 
 impl Retry {
-    /// In seconds, the one that has begun counted whole.
+    /// Returns the seconds left, rounded up.
     pub fn left(&self, now: u64) -> u64 {
         self.at.saturating_sub(now).div_ceil(1000)
     }
 
-    /// When that is one less; never once it has come.
+    /// Returns when the number of seconds changes, or `None` once the time has come.
     pub fn next_second(&self, now: u64) -> Option<u64> {
         let left = self.left(now);
         (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
     }
 }
 
-/// A message that waited, taken back to be changed. Until the session has said so it may have been taken by the model.
+/// Queued message that the user took back for editing. Until the session confirms, the model may have received it.
 #[derive(Debug)]
 pub struct RetractedMessage {
     pub id: u64,
@@ -68,25 +68,25 @@ pub struct RetractedMessage {
     pub race: RetractState,
 }
 
-/// What was heard since it was taken back.
+/// Events since the message was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetractState {
-    /// Nothing yet.
+    /// None yet.
     Open,
-    /// It waits no longer: taken back, or taken.
+    /// The message is no longer queued: taken back, or sent.
     Gone,
-    /// The same words were said to the model: these, or others like them.
+    /// A message with the same text was sent to the model: this one, or another.
     Said,
-    /// It is the person's.
+    /// The message was taken back.
     Won,
 }
 
-/// Why a task of before does not go on, and what makes it.
+/// Why an earlier task is paused, and how to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Paused {
-    /// In the words that say so, the longest first; the last ones are of what to do alone.
+    /// Texts for it, longest first; the last ones only say what to do.
     pub ways: Vec<String>,
-    /// Its provider refused the key: enter in the empty draft gives another.
+    /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
     pub wants_key: bool,
 }
 
@@ -96,31 +96,31 @@ impl Paused {
     }
 }
 
-/// The task and what it cost so far.
+/// The task and its cost so far.
 #[derive(Debug)]
 pub struct Task {
-    /// Whether one has begun and not ended.
+    /// Whether a task has started and not ended.
     pub goes_on: bool,
-    /// So many messages are being summed up, whatever the request for it does at the moment.
+    /// Number of messages being summarized, whatever the state of the request.
     pub summing_up: Option<u64>,
     pub activity: Activity,
-    /// The one that began last, from 1.
+    /// Number of the last started step, from 1.
     pub step: u32,
-    /// When the activity began.
+    /// Start time of the activity.
     pub since: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
-    /// Of some of it the provider said nothing.
+    /// Whether the provider did not report part of the usage.
     pub is_estimated: bool,
-    /// Messages for the next step and for after the task, as the session has them.
+    /// Messages queued for the next step and for after the task.
     pub waiting: Vec<Waiting>,
-    /// What left them when they changed last.
+    /// Messages that left the queue at its last change.
     pub left_queue: Vec<String>,
-    /// What of them stands in the draft now.
+    /// Messages taken back into the draft.
     pub taken_back: Vec<RetractedMessage>,
-    /// A task of before that goes on only when the person says so.
+    /// Earlier task that continues only when the user says so.
     pub paused: Option<Paused>,
-    /// Sent, and the session has not taken it up yet.
+    /// Messages that were sent and that the session has not received yet.
     pub sent: Vec<String>,
 }
 

@@ -210,19 +210,20 @@ impl Echo {
         self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
     }
 
-    /// Whether a letter in an empty draft is the same press, twice; that is said more easily where it answers nothing.
+    /// Returns whether a letter in an empty draft is a second press of the answer; the time is longer there, because
+    /// the letter has no effect.
     pub fn is_in_draft(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS
     }
 }
 
-/// Whether a new panel may take the keyboard by itself.
+/// Returns whether a new panel may take the keyboard without being asked to.
 pub fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> bool {
     draft_is_empty && last_key.is_none_or(|at| now.saturating_sub(at) >= IDLE_MS)
 }
 
 impl Guard {
-    /// `last_text`: when the person last typed anything anywhere.
+    /// Creates a guard; `last_text` is the time at which the user last typed anything.
     pub fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
         Self {
             keys,
@@ -242,7 +243,7 @@ impl Guard {
         }
     }
 
-    /// The same for these keys.
+    /// Returns the guard for other keys.
     #[must_use]
     pub fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { keys, ..self }
@@ -253,31 +254,31 @@ impl Guard {
         Self { pace, ..self }
     }
 
-    /// Focus came back, or the window changed, at this time.
+    /// Sets the time of the last change of the window or its focus.
     #[must_use]
     pub fn unsettled(self, at: Option<u64>) -> Self {
         Self { unsettled: at, ..self }
     }
 
-    /// What was typed while the keyboard was with another panel that is no more.
+    /// Adds text that was typed into a panel that is gone.
     #[must_use]
     pub fn carrying(self, typed: String) -> Self {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
-    /// The prompt lost the keyboard: nothing is marked, and it is armed with its next first frame.
+    /// Disarms the prompt when it loses the keyboard: no highlight is left, and its next first frame arms it.
     pub fn disarm(&mut self) {
         (self.shown, self.answered) = (None, None);
         self.take_back();
     }
 
-    /// The letter that answered the prompt before.
+    /// Sets the letter of the last answer.
     #[must_use]
     pub fn after(self, echo: Option<Echo>) -> Self {
         Self { echo, ..self }
     }
 
-    /// Whether its first frame is on the way to the terminal.
+    /// Returns whether its first frame was sent to the terminal.
     pub fn is_shown(&self) -> bool {
         self.shown.is_some()
     }
@@ -286,25 +287,25 @@ impl Guard {
         self.pace.strict
     }
 
-    /// What confirms each choice from now on, in the order of the keys.
+    /// Sets the confirmation of each choice, in the order of the keys.
     pub fn set_confirms(&mut self, confirms: &[Confirm]) {
         for (key, confirm) in self.keys.iter_mut().zip(confirms) {
             key.confirm = *confirm;
         }
     }
 
-    /// How many of the first choices have a row of their own.
+    /// Sets the number of leading choices with their own row.
     pub fn set_rows(&mut self, rows: usize) {
         self.rows = rows;
     }
 
     fn confirm(&self, choice: usize) -> Confirm {
         let key = self.keys[choice];
-        // A digit is a number of something at least as often as it is a key.
+        // A typed digit is often a number and not a key.
         if self.pace.strict || key.letter.is_ascii_digit() { Confirm::LetterThenEnter } else { key.confirm }
     }
 
-    /// From when the choices work, as far as is known.
+    /// Returns the time from which the choices work, if known.
     fn armed_at(&self) -> Option<u64> {
         let base = match (self.shown, self.answered) {
             (None, _) => return None,
@@ -319,25 +320,25 @@ impl Guard {
         self.armed_at().is_some_and(|at| now >= at)
     }
 
-    /// Whether the window is as it was for long enough.
+    /// Returns whether the window has been unchanged long enough.
     pub fn is_settled(&self, now: u64) -> bool {
         self.unsettled.is_none_or(|at| now >= at + UNSETTLED_MS)
     }
 
-    /// Whether something was typed right before.
+    /// Returns whether something was typed just before.
     fn is_close(&self, now: u64) -> bool {
         self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS)
     }
 
-    /// Whether a text key that decides nothing is for the panel: nothing was typed right before it, except others of its kind.
-    /// Where text follows at once it was the beginning of that, and goes with it.
+    /// Returns whether a text key without effect is for the panel: nothing was typed just before it, except other such
+    /// keys. If text follows at once, the key was its beginning and goes with it.
     pub fn mark(&mut self, letter: char, now: u64) -> bool {
         let among_marks = self.only_marks || self.acted;
         let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
         if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
             return false;
         }
-        // Letters before it that answered nothing stay: text that follows began with them.
+        // Earlier letters without effect are kept: text that follows began with them.
         if self.acted && !self.is_close(now) {
             self.typed.clear();
         }
@@ -349,7 +350,7 @@ impl Guard {
         true
     }
 
-    /// Whether a choice waits for its time, or for Enter.
+    /// Returns whether a choice waits for its delay or for Enter.
     pub fn is_held(&self) -> bool {
         self.held != PendingChoice::None
     }
@@ -366,7 +367,7 @@ impl Guard {
         }
     }
 
-    /// When time alone changes something.
+    /// Returns when time alone changes something.
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let held = match self.held {
             PendingChoice::None => None,
@@ -380,7 +381,7 @@ impl Guard {
         held.into_iter().chain(self.armed_at().filter(|at| *at > now)).min()
     }
 
-    /// How long a choice stays marked.
+    /// Returns the lifetime of a highlight.
     fn lasts(&self, choice: usize) -> u64 {
         if self.confirm(choice) == Confirm::LetterThenEnter { *ENTER_MS.end() } else { MARK_MS }
     }
@@ -400,7 +401,7 @@ impl Guard {
                 self.shown.get_or_insert(now);
             }
             GuardInput::Fence => {
-                // An answer that comes after the prompt was armed by time must not disarm it under a finger.
+                // A response that arrives after arming by timeout must not disarm the prompt under the user's finger.
                 if !self.is_armed(now) {
                     self.answered.get_or_insert(now);
                 }
@@ -408,7 +409,7 @@ impl Guard {
             GuardInput::Unsettled => {
                 self.unsettled = Some(now);
                 self.stop_filling();
-                // What needs Enter is to be pressed again. Where no time counts, what is marked stays so.
+                // A choice that needs Enter must be pressed again. In strict mode the highlight stays.
                 if let PendingChoice::Marked { choice, .. } = self.held
                     && !self.pace.strict
                     && self.confirm(choice) == Confirm::LetterThenEnter
@@ -420,26 +421,26 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// What text belongs to the draft when something other than a key ends the wait: a paste, for one.
+    /// Takes the text that belongs to the draft when something other than a key, such as a paste, ends the wait.
     pub fn give_back(&mut self) -> String {
         self.held = PendingChoice::None;
         std::mem::take(&mut self.typed)
     }
 
-    /// What was pressed, and what was typed before, is nothing any more.
+    /// Drops the pressed choice and the typed text.
     fn take_back(&mut self) {
         self.held = PendingChoice::None;
         self.typed.clear();
     }
 
-    /// What is being confirmed stays marked.
+    /// Turns a choice that is being confirmed into a highlight.
     fn stop_filling(&mut self) {
         if let PendingChoice::Filling { choice, at } = self.held {
             self.held = PendingChoice::Marked { choice, at };
         }
     }
 
-    /// What is too old to be confirmed, or to be the beginning of anything.
+    /// Drops what is too old to be confirmed, or to be the beginning of a text.
     fn lapse(&mut self, now: u64) {
         let is_old = self.last_text.is_none_or(|at| now > at + TYPED_MS);
         if self.pace.strict {
@@ -459,7 +460,7 @@ impl Guard {
         }
     }
 
-    /// A letter was alone: only the passing of time says so, not a key that comes after it.
+    /// Confirms that a letter was alone, which only time can, not a later key.
     fn tick(&mut self, now: u64) -> GuardResult {
         let PendingChoice::Filling { choice, at } = self.held else { return GuardResult::Nothing };
         let full = at + self.pace.lone_ms;
@@ -471,7 +472,7 @@ impl Guard {
             return GuardResult::Nothing;
         }
         if self.confirm(choice) == Confirm::LetterThenEnter {
-            // It changed its meaning while it was being confirmed.
+            // The choice changed its meaning while it was being confirmed.
             self.held = PendingChoice::Marked { choice, at };
             return GuardResult::Nothing;
         }

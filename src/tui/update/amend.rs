@@ -1,4 +1,4 @@
-//! Keys of a question that is to be had otherwise: hunks marked, lines and commands written, a file opened in an editor.
+//! Keys that amend a proposal: selecting hunks, editing lines and commands, and opening a file in an editor.
 
 use crate::protocol::{Amendment, ApprovalId, Command, Decision};
 use crate::text;
@@ -9,7 +9,8 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Whether the letter marked a hunk. In a sentence it is a letter: then the mark is taken back, and the letter goes with it.
+/// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter goes with
+/// the text.
 pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::of(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
@@ -37,7 +38,7 @@ fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
     now.saturating_sub(marked.at) < ALONE_MS
 }
 
-/// What was taken for marks was the beginning of a sentence: the hunks are as they were before it.
+/// Undoes hunk keys that were the beginning of a text.
 pub fn take_back(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
@@ -45,7 +46,7 @@ pub fn take_back(model: &mut Model, now: u64) {
     }
 }
 
-/// What a choice of these does; whether it was one.
+/// Performs an amend choice. Returns whether it was one.
 pub fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
     let width = model.size.width;
     match act {
@@ -97,7 +98,7 @@ fn write(model: &mut Model, now: u64) {
     }
 }
 
-/// A key while something is written in the panel.
+/// Handles a key while a field of the panel is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(writing) = &mut panel.writing else { return };
@@ -142,7 +143,7 @@ fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         }
         (AmendTarget::Hunk, _) => {
             panel.put_hunk(&text);
-            // What is asked about is something else now: its keys count once it is on the screen.
+            // The content has changed, so its keys take effect once it is on the screen.
             model.dialogs.open_current(Some(now));
         }
         (AmendTarget::Command, _) => {}
@@ -156,7 +157,7 @@ fn amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: 
     effects.push(Effect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// The text of a file as it would be has come: it is opened in an editor with what was decided so far.
+/// Opens the resulting text of a file in an editor, with the decisions made so far.
 pub fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
     let Some(panel) = model.dialogs.iter().find(is_it) else { return };
@@ -167,7 +168,7 @@ pub fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: 
     model.restart_activity_timer(now);
 }
 
-/// What came of the editor.
+/// Handles the result of the editor.
 pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
     let EditFile { what: Editable::Proposed { approval_id, file }, name, text } = edit else { return };
     let name = text::reveal(&name).into_owned();
@@ -178,7 +179,7 @@ pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>
             model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
         }
         Ok(mut edited) => {
-            // Editors end the last line; where it had no end it keeps none.
+            // Editors add a line end to the last line; it is removed if the file had none.
             if !text.ends_with('\n') && edited.ends_with('\n') {
                 edited.pop();
             }
@@ -192,12 +193,12 @@ pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>
     }
 }
 
-/// What is pasted while a question has the keyboard.
+/// Handles pasted text while a dialog has the keyboard.
 pub fn pasted(model: &mut Model, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }
 
-/// A key for the field of the open question; whether there is one.
+/// Passes a key to the field of the open dialog. Returns whether there is one.
 pub fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.open().is_none_or(|panel| panel.writing.is_none()) {
         return false;

@@ -1,4 +1,4 @@
-//! What the session kept whole: listed, opened.
+//! Listing and opening of the artifacts of the session.
 
 use super::focus::show_called_for;
 use super::keys::take;
@@ -8,10 +8,10 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::GUTTER;
 
-/// Cells of number and size, with blanks.
+/// Cells of the number and the size, with spaces.
 const BEFORE_NAME: usize = 17;
 
-/// `/artifacts` lists them; with a number of the list, or a URI, it opens one.
+/// Handles `/artifacts`: lists the artifacts, or opens one by its number or URI.
 pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
     if which.is_empty() {
         take(model, now, effects);

@@ -1,4 +1,4 @@
-//! What is put into a draft: files dropped on the terminal, the image in the clipboard.
+//! Attachments of a draft: files dropped on the terminal, and the image in the clipboard.
 
 use super::keys::is_ready;
 use super::{dialog, draft_changed, slash};
@@ -8,29 +8,29 @@ use crate::tui::format::tokens;
 use crate::tui::model::{Effect, Model};
 use crate::tui::{drag_drop, menu};
 
-/// Pixels of an image for a token, about.
+/// Approximate number of image pixels per token.
 const TOKEN_PIXELS: u64 = 750;
 
-/// `ctrl+v`, `/paste`
+/// Handles `ctrl+v` and `/paste`.
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.show_toast("reading the clipboard", now);
     effects.push(Effect::Ask(Query::LookUp(LookUp::Clipboard)));
 }
 
-/// Whether what was pasted was no text at all. Else it may be files: it becomes part of the draft at once, and their names once it
-/// is known that they are there.
+/// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
+/// replaced with references once the files are known to exist.
 pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let elsewhere = model.has_list() || model.browse.is_some() || model.changes.is_some() || model.search.is_some();
     if elsewhere || model.is_session_chooser {
         return false;
     }
-    // Some terminals paste an image as nothing.
+    // Some terminals paste an image as empty text.
     if pasted.is_empty() {
         ask(model, now, effects);
         return true;
     }
     let draft = model.composer.text();
-    // There a path is an argument as it is.
+    // In a command, a path is a plain argument.
     let takes_words = super::user_shell::typed(&draft).is_some() || slash::is_command(&draft, &[]);
     let readings = if takes_words { Vec::new() } else { drag_drop::readings(pasted) };
     if !readings.is_empty() {
@@ -40,7 +40,7 @@ pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effec
     false
 }
 
-/// Which files were meant; their names stand in the place of what was pasted.
+/// Replaces pasted paths with references to the files.
 pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
     let names: Option<Vec<String>> = files.iter().map(|file| menu::named(&file.path)).collect();
     let Some(names) = names.filter(|names| !names.is_empty()) else { return };
@@ -73,7 +73,7 @@ pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64)
     }
 }
 
-/// What the clipboard held.
+/// Inserts the content of the clipboard.
 pub fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<Effect>) {
     match clipped {
         Clipped::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
@@ -98,7 +98,7 @@ pub fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<
     }
 }
 
-/// Into the draft, from which no question that opened meanwhile loses the keyboard.
+/// Inserts text into the draft; a dialog that opened since keeps the keyboard.
 fn put(model: &mut Model, words: &str, now: u64) {
     if model.dialogs.is_open() || model.has_list() {
         model.composer.insert(words);
@@ -107,7 +107,7 @@ fn put(model: &mut Model, words: &str, now: u64) {
     dialog::to_draft(model, words, now);
 }
 
-/// Before it is sent it is said that the model will not see it.
+/// Warns before sending that the model will not see the image.
 fn warn(model: &mut Model, now: u64) {
     if let Some(name) = blind(model) {
         let dot = model.glyphs.dot;
@@ -118,12 +118,12 @@ fn warn(model: &mut Model, now: u64) {
     }
 }
 
-/// The model, where it takes no images.
+/// Returns the name of the model if it does not accept images.
 fn blind(model: &Model) -> Option<String> {
     model.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
 }
 
-/// Whether this draft is not sent yet: it shows something to a model that sees nothing. The next Enter sends it.
+/// Returns whether the draft is held back because the model cannot see its image. The next Enter sends it.
 pub fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
     let Some(name) = blind(model).filter(|_| model.attached.said.as_deref() != Some(draft)) else { return false };
     let Some(image) = model.attached.in_text(draft).map(|image| text::reveal(image).into_owned()) else { return false };

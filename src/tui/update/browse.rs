@@ -1,4 +1,4 @@
-//! Keys of browse mode: entry by entry, folding, searching, copying.
+//! Keys of browse mode: entries, folding, search and copying.
 
 use super::dialog::is_text;
 use super::{copy_export, help, history_page, mouse};
@@ -8,7 +8,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Entry, Marks, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The transcript has the keyboard from now on; the newest entry is marked, or what is at the top where the person is scrolled up.
+/// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
 pub fn enter(model: &mut Model, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
         return model.show_toast("there is nothing to browse yet", now);
@@ -16,7 +16,7 @@ pub fn enter(model: &mut Model, now: u64) {
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
     model.toast = None;
     model.browse = Some(Browse::default());
-    // What unfolds is another key now, and rows say which.
+    // Rows name the unfold key, which is another one now.
     model.transcript.forget_layout();
     choose(model, at, now);
 }
@@ -29,7 +29,7 @@ pub fn leave(model: &mut Model) {
     model.dirty = true;
 }
 
-/// Whether browse mode is on: then the key was for it.
+/// Handles a key in browse mode. Returns whether browse mode is on.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.browse.is_none() {
         return false;
@@ -111,7 +111,7 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
     history_page::look(model, effects);
 }
 
-/// Letters that mean nothing here are not lost by accident: nothing happens, and it is said how to go on typing.
+/// Handles a letter without meaning: it has no effect, and a notice says how to go back to typing.
 fn nothing(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
@@ -126,7 +126,7 @@ fn is_prompt(model: &Model, at: usize) -> bool {
     model.transcript.entry(at).is_some_and(Entry::is_prompt)
 }
 
-/// Marks an entry and brings it into view.
+/// Selects an entry and scrolls to it.
 fn choose(model: &mut Model, at: usize, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     transcript.marks.chosen = Some(at);
@@ -155,7 +155,7 @@ fn fold_all(model: &mut Model, now: u64, fold: impl FnOnce(&mut Transcript)) {
     choose(model, at, now);
 }
 
-/// The view by a page or a part of it; the mark goes with it.
+/// Scrolls by a page or part of it; the selection moves along.
 fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<Effect>) {
     let (transcript, look) = model.transcript_look(now);
     let rows = transcript.page() / part;
@@ -172,7 +172,7 @@ fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<
     history_page::look(model, effects);
 }
 
-/// The diff of a card, at the top of the view as far as it goes.
+/// Scrolls to the diff of a card.
 fn diff(model: &mut Model, at: usize, now: u64) {
     let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changed().is_empty());
     if !has_diff {
@@ -182,7 +182,7 @@ fn diff(model: &mut Model, at: usize, now: u64) {
     choose(model, at, now);
 }
 
-/// Words that are looked for are typed: whether the key was one of them.
+/// Handles a key of the search input. Returns whether it was one.
 fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(browse) = model.browse.as_mut() else { return false };
     let Some(words) = browse.typing.as_mut() else { return false };
@@ -201,7 +201,7 @@ fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
         }
         KeyCode::Backspace => {
             words.pop();
-            // Shorter words stand in more places.
+            // A shorter search text has more matches.
             browse.found = SearchMatches::default();
         }
         _ => match is_text(&key) {
@@ -213,7 +213,7 @@ fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// More of the words that are looked for.
+/// Adds pasted text to the search.
 pub fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
     let Some(words) = model.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
     words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -245,7 +245,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
     };
     let from = chosen(model);
     let Some(browse) = model.browse.as_mut() else { return };
-    // What was said since counts too.
+    // New messages are searched too.
     let at = browse.found.at;
     browse.found = model.transcript.find(&query, &SearchMatches::default(), from);
     browse.found.at = at.min(browse.found.count().saturating_sub(1));
@@ -253,7 +253,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
     go_to_found(model, now);
 }
 
-/// The place that is looked at: its entry opens, and its row is in view.
+/// Shows the current match: opens its entry and scrolls to its row.
 fn go_to_found(model: &mut Model, now: u64) {
     let Some((entry, nth)) = model.browse.as_ref().and_then(|browse| browse.found.place()) else { return };
     let Some(query) = model.transcript.marks.query.clone() else { return };
@@ -273,7 +273,7 @@ fn selects(model: &Model) -> bool {
     model.browse.as_ref().is_some_and(|browse| browse.selects)
 }
 
-/// Begins with the line at the top of the chosen entry, as far as it is in view.
+/// Starts a selection at the topmost visible line of the current entry.
 fn select(model: &mut Model, shape: SelectionShape, now: u64) {
     let at = chosen(model);
     let (transcript, look) = model.transcript_look(now);
@@ -338,7 +338,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
     transcript.show(selection.entry, row..row + 1, look);
 }
 
-/// Both ends at the ends of their lines.
+/// Extends the selection to whole lines.
 fn whole_lines(transcript: &mut Transcript, selection: &mut Selection, look: RenderContext<'_>) {
     let (from, to) = (selection.from.row, selection.to.row);
     let (first, last) = (transcript.line_at(selection.entry, from, look), transcript.line_at(selection.entry, to, look));

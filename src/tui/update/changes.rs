@@ -1,4 +1,4 @@
-//! `/diff`: asked for, shown, and the keys while it is open.
+//! The `/diff` view: request, display and keys.
 
 use super::keys::take;
 use crate::protocol::{ChangedFiles, Query, SessionQuery};
@@ -21,7 +21,7 @@ fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
-/// Shown only where the person asked.
+/// Shows the changed files if the user asked for them.
 pub fn told(model: &mut Model, changed: ChangedFiles) {
     if !std::mem::take(&mut model.changes_asked) {
         return;
@@ -34,7 +34,7 @@ pub fn told(model: &mut Model, changed: ChangedFiles) {
     });
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the view. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(changes) = &mut model.changes else { return false };
@@ -54,7 +54,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::PageDown | KeyCode::Char(' ') => changes.scroll_by(page),
         KeyCode::Home | KeyCode::Char('g') => changes.scroll_by(isize::MIN),
         KeyCode::End | KeyCode::Char('G') => changes.scroll_by(isize::MAX),
-        // What waits for the person comes first.
+        // Pending dialogs come first.
         KeyCode::Tab if waits => {
             model.dialogs.open_current(model.keys.last_text);
         }

@@ -1,4 +1,4 @@
-//! Commands that run on while the agent works: put there, listed, ended.
+//! Background commands: moving, listing and stopping.
 
 use super::focus::show_called_for;
 use super::keys::take;
@@ -7,7 +7,7 @@ use crate::text;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
-/// Lets the agent go on without the command that runs; whether one does.
+/// Moves the running command to the background. Returns whether there is one.
 pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !runs_command(model) {
         return false;
@@ -17,7 +17,7 @@ pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> boo
     true
 }
 
-/// Whether a command is what is waited for.
+/// Returns whether the task waits for a command.
 pub fn runs_command(model: &Model) -> bool {
     match &model.task.activity {
         Activity::Running { calls } => calls.iter().any(|(_, summary)| summary.starts_with("$ ")),
@@ -31,7 +31,7 @@ pub fn runs_command(model: &Model) -> bool {
     }
 }
 
-/// `/ps`: what runs, and what it printed last.
+/// Handles `/ps`: lists background commands with their last output.
 pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     if model.commands.is_empty() {
@@ -52,7 +52,7 @@ pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
-/// What runs by now. How one ended that ran before is said: its card is long done.
+/// Updates the background commands. The end of one is reported in a note, because its card is complete.
 pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
     let before = std::mem::replace(&mut model.commands, commands);
     let ran = |id: &str| before.iter().any(|one| one.id == id && one.state == RunningState::Running);
@@ -66,7 +66,7 @@ pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
     }
 }
 
-/// `/stop ID`; without an id, the only one there is.
+/// Handles `/stop ID`; without an ID, stops the only command.
 pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     let running: Vec<&RunningCommand> = model.commands.iter().filter(|one| one.state == RunningState::Running).collect();
     let found = match (id, running.as_slice()) {
@@ -86,7 +86,7 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send(Command::Stop { id }));
 }
 
-/// What the row above the composer says while some run.
+/// Returns the row above the composer while commands run in the background.
 pub fn words(model: &Model) -> Option<String> {
     let running: Vec<String> = model
         .commands

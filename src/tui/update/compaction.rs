@@ -1,4 +1,4 @@
-//! The window of the model: what fills it, and the summary that makes room in it.
+//! Context window: its content, and the summary that frees space in it.
 
 use super::focus::show_called_for;
 use super::keys::{is_ready, take};
@@ -9,12 +9,12 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::status::{self, counted};
 use crate::tui::transcript::{Kind, Tone};
 
-/// From here on it is said in percent.
+/// Percentage from which the usage is shown in percent.
 const FULL_PERCENT: u64 = 50;
-/// How a notice begins that ends it.
+/// Beginning of a notice that ends a compaction.
 const GIVEN_UP: &str = "not compacted";
 
-/// `/compact`, `/compact FOCUS`, `/compact undo`.
+/// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
 pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if !is_ready(model, now) {
         return;
@@ -27,7 +27,7 @@ pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effec
     }));
 }
 
-/// `/context`
+/// Handles `/context`.
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if is_ready(model, now) {
         take(model, now, effects);
@@ -42,7 +42,7 @@ pub fn shown(model: &mut Model, filled: ContextUse) {
     show_called_for(model, Kind::Window(filled));
 }
 
-/// How full it is: in percent where that is much.
+/// Returns the usage of the context window, in percent if it is high.
 pub fn filled(model: &Model) -> String {
     let used = model.tally.context_tokens;
     match status::window(model).map(|all| used * 100 / all) {
@@ -92,14 +92,14 @@ pub fn truncated(model: &mut Model, removed: u64) {
     note(model, &words, Tone::Warning);
 }
 
-/// The session says why there will be no summary.
+/// Handles a notice that says why there will be no summary.
 pub fn noticed(model: &mut Model, words: &str, now: u64) {
     if words.starts_with(GIVEN_UP) {
         ends(model, now);
     }
 }
 
-/// No summary is made any more, whatever came of it.
+/// Ends the compaction, whatever its result.
 pub fn ends(model: &mut Model, now: u64) {
     if model.task.summing_up.take().is_none() {
         return;

@@ -1,4 +1,4 @@
-//! What is taken out of the session: copied, opened in the person's editor, exported.
+//! Copying, opening in an editor, and exporting parts of the session.
 
 use super::keys::{hears, take};
 use crate::protocol::{ExportForm, Query};
@@ -8,7 +8,7 @@ use crate::tui::interface::EditorTarget;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, code_blocks};
 
-/// An entry as Markdown.
+/// Copies an entry as Markdown.
 pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
         Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::of(words))),
@@ -16,7 +16,7 @@ pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) 
     }
 }
 
-/// A piece of code of an entry; pressed again, the next one.
+/// Copies a code block of an entry; pressed again, the next one.
 pub fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     let blocks = model.transcript.entry(at).map(crate::tui::transcript::Entry::code).unwrap_or_default();
     let Some(browse) = model.browse.as_mut() else { return };
@@ -47,7 +47,7 @@ pub fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The file a card is about, or the entry itself as Markdown.
+/// Opens the file of a card, or the entry itself as Markdown, in the user's editor.
 pub fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     let shown = match path_of(model, at) {
         Some(path) => EditorTarget::File(path),
@@ -59,7 +59,7 @@ pub fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Show(shown));
 }
 
-/// `/copy`, `/copy 2`: an answer, counted from the newest; `/copy code`: the last piece of code in one.
+/// Handles `/copy` and `/copy 2` (a response, counted from the newest) and `/copy code` (the last code block).
 pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
     let nth = match which {
         "" | "code" => 1,
@@ -88,7 +88,7 @@ pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>)
     effects.push(Effect::Copy(clip));
 }
 
-/// `/export`, `/export html`, `/export json FILE`
+/// Handles `/export`, `/export html` and `/export json FILE`.
 pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if !hears(model, now) {
         return;
@@ -96,7 +96,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let (form, file) = match ExportForm::of_word(first) {
         Some(form) => (form, rest.trim()),
-        // A word that could only be a form is none of them, and not a name that somebody meant.
+        // A single word that is not a format is a mistake and not a file name.
         None if !words.is_empty() && !words.contains(['.', '/']) => {
             let word = text::clean_line(words);
             let word = text::truncate(&word, 24);
@@ -110,13 +110,13 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     effects.push(Effect::Ask(Query::Export { form, path }));
 }
 
-/// It was handed to the clipboard, or the editor was left.
+/// Reports that the text was copied or the editor was closed.
 pub fn done(model: &mut Model, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }
 
 impl crate::tui::transcript::Transcript {
-    /// What was answered and stands, the newest first.
+    /// Returns the responses that are part of the conversation, newest first.
     fn answers(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).rev().filter_map(|at| self.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
             match &entry.kind {

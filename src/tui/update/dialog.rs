@@ -1,4 +1,4 @@
-//! Keys while a question has the keyboard.
+//! Keys while a dialog has the keyboard.
 
 use super::{amend, draft_changed, elicitation, inbox, onboarding, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
@@ -11,12 +11,12 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Escape returns to a prompt that lost the focus within this time, and stops nothing.
+/// Time after losing the focus in which Escape returns to a prompt and stops nothing, in milliseconds.
 const RETURN_MS: u64 = 3000;
-/// Wide characters without a space that are more than one word.
+/// Number of wide characters without a space that count as more than one word.
 const WIDE_WORDS: usize = 4;
 
-/// The character of a key that is text.
+/// Returns the character of a text key.
 pub fn is_text(key: &KeyEvent) -> Option<char> {
     match key.code {
         KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
@@ -24,7 +24,7 @@ pub fn is_text(key: &KeyEvent) -> Option<char> {
     }
 }
 
-/// A question about a call; made anew it stands where the one before stood.
+/// Adds an approval prompt; an updated one takes the position of the former one.
 pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
@@ -33,7 +33,7 @@ pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
     }
 }
 
-/// It is answered, here or elsewhere.
+/// Removes an approval that was answered, here or elsewhere.
 pub fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
     let last_text = model.keys.last_text;
     match decision {
@@ -53,7 +53,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         return;
     }
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    // What was said was about the key before.
+    // The notice was about the previous key.
     model.toast = None;
     if let Some(letter) = is_text(&key) {
         if rewind::marks(model, letter, now) || amend::marks(model, letter, now) || marks_part(model, letter, now) {
@@ -63,7 +63,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         return stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
     }
     let navigation = match key.code {
-        // A key that is held confirms nothing.
+        // A held key confirms nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat => return,
         KeyCode::Enter if key.modifiers.is_empty() => GuardInput::Enter,
         KeyCode::Up => GuardInput::Up,
@@ -101,7 +101,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Whether the letter went to another part of a command. It decides nothing; in a sentence it is a letter.
+/// Selects another part of a command with a letter. Returns whether it did; within text it is a letter.
 fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
     let forward = match letter {
         ']' => true,
@@ -112,18 +112,18 @@ fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
     panel.has_parts() && panel.guard.mark(letter, now) && panel.mark_part(forward)
 }
 
-/// Whether Enter opened the rule of the part that is marked: only where no choice waits for it.
+/// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether it did.
 fn opens_rule(model: &mut Model, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
     if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.marked_part().is_none() {
         return false;
     }
-    // What was typed were marks.
+    // The typed keys were selections.
     panel.guard.step(GuardInput::Other, now);
     model.dialogs.open_rule(Some(now))
 }
 
-/// Feeds the guard and does what it says.
+/// Passes an input to the guard and performs the result.
 pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
     if model.dialogs.inbox().is_some() {
         return inbox::stimulus(model, stimulus, now, effects);
@@ -140,13 +140,13 @@ pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut
     }
 }
 
-/// A key as a sentence names it.
+/// Returns the name of a key for a sentence.
 fn key_name(letter: char) -> String {
     if letter == ' ' { "space".to_owned() } else { format!("`{letter}`") }
 }
 
-/// A key on a screen where a prompt waits without the focus: Escape returns to it for a while, and Enter on a single word, which was
-/// meant for it. Whether the key was for that.
+/// Handles a key while a prompt is pending without the focus: for a while Escape returns to it, and Enter on a single
+/// word, which was meant for it. Returns whether the key was handled.
 pub fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
@@ -161,7 +161,8 @@ pub fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Ef
     }
 }
 
-/// A word alone is not sent while an approval waits; the letter of a choice is marked there instead.
+/// Handles Enter while an approval is pending: a single word is not sent, and the choice with that letter is
+/// highlighted instead.
 fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
     let word = draft.trim();
@@ -187,7 +188,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Whether a text is at most one word. Scripts without spaces count as words what fills more than a few cells.
+/// Returns whether a text is at most one word. In scripts without spaces, more than a few cells are several words.
 fn is_one_word(text: &str) -> bool {
     let wide = text.chars().filter(|letter| text::width(letter.encode_utf8(&mut [0; 4])) > 1).count();
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
@@ -211,14 +212,14 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
     to_draft(model, &(held + text), now);
 }
 
-/// It was meant for the draft: the panel gives the keyboard back.
+/// Moves text to the draft, because it was meant for it; the panel returns the keyboard.
 pub fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
     if super::sessions::typed(model, text) {
         return;
     }
-    // What is typed is to be seen.
+    // The typed text must be visible.
     model.rewind.list = None;
     super::browse::leave(model);
     model.composer.insert(text);
@@ -284,7 +285,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
     answer(model, act, None, now, effects);
 }
 
-/// What cannot be done as it was shown is shown as it would be now.
+/// Shows the updated proposal of an outdated prompt, or requests it.
 pub fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if let Some(approval_id) = model.dialogs.show_new(Some(now)) {
         model.restart_activity_timer(now);
@@ -292,7 +293,7 @@ pub fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Of a wider rule it is said what it would have let through.
+/// Requests the list of commands that a wider rule would have allowed.
 fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
     if let Some((approval_id, offer)) = model.dialogs.wants_reach() {
         effects.push(Effect::Send(Command::AskRule { approval_id, asked: RuleAsked::Reach { offer } }));
@@ -335,13 +336,14 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
     });
 }
 
-/// An answer was given: the last key was no text, and what is asked next takes the focus at once.
+/// Records an answer: the last key was not text, and the next dialog takes the focus at once.
 pub fn follow(model: &mut Model, now: u64) {
     model.keys.answered = Some(now);
     model.keys.last_text = None;
 }
 
-/// Whether a letter in an empty draft is the last answer, pressed twice. Where text follows at once it was the beginning of that.
+/// Returns whether a letter in an empty draft is a second press of the answer key. If text follows at once, it was its
+/// beginning.
 pub fn takes_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };
@@ -365,7 +367,7 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
     };
     let Some(field) = &mut panel.words else { return };
     match key.code {
-        // A line end within what is pasted, or typed just before the screen changed, sends nothing.
+        // A line end within pasted text, or typed just before the screen changed, sends nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !panel.guard.is_settled(now) => {}
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => field.insert(" "),
         KeyCode::Enter if keeps.is_some() => {

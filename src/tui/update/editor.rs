@@ -1,16 +1,16 @@
-//! The draft in the person's own editor.
+//! Editing of the draft in the user's editor.
 
 use super::draft_changed;
 use crate::text;
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 
-/// The screen goes, the editor comes.
+/// Opens the editor, which replaces the screen.
 pub fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: model.composer.text() };
     effects.push(Effect::EditFile(edit));
 }
 
-/// The editor was left: its text is the draft, or why there is none.
+/// Applies the text from the editor to the draft, or reports why there is none.
 pub fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
     model.dirty = true;
     match edited {

@@ -1,4 +1,4 @@
-//! Keys and choices of what an MCP server asks the person.
+//! Keys and choices of input requests from MCP servers.
 
 use super::dialog::is_text;
 use super::events::note;
@@ -17,7 +17,7 @@ pub fn asked(model: &mut Model, elicitation: Elicitation, now: u64) {
     model.dialogs.add(Box::new(ElicitationForm::new(elicitation)).panel(), focus, model.keys.last_text);
 }
 
-/// It was answered, here or elsewhere, or nobody waits for the answer.
+/// Removes a request that was answered, here or elsewhere, or that is no longer needed.
 pub fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
     let is_it = |panel: &Dialog| matches!(&panel.question, Question::Asking(asking) if asking.id == id);
     let Some(server) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
@@ -32,7 +32,7 @@ pub fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
     }
 }
 
-/// The question that has the keyboard.
+/// Returns the request that has the keyboard.
 fn open(model: &mut Model) -> Option<&mut ElicitationForm> {
     match &mut model.dialogs.open_mut()?.question {
         Question::Asking(asking) => Some(asking),
@@ -52,7 +52,7 @@ pub fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<E
         FormAction::Decline => send(model, ElicitationAnswer::Decline, now, effects),
         FormAction::Dismiss => send(model, ElicitationAnswer::Cancel, now, effects),
         FormAction::Copy => {
-            // A line end in it would be pressed where it is put.
+            // A line end in the URL would act as Enter where it is pasted.
             let plain = |url: &str| url.chars().filter(|one| !one.is_control() && !one.is_whitespace()).collect();
             let clip = |url| Clip { text: plain(url), what: "the URL".to_owned() };
             effects.extend(asking.address().map(clip).map(Effect::Copy));
@@ -81,7 +81,7 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     effects.push(Effect::Send(Command::AnswerElicitation { elicitation_id, answer }));
 }
 
-/// The field that is filled in now has the keyboard.
+/// Gives the keyboard to the current field.
 fn show(model: &mut Model) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Question::Asking(asking) = &panel.question {
@@ -90,7 +90,7 @@ fn show(model: &mut Model) {
     panel.refresh_asking();
 }
 
-/// Whether a form is being filled in: then the key was for it.
+/// Handles a key of a form. Returns whether one is being filled in.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
@@ -102,7 +102,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     let Question::Asking(asking) = &mut panel.question else { return false };
     let is_typed = asking.entry().is_some_and(|(_, entry)| entry.is_typed());
     match key.code {
-        // A line end within what is pasted, or typed just before the screen changed, sends nothing.
+        // A line end within pasted text, or typed just before the screen changed, sends nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled => return true,
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => return true,
         KeyCode::Enter => {
@@ -115,7 +115,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             asking.leave();
             panel.words = None;
             panel.refresh_asking();
-            // The choices count once they are on the screen again.
+            // The choices take effect once they are on the screen again.
             model.dialogs.arm_again(Some(now));
             return true;
         }
@@ -157,7 +157,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// A key in the text of an entry.
+/// Handles a key in the text of a field.
 fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
     if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('u') {
         *field = Field::new();
@@ -169,7 +169,7 @@ fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
     }
 }
 
-/// Whether pasted words were for a form.
+/// Handles pasted text. Returns whether it was for a form.
 pub fn pasted(model: &mut Model, words: &str) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
@@ -184,13 +184,13 @@ pub fn pasted(model: &mut Model, words: &str) -> bool {
     true
 }
 
-/// Whether a field has the keyboard.
+/// Returns whether a form field has the keyboard.
 pub fn is_filling(model: &Model) -> bool {
     let open = model.dialogs.open().map(|panel| &panel.question);
     matches!(open, Some(Question::Asking(asking)) if asking.is_filling())
 }
 
-/// A whole line for the field, where there is no screen; without one, back to the choices.
+/// Sets the current field from a line in line mode; without a line, goes back to the choices.
 pub fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
     let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
     let Question::Asking(asking) = &mut panel.question else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What an event of the session changes.
+//! Effects of session events on the screen.
 
 use super::retry::{self, FailedRequest};
 use super::{
@@ -12,10 +12,10 @@ use crate::tui::model::{Activity, Model, Policy, TOAST_MS};
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Card, CardState, Kind, Tone};
 
-/// How long a sentence of the strip can be read before an event may remove it.
+/// Minimum time a notice stays readable before an event may remove it, in milliseconds.
 const READ_MS: u64 = 2000;
 
-/// A live event.
+/// Applies a live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, timestamp, .. } = of_its_task(model, event);
     model.policy.clock = Some((timestamp, now));
@@ -29,7 +29,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
     match kind {
         EventKind::ApprovalRequested(mut approval) => {
             model.options.shorten(approval.command.iter_mut().map(|command| &mut command.cwd));
-            // What ran in a copy, or is to run again, runs no more.
+            // A previewed or interrupted command is no longer running.
             tool_ended(model, &approval.tool_call_id, now);
             asked(model, &approval);
             dialog::asked(model, approval, focus);
@@ -51,7 +51,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
     }
 }
 
-/// An event of an earlier run: shown, and nothing asked.
+/// Applies an event of an earlier run: shows it and opens no dialog.
 pub fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = of_its_task(model, event);
     model.session = Some(session_id);
@@ -86,13 +86,13 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::RewindPlanned(_)
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
-        // Which one answers now the session says itself.
+        // The session itself reports the model in use.
         EventKind::ModelChanged { message, .. } => models::said(model, &message),
         kind => shared(model, kind, now),
     }
 }
 
-/// What it adds to the transcript belongs to its task and step.
+/// Tags the entry of an event with its task and step.
 fn of_its_task(model: &mut Model, event: Event) -> Event {
     model.transcript.belongs_to(event.task_id.as_ref(), event.step_id.as_ref());
     event
@@ -138,7 +138,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             streaming::end(model);
             model.transcript.push(Kind::User(text::clean(&text).into_owned()));
         }
-        // What the session does is told by its other events; only that nothing is done any more may be told by none.
+        // Other events report what the session does; only the end of all activity may be reported by this one alone.
         EventKind::StateChanged { session_status, .. } => {
             if session_status != SessionStatus::Running {
                 compaction::ends(model, now);
@@ -297,7 +297,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if !text.is_empty() {
                 model.last_answer = Some(text);
             }
-            // Where its requests said nothing of it.
+            // Some requests did not report it.
             if model.task.cost_usd.is_none() {
                 model.tally.spend(cost_usd);
                 model.task.cost_usd = cost_usd;
@@ -324,7 +324,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             rewind::noticed(model);
             note(model, &with_commands(message), Tone::Plain);
         }
-        // Shown by `apply` where they are live; these say nothing else.
+        // Live ones are shown by `apply`; in a replay they add nothing.
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }
@@ -338,14 +338,13 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-/// `paused at step 7`
-/// What the task does now, unless it is being stopped; the same goes on counting.
+/// Sets the activity of the task, unless it is being stopped; an unchanged activity keeps its timer.
 pub fn busy(model: &mut Model, activity: Activity, now: u64) {
     model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
     }
-    // The request for a summary is a request too, but not what a task does.
+    // The summary request is not an activity of the task.
     let activity = if let Some(messages) = model.task.summing_up {
         Activity::Compacting { messages }
     } else {
@@ -371,7 +370,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     super::keys::repeat_how_to_quit(model, now);
 }
 
-/// What the session says of saved rules and of summaries, with what undoes or stops it on this screen.
+/// Adds the command that undoes or stops it to notices about saved rules and summaries.
 fn with_commands(message: String) -> String {
     if message.starts_with("rule saved: ") || message.starts_with("allowed until aye quits: ") {
         format!("{message} — /policy undo removes it")
@@ -382,7 +381,7 @@ fn with_commands(message: String) -> String {
     }
 }
 
-/// Nobody answered: the question is gone, and it counts as a no.
+/// Removes an approval that nobody answered; it counts as denied.
 fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());
@@ -391,7 +390,7 @@ fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) 
     note(model, &format!("denied because nobody answered in time: {what}"), Tone::Warning);
 }
 
-/// What was typed before, or queued and not begun: it stands in the draft again, behind what is there.
+/// Restores text from before, or queued messages that were not sent, below the current draft.
 fn draft_restored(model: &mut Model, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();
@@ -404,7 +403,7 @@ fn draft_restored(model: &mut Model, text: &str, now: u64) {
     super::draft_changed(model, now);
 }
 
-/// The file that a call is about.
+/// Returns the file that a call is about.
 fn path_in(arguments: &Arguments) -> Option<String> {
     let Arguments::Object(fields) = arguments else { return None };
     let named = ["path", "file_path"].into_iter().find_map(|name| fields.get(name)?.as_str());
@@ -417,7 +416,7 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
     }
 }
 
-/// It waits, as the person has it by now.
+/// Marks the call as waiting, with the user's changes so far.
 fn asked(model: &mut Model, approval: &Approval) {
     set_card(model, &approval.tool_call_id, CardState::Waiting);
     if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
@@ -440,7 +439,7 @@ fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str
     runs(model, call, now);
 }
 
-/// It runs in a copy: that is said, and it cannot go on in the background.
+/// Shows that the command runs in a preview, which cannot move to the background.
 fn preview_started(model: &mut Model, id: &CallId, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
@@ -468,7 +467,7 @@ fn runs(model: &mut Model, call: (CallId, String), now: u64) {
     }
 }
 
-/// The last call that ran leaves it to the model.
+/// Updates the activity when a call ends; after the last one the model continues.
 fn tool_ended(model: &mut Model, id: &CallId, now: u64) {
     if let Activity::Running { calls } = &mut model.task.activity {
         calls.retain(|(running, _)| running != id);
@@ -488,7 +487,7 @@ fn ended(model: &mut Model, now: u64) {
     super::keys::repeat_how_to_quit(model, now);
 }
 
-/// Removes what the strip says about a task that has ended. A sentence that has just appeared, such as the response to a key, stays
+/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
 /// until it can be read.
 fn outdate_said(model: &mut Model, now: u64) {
     if let Some((_, until)) = &mut model.toast {

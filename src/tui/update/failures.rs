@@ -1,4 +1,4 @@
-//! What a task or the session failed with, in words, and how it goes on.
+//! Texts for failures of a task or the session, and how to continue.
 
 use super::events::note;
 use super::{retry, save_errors, streaming};
@@ -8,7 +8,7 @@ use crate::tui::model::Model;
 use crate::tui::task::Paused;
 use crate::tui::transcript::{AnswerState, Kind, Tone};
 
-/// How a hint begins where a budget is the policy's.
+/// Beginning of the hint if the policy sets the budget.
 const NO_MORE: &str = "the policy allows no more";
 
 pub fn failed(model: &mut Model, failure: &Failure) {
@@ -22,7 +22,7 @@ pub fn failed(model: &mut Model, failure: &Failure) {
 
 pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
-        // How to go on stands above the composer, as long as it is so.
+        // How to continue is shown above the composer as long as it applies.
         model.task.paused = None;
         if save_errors::stopped(model, failure, now) {
             note(model, &failure.message, Tone::Failure);
@@ -35,21 +35,21 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
     let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
     model.task.paused = match failure.kind {
         FailureKind::BudgetExceeded => Some(over_budget(&failure.hint)),
-        // It may be a long while until then: this row stays in sight.
+        // It may take long until then, so this row stays visible.
         kind if retry::is_passing(kind) => {
             Some(Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.glyphs.dot)))
         }
         _ => (!said).then(|| Paused::new(where_it_paused(model))),
     };
     let words = match failure.kind {
-        // The policy's end was said before.
+        // The expiry of the policy was reported before.
         FailureKind::PolicyExpired => format!("paused: {} {} /policy reload to read it again", failure.hint, model.glyphs.dot),
         _ => format!("paused: {}", failure_words(model, failure)),
     };
     note(model, &words, Tone::Warning);
 }
 
-/// Another key is one key press away, where nothing stands in the draft.
+/// Returns the pause after a rejected API key; Enter in the empty draft replaces the key.
 fn refused(model: &Model) -> Paused {
     let dot = model.glyphs.dot;
     let ways = vec![
@@ -60,7 +60,7 @@ fn refused(model: &Model) -> Paused {
     Paused { ways, wants_key: true }
 }
 
-/// What raises it, or that a person alone cannot.
+/// Returns the pause after a reached budget, with the command that raises it if the user can raise it.
 fn over_budget(hint: &str) -> Paused {
     let amount = hint.strip_prefix("raise the budget to `").and_then(|rest| Some(rest.split_once('`')?.0));
     let said = hint.split_once(" continues").map_or("/budget", |(raise, _)| raise);
@@ -82,7 +82,7 @@ pub fn where_it_paused(model: &Model) -> String {
     }
 }
 
-/// Whether another key, a better line or more patience lets the same task go on.
+/// Returns whether another key, a better connection or waiting lets the same task continue.
 fn is_of_provider(kind: FailureKind) -> bool {
     match kind {
         FailureKind::Authentication
@@ -107,14 +107,14 @@ fn is_of_provider(kind: FailureKind) -> bool {
     }
 }
 
-/// What happened, and what to do. The code in front of some messages is for programs.
+/// Returns the failure and its hint. The code before some messages is for programs.
 fn failure_words(model: &Model, failure: &Failure) -> String {
     let message = failure
         .message
         .strip_prefix("LLM_BUDGET_EXCEEDED")
         .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
     let message = if message.is_empty() { "the budget is used up" } else { message };
-    // Whose key or account it is about; other failures name their place themselves.
+    // Key and account failures do not name the provider themselves.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
     let provider = model.header.model.split_once('/').map(|(provider, _)| provider);
     let message = match provider {
@@ -130,7 +130,7 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
     format!("{message}\n{}{login}{other}{request}", failure.hint)
 }
 
-/// What streamed until now counts no more; it stays in sight, marked so.
+/// Marks the streamed response as discarded; it stays visible.
 pub fn discarded(model: &mut Model, reason: &str) {
     streaming::end(model);
     model.last_answer = None;

@@ -1,11 +1,11 @@
-//! Who has the keyboard, and what a key is there.
+//! Keyboard focus and key translation.
 
 use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
 use crate::tui::transcript::Kind;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Whose keys count now.
+/// Returns the part of the screen that has the keyboard.
 pub fn focus(model: &Model) -> Focus {
     if model.help.is_some() {
         return Focus::List;
@@ -17,7 +17,7 @@ pub fn focus(model: &Model) -> Focus {
         let has_field = model.dialogs.open().is_some_and(crate::tui::approval::Dialog::has_field);
         return if has_field { Focus::Field } else { Focus::Question };
     }
-    // What is read of a session stands in front of the list of them.
+    // The transcript of a session covers the session list.
     if model.reading.is_some() {
         return Focus::Reader;
     }
@@ -36,7 +36,8 @@ pub fn focus(model: &Model) -> Focus {
     }
 }
 
-/// What the person called for: its end is in sight, and a question that waits does not cover it until they go there.
+/// Shows output that the user requested and scrolls to its end; a pending dialog does not cover it until the user goes
+/// there.
 pub fn show_called_for(model: &mut Model, what: Kind) {
     model.transcript.push(what);
     model.transcript.follow();
@@ -45,9 +46,9 @@ pub fn show_called_for(model: &mut Model, what: Kind) {
     }
 }
 
-/// The key as the screen knows it.
+/// Translates a key to the built-in one.
 pub fn translated(model: &Model, pressed: KeyEvent) -> KeyEvent {
-    // Vim has keys of its own.
+    // Vim mode has its own keys.
     let is_redo = pressed.code == KeyCode::Char('r') && pressed.modifiers == KeyModifiers::CONTROL;
     if is_redo && model.composer.vim_mode().is_some() && focus(model) == Focus::Composer {
         return pressed;

@@ -1,4 +1,4 @@
-//! The first lines of the transcript: where one is, what is allowed here, what one could try.
+//! First lines of the transcript: location, permissions and suggestions.
 
 use crate::text;
 use crate::tui::interface::{ModelAccess, Start};
@@ -7,7 +7,7 @@ use crate::tui::status;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// For someone who looks at an empty screen.
+/// Suggestions for an empty screen.
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
 pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
@@ -26,7 +26,7 @@ pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
     lines
 }
 
-/// In one row, whatever a title holds.
+/// Returns the last session on one row, whatever its title.
 fn last_here(model: &Model, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.glyphs.dot);
     StyledText::new(&words, SpanStyle::of(Token::Muted))
@@ -59,7 +59,7 @@ fn rules(model: &Model, start: &Start) -> StyledText {
     line
 }
 
-/// `own`: a task of this very project.
+/// Returns the suggestions; `own` is a task from this project.
 fn attempts(model: &Model, own: Option<&str>) -> StyledText {
     let mut line = StyledText::new("Try: ", SpanStyle::of(Token::Muted));
     let own = own.map(text::reveal_line);

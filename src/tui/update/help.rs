@@ -1,4 +1,4 @@
-//! The help: opened from anywhere, searched by typing, and back to where one was.
+//! The help: opening, searching and closing.
 
 use super::dialog::{self, is_text};
 use super::focus::focus;
@@ -11,13 +11,13 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::GuardInput;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What waits in a question when another thing comes into view is not decided by that.
+/// Opens the help. A letter waiting in a dialog is not decided by that.
 pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    // What is written there stays as it is: no key of it decides before it is seen again.
+    // A field keeps its text, and no key decides before it is visible again.
     if focus(model) != Focus::Field {
         dialog::stimulus(model, GuardInput::Other, now, effects);
     }
-    // A word that was just sent has no menu any more.
+    // The word that was just sent no longer has a menu.
     if model.composer.is_empty() {
         model.menu.typed(None);
         model.menu.set(Vec::new());
@@ -26,13 +26,13 @@ pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>)
     model.dirty = true;
 }
 
-/// Back to what is below; a question there arms anew.
+/// Closes the help; a dialog below is armed again.
 fn close(model: &mut Model) {
     model.help = None;
     model.dialogs.arm_again(model.keys.last_text);
 }
 
-/// Whether the help is open and the key was for it; another one closes it, and does what it does below.
+/// Handles a key of the help. Returns whether it did; other keys close the help and act below.
 pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
     let key = model.keymap.key(Focus::List, pressed);
     let Some(help) = &mut model.help else { return false };
@@ -41,7 +41,7 @@ pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
     match key.code {
         KeyCode::Esc | KeyCode::F(1) => close(model),
         KeyCode::Char('c') if ctrl => close(model),
-        // It opened it on an empty draft.
+        // The key opened the help on an empty draft.
         KeyCode::Char('?') if help.words.is_empty() => close(model),
         KeyCode::Up => help.scroll_by(-1),
         KeyCode::Down => help.scroll_by(1),
@@ -71,7 +71,7 @@ pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
     true
 }
 
-/// What is pasted is looked for.
+/// Searches for pasted text.
 pub fn paste(model: &mut Model, pasted: &str) -> bool {
     let Some(help) = &mut model.help else { return false };
     let words = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -79,7 +79,7 @@ pub fn paste(model: &mut Model, pasted: &str) -> bool {
     true
 }
 
-/// Where the person's keys are, or would be.
+/// Describes the location of the user's key file.
 pub fn place(file: &KeyFile) -> String {
     let path = text::reveal(&file.path);
     match (&file.text, path.is_empty()) {
@@ -89,7 +89,7 @@ pub fn place(file: &KeyFile) -> String {
     }
 }
 
-/// The file was read again; what it says counts at once. One that cannot be read leaves the keys as they are.
+/// Applies the key file after it was read again. A file that cannot be read leaves the keys unchanged.
 pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     if file.text == model.options.keys.text {
         return;
@@ -105,14 +105,14 @@ pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
         None => None,
     };
     (model.keymap, model.key_problems) = Keymap::new(text);
-    // Rows name keys.
+    // Rows contain key names.
     model.transcript.forget_layout();
     let words = if text.is_some() { "custom keys reloaded" } else { "custom key file removed; the built-in keys apply" };
     model.show_toast(words, now);
     check_keys(model);
 }
 
-/// What of the file does not hold is said once there is a place for it.
+/// Reports invalid entries of the key file once the transcript can show them.
 pub fn check_keys(model: &mut Model) {
     if model.key_problems.is_empty() {
         return;

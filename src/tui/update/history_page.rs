@@ -1,10 +1,10 @@
-//! Older parts of a resumed session, asked for when the person scrolls up to where they end.
+//! Older parts of a resumed session, loaded when the user scrolls up to them.
 
 use super::{after_replay, events};
 use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{Effect, Model};
 
-/// The person moved up: what stands before what is shown is asked for once they come near it.
+/// Requests the older part once the user scrolls near its end.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(before) = model.older.before
         && !model.older.is_asked
@@ -15,7 +15,7 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// It is here: it is put before all else, and what is looked at stays where it is. Nothing else of the session changes.
+/// Inserts the older part at the beginning; the visible rows stay in place, and the rest of the session is unchanged.
 pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
     model.older.is_asked = false;
     model.older.before = before;
@@ -34,7 +34,7 @@ pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: 
     transcript.prepend(older, look);
 }
 
-/// The figures of the whole session, where only its end was shown.
+/// Sets the totals of a session of which only the end was loaded.
 pub fn summed(model: &mut Model, sum: HistorySum) {
     model.tally.usage = sum.usage;
     model.tally.cost_usd = sum.cost_usd;

@@ -1,4 +1,4 @@
-//! Keys while the list of all that waits has the keyboard.
+//! Keys of the list of pending dialogs.
 
 use super::dialog::{is_text, to_draft};
 use crate::protocol::Command;
@@ -17,7 +17,7 @@ pub fn open(model: &mut Model, now: u64) {
     }
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -58,7 +58,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// Feeds the guard of the list and does what it says.
+/// Passes an input to the guard of the list and performs the result.
 pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     match inbox.guard.step(stimulus, now) {
@@ -68,7 +68,7 @@ pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut
     }
 }
 
-/// Takes the choice that waits for it; else opens what was pointed at on the screen, which decides nothing.
+/// Takes the highlighted choice; otherwise opens the current dialog, which decides nothing.
 fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     if inbox.guard.is_held() {
@@ -83,7 +83,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Each of the marked ones gets its own answer; what is left arms anew.
+/// Answers each of the selected dialogs; the others are armed again.
 fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let marked = inbox.marked(panels);

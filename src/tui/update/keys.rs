@@ -13,17 +13,17 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::view::GUTTER;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A second Escape within this time kills.
+/// Time in which a second Escape kills, in milliseconds.
 const KILL_MS: u64 = 3000;
-/// A second ctrl+c within this time quits.
+/// Time in which a second ctrl+c quits, in milliseconds.
 const QUIT_MS: u64 = 3000;
-/// A second Enter within this time, where there is no key, is to add one.
+/// Time in which a second Enter without an API key adds one, in milliseconds.
 const NO_KEY_MS: u64 = 6000;
 
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let before = model.keys.last_key.replace(now);
     let escaped = std::mem::replace(&mut model.keys.escaped, key.code == KeyCode::Esc && model.composer.is_empty());
-    // What was said was about what is no more.
+    // The notice is outdated.
     model.toast = None;
     model.keys.retry_at = None;
     model.keys.saving_at = None;
@@ -92,13 +92,13 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Says why nothing is sent; the next Enter adds what is missing.
+/// Reports why nothing is sent; the next Enter adds the missing key.
 pub fn refuse(model: &mut Model, now: u64) {
     model.keys.no_key_said = Some(now);
     is_ready(model, now);
 }
 
-/// Whether something long is read and the key was for that; another one closes it and does what it does.
+/// Handles a key while a long text is shown. Returns whether it did; other keys close the text and act below.
 pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
     if focus(model) != Focus::Reader || model.changes.is_some() {
         return false;
@@ -113,10 +113,10 @@ pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
         KeyCode::PageDown => reading.top + page,
         KeyCode::Home => 0,
         KeyCode::End => usize::MAX,
-        // What is read comes back when the help is left.
+        // The text comes back when the help is closed.
         KeyCode::F(1) => reading.top,
         KeyCode::Esc | KeyCode::Char('q') => return true,
-        // It opened it.
+        // The key opened the transcript.
         KeyCode::Char('t') if model.sessions.is_some() && key.modifiers.contains(KeyModifiers::CONTROL) => return true,
         _ => return false,
     };
@@ -135,7 +135,7 @@ fn new_line_in_draft(model: &mut Model, now: u64) {
     draft_changed(model, now);
 }
 
-/// `steer`: for the next step of the running task.
+/// Handles Enter; `steer` sends the message to the next step of the running task.
 pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
     if model.composer.takes_backslash() {
         return new_line_in_draft(model, now);
@@ -188,24 +188,24 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Keeps a prompt until there is a session, behind those that wait already.
+/// Appends a prompt to those that wait for a session.
 pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
     let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
     model.waiting_prompt = Some(before.unwrap_or_default() + text);
     model.show_toast("starting: this is sent as soon as everything is loaded", now);
 }
 
-/// Whether there is a session that hears, with a model or without.
+/// Returns whether there is a session, with or without a model.
 pub fn has_session(model: &Model) -> bool {
     model.model_access.is_some()
 }
 
-/// Whether there is a session that hears, with a model or without; where there is none it is said.
+/// Returns whether there is a session, with or without a model; reports it if not.
 pub fn hears(model: &mut Model, now: u64) -> bool {
     matches!(model.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
-/// Whether there is a session that hears and a model to ask; where there is none it is said.
+/// Returns whether there is a session and a model; reports it if not.
 pub fn is_ready(model: &mut Model, now: u64) -> bool {
     match &model.model_access {
         Some(ModelAccess::Ready) => true,
@@ -214,7 +214,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::NoKey { message, .. }) => {
-            // All of it stands in the transcript; a narrow row has room for what to do, a wide one for the first clause too.
+            // The whole message is in the transcript; a narrow row shows what to do, a wide one the first clause too.
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.in_lines {
@@ -240,7 +240,7 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
     }
 }
 
-/// The draft, to be sent. The saved one goes with it.
+/// Takes the draft to send it; the saved draft is deleted.
 pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {
@@ -276,12 +276,12 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     ask_to_quit(model, "ctrl+c", now, effects);
 }
 
-/// Ends aye, and where something goes on or waits only when it is asked for again.
+/// Quits, or asks for a second press if something is running or pending.
 fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if left_open(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
-/// What goes on or waits, and ends with aye.
+/// Returns what is running or pending and would stop with aye.
 fn left_open(model: &Model) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
@@ -299,7 +299,7 @@ fn left_open(model: &Model) -> Vec<String> {
     open.into_iter().flatten().collect()
 }
 
-/// Quits where that was asked for a moment ago; else says what it would end.
+/// Quits on a second press; the first one reports what it would stop.
 fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.quit_asked.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
@@ -308,7 +308,7 @@ fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec
     say_how_to_quit(model, key, now);
 }
 
-/// Shows how to quit once more, with what is open now: what was open changed right after the key that asked to quit.
+/// Repeats the notice about quitting with the current state, which changed right after the key.
 pub fn repeat_how_to_quit(model: &mut Model, now: u64) {
     if let Some((key, at, true)) = model.keys.quit_asked
         && now.saturating_sub(at) <= QUIT_MS
@@ -323,7 +323,7 @@ fn say_how_to_quit(model: &mut Model, key: &str, now: u64) {
     model.show_toast(format!("{open}{key} again to quit"), now);
 }
 
-/// The transcript; `home` and `end` go to the line first where there is one.
+/// Scrolls the transcript; `home` and `end` go to the line first if there is one.
 fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
         return changed(model, now, |composer| composer.key(key));

@@ -1,4 +1,4 @@
-//! A session that another process has open: asked about before there is a start.
+//! Dialog before the start about a session that another process has open.
 
 use crate::tui::approval::{Dialog, Question};
 use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
@@ -11,7 +11,7 @@ pub fn ask(model: &mut Model, held: LockQuestion, now: u64) {
     model.dialogs.add(Dialog::held(held), focus, model.keys.last_text);
 }
 
-/// The session is there: nothing is left to ask.
+/// Removes the dialog, because the session is open.
 pub fn forget(model: &mut Model) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| matches!(panel.question, Question::Held(_)), last_text);
@@ -27,6 +27,6 @@ pub fn answered(model: &mut Model, held: LockQuestion, answer: LockAnswer, effec
         LockAnswer::Another => effects.push(Effect::Exit(ExitReason::Another)),
         LockAnswer::Quit => effects.push(Effect::Exit(ExitReason::Quit)),
     }
-    // It goes out before the screen does.
+    // The answer is sent before the screen closes.
     effects.insert(0, Effect::Held(held, answer));
 }

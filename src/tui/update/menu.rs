@@ -1,4 +1,4 @@
-//! The menus at the composer: what the word under the cursor could become, and the keys that choose.
+//! Completion menus at the composer and their keys.
 
 use super::{draft_changed, slash, theme_command};
 use crate::protocol::{FoundFile, FoundSymbol, LookUp, Query, ServerResource, SessionQuery};
@@ -8,11 +8,11 @@ use crate::tui::menu::{self, EnterAction, Item, Typing};
 use crate::tui::model::{Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// Resources of servers in the menu: beside files of which nothing was typed yet, and else.
+/// Maximum number of resources in the menu: next to files as long as no file name is typed, and otherwise.
 const FEW_RESOURCES: usize = 5;
 const MAX_RESOURCES: usize = 50;
 
-/// Looks at the draft again; called after whatever may have changed it.
+/// Updates the menu from the draft; called after everything that may have changed it.
 pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     let typing = if is_elsewhere(model) {
         None
@@ -33,7 +33,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         None => model.menu.set(Vec::new()),
         Some(Typing::Command(draft)) => {
             if begins {
-                // Files may have been written meanwhile.
+                // Command files may have been written since.
                 effects.push(Effect::Ask(Query::LookUp(LookUp::Commands)));
                 if model.servers.any_answers() {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
@@ -61,7 +61,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Other servers answer now than when the word was typed: what they offer for it is asked for.
+/// Requests the resources for the current word again, because other servers are connected now.
 pub fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words);
@@ -70,12 +70,12 @@ pub fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether these words behind an `@` are the ones that stand at the cursor.
+/// Returns whether these words after an `@` are the ones at the cursor.
 pub fn is_typed(model: &Model, words: &str) -> bool {
     matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
-/// Whether the keyboard, or the eye, is with something else.
+/// Returns whether the user is busy with something else.
 fn is_elsewhere(model: &Model) -> bool {
     model.dialogs.is_open()
         || model.help.is_some()
@@ -86,27 +86,27 @@ fn is_elsewhere(model: &Model) -> bool {
         || model.composer.is_browsing()
 }
 
-/// Files were found; those for other letters than are there now come too late.
+/// Sets the files that were found, unless the text has changed since.
 pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64) {
     model.menu.files = Some((words, files));
     show_files(model);
     take_what_was_found(model, now);
 }
 
-/// The same of what files declare.
+/// Sets the symbols that were found, unless the text has changed since.
 pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64) {
     model.menu.symbols = Some((words, symbols));
     show_symbols(model);
     take_what_was_found(model, now);
 }
 
-/// Whether files or symbols were asked for and are not there yet; what a server offers is not waited for.
+/// Returns whether files or symbols were requested and have not arrived; resources are not waited for.
 fn is_searching(model: &Model) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.are_named_in(words));
     !of_server && model.menu.is_searching()
 }
 
-/// A Tab that came before the answer counts now; an answer for other letters leaves it waiting.
+/// Applies a Tab that came before the results; results for another text leave it waiting.
 fn take_what_was_found(model: &mut Model, now: u64) {
     if !model.menu.is_searching() && model.menu.takes_what_was_found() && !is_elsewhere(model) {
         complete(model, now);
@@ -124,7 +124,7 @@ fn show_symbols(model: &mut Model) {
     model.menu.set(items);
 }
 
-/// It is named by its lines, which the agent reads.
+/// Returns the menu row of a symbol, which the prompt names by its lines.
 fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
     let name = shown(&format!("{} {}", symbol.kind, symbol.name));
@@ -132,12 +132,12 @@ fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     Some(Item { text, name, words, tokens: Some(symbol.tokens), then: EnterAction::Complete })
 }
 
-/// As one line that no terminal obeys.
+/// Returns the text on one line, without control characters.
 fn shown(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r', '\t'], " ")
 }
 
-/// Other commands: they count at once.
+/// Updates the menu to other commands.
 pub fn commands(model: &mut Model) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
         let items = slash::candidates(draft, &model.menu.own, &|| theme_command::names(model));
@@ -151,7 +151,7 @@ pub fn show_files(model: &mut Model) {
         return;
     }
     let files = model.menu.files.as_ref().filter(|(asked, _)| asked == words);
-    // A path that is there already, whole, has nothing to become.
+    // A complete path needs no completion.
     let is_whole = |file: &FoundFile| file.path == *words && !file.path.ends_with('/');
     let whole = files.and_then(|(_, files)| files.iter().find(|file| is_whole(file)));
     if let Some((named, count)) = whole.and_then(|file| Some((menu::named(&file.path)?, file.tokens?))) {
@@ -170,7 +170,7 @@ pub fn show_files(model: &mut Model) {
     model.menu.set(items);
 }
 
-/// What a server offers to be read, as the agent finds it in a prompt.
+/// Returns the menu row of a resource, as a prompt names it.
 fn resource(resource: &ServerResource) -> Option<Item> {
     let text = menu::named(&format!("{}:{}", resource.server, resource.uri))?;
     let is_odd = |one: char| one.is_control();
@@ -190,7 +190,7 @@ fn item(file: &FoundFile) -> Option<Item> {
     Some(Item { text, name, words, tokens: file.tokens, then: EnterAction::Complete })
 }
 
-/// Whether the key was for the menu.
+/// Handles a key of the menu. Returns whether it did.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !key.modifiers.is_empty() {
         return false;
@@ -213,7 +213,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// As far as it is clear what is meant, else the highlighted row.
+/// Completes the common beginning of the rows, or else the highlighted row.
 fn complete(model: &mut Model, now: u64) {
     if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.moved()) {
         let whole = begins_all(model.menu.items(), draft);
@@ -226,7 +226,7 @@ fn complete(model: &mut Model, now: u64) {
     put(model, &item, now);
 }
 
-/// What those have in common that begin like the draft.
+/// Returns the common beginning of the items that begin like the draft.
 fn begins_all(items: &[Item], draft: &str) -> String {
     let mut begin = items.iter().map(|item| item.text.as_str()).filter(|text| text.starts_with(draft));
     let Some(first) = begin.next() else { return draft.to_owned() };
@@ -237,7 +237,7 @@ fn begins_all(items: &[Item], draft: &str) -> String {
     first.get(..end).unwrap_or(draft).to_owned()
 }
 
-/// Into the draft.
+/// Inserts an item into the draft.
 fn put(model: &mut Model, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
@@ -251,7 +251,7 @@ fn put(model: &mut Model, item: &Item, now: u64) {
             }
             let in_quotes = item.text.ends_with("/\"");
             if in_quotes {
-                // One goes on with what is in the folder.
+                // The content of a folder is completed next.
                 model.composer.complete(start, &item.text, 1);
             } else if item.text.ends_with('/') {
                 model.composer.complete(start, &item.text, 0);
@@ -264,7 +264,8 @@ fn put(model: &mut Model, item: &Item, now: u64) {
     draft_changed(model, now);
 }
 
-/// Whether Enter took a row: never where the word is a command as it stands, and only a row that could be seen.
+/// Takes a row with Enter. Returns whether it did: not if the word is a command already, and only a row that was
+/// visible.
 fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
     if matches!(model.menu.typing(), Some(Typing::Command(_)))
@@ -275,7 +276,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     }
     let Some(item) = model.menu.seen(now).cloned() else { return false };
     if item.then == EnterAction::Run {
-        // The word that is run is the one that is kept in the history.
+        // The history keeps the command that is run.
         model.composer.set(&item.text);
         let typed = item.text.trim_start_matches('/').to_owned();
         slash::run(model, &typed, now, effects);

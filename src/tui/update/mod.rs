@@ -1,4 +1,4 @@
-//! What changes when something happens: the model and a message in, effects out.
+//! State transitions: the model and a message in, effects out.
 
 mod amend;
 mod artifacts;
@@ -71,32 +71,32 @@ use crate::text;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Size;
 
-/// The draft is saved this long after the last change.
+/// Delay between the last change of the draft and its saving, in milliseconds.
 const SAVE_DRAFT_MS: u64 = 300;
 
-/// What happened.
+/// Message to the screen.
 #[derive(Debug)]
 pub enum Msg {
     Input(Input),
     Event(Box<Event>),
     Start(Box<Start>),
-    /// Something is to be asked before there is a start.
+    /// A question before the start.
     Ahead(Box<StartupQuestion>),
     Resize(Size),
-    /// What came of an editor.
+    /// Result of an editor.
     Edited(Box<EditFile>, Result<String, String>),
     Resumed,
-    /// What nobody had taken when the terminal was lent.
+    /// Input that was not read when the terminal was lent to another program.
     TypedBefore(String),
-    /// A deadline of the model has come.
+    /// A deadline of the model was reached.
     Time,
-    /// The process is to end.
+    /// The process must end.
     Signal(i32),
-    /// Loading failed; whoever loads says why.
+    /// Loading failed; the loader reports why.
     NoStart,
-    /// Something outside of the model was done, and this is to be said of it.
+    /// An effect is done, with a message for the user.
     Done(String),
-    /// No event will come any more.
+    /// No more events follow.
     SessionGone,
 }
 
@@ -104,7 +104,7 @@ pub enum Msg {
 pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let mut effects = Vec::new();
     let had_focus = model.dialogs.is_open();
-    // What is told changes no word that is being typed.
+    // Events and time do not touch the text that is being typed.
     let typed = !matches!(msg, Msg::Event(_) | Msg::Time);
     match msg {
         Msg::Input(input) => on_input(model, input, now, &mut effects),
@@ -175,7 +175,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     }
     let orphaned = model.dialogs.settle(now);
     if !orphaned.is_empty() {
-        // It was typed at a question that is no more.
+        // The text was typed into a dialog that is gone.
         dialog::to_draft(model, &orphaned, now);
     }
     if had_focus && !model.dialogs.is_open() {
@@ -189,7 +189,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     effects
 }
 
-/// What is to be done before anything happened.
+/// Returns the effects of the start, before any message.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     if model.options.sets_up {
@@ -203,12 +203,12 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
     match input {
         Input::Key(key) => {
             model.dirty = true;
-            // What the mouse selected was for the copy.
+            // The mouse selection was only for the copy.
             if model.browse.is_none() {
                 model.transcript.marks.selection = None;
             }
             on_key(model, key, now, effects);
-            // Whatever it was for, the hands are not idle.
+            // Any input shows that the user is active.
             model.keys.last_key = Some(now);
             if dialog::is_text(&key).is_some() {
                 model.keys.last_text = Some(now);
@@ -243,7 +243,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         Input::FocusIn => {
             model.pointer.focused = Some(now);
             notifications::focus(model, true, effects);
-            // The person may have been at work elsewhere.
+            // The user may have worked elsewhere.
             worktree::changed(model, effects);
             terminal::ask_again(model, effects);
             unsettled(model, now, effects);
@@ -255,7 +255,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
                 dialog::stimulus(model, GuardInput::Fence, now, effects);
             }
         }
-        // The loop made a change of the size of it, where it is one.
+        // The event loop handles a change of size.
         Input::Size(..) => {}
         Input::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
         Input::Answer(answer) => terminal::answered(model, answer, effects),
@@ -263,14 +263,14 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// To whoever has the keyboard, as the key that the screen knows.
+/// Handles a key: translates it and passes it to the focus.
 fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if help::key(model, pressed) || keys::reading_key(model, pressed) {
         return;
     }
     let key = focus::translated(model, pressed);
     if dialog::is_text(&pressed).is_some() && dialog::is_text(&key).is_none() {
-        // Whatever it is for, somebody types: a question that it opens is to know.
+        // Any text key shows that the user is typing, which a dialog it opens must know.
         model.keys.last_text = Some(now);
     }
     if key.code == KeyCode::F(1) {
@@ -285,7 +285,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     to_front(model, key, now, effects);
 }
 
-/// To the list that is open, the transcript, or the composer.
+/// Passes a key to the open list, the transcript or the composer.
 fn to_front(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if !models::key(model, key, now, effects)
         && !sessions::key(model, key, now, effects)
@@ -340,7 +340,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     let ready = start.model_access == ModelAccess::Ready;
     model.model_access = Some(start.model_access);
     if ready {
-        // What may still be spent stands in the status row.
+        // The status row shows the remaining budget.
         effects.push(Effect::Send(Command::ShowBudget));
     }
     if let Some(trust) = start.trust {
@@ -363,10 +363,10 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// What a killed process left open is said, not taken up.
+/// Reports what a killed process left open, without continuing it.
 fn after_replay(model: &mut Model) {
     for card in model.transcript.cards_mut() {
-        // How it was held then is not known now.
+        // The sandbox of that time is not known now.
         card.held.clear();
         if card.is_running() {
             card.state = CardState::Unknown;
