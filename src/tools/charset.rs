@@ -42,7 +42,9 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 
 pub(in crate::tools) fn named(label: &str) -> Result<&'static Encoding, ToolError> {
     find(label).ok_or_else(|| {
-        invalid(format!("`encoding`: `{label}` is not known; for example `utf-8`, `utf-16le`, `latin1`, `shift_jis`, `gbk`"))
+        invalid(format!(
+            "`encoding`: unknown encoding `{label}`; use for example `utf-8`, `utf-16le`, `latin1`, `shift_jis`, `gbk`"
+        ))
     })
 }
 

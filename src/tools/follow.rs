@@ -65,7 +65,7 @@ impl Follow {
                 }
                 told = changed => {
                     if let Err(error) = told {
-                        tracing::warn!(%error, "files that are asked about are no longer watched");
+                        tracing::warn!(%error, "stopped watching the files of pending approvals");
                         self.watch = None;
                     }
                 }
@@ -99,7 +99,7 @@ impl Follow {
         let directories = trees.flat_map(|change| directories(&change.path)).take(DIRECTORIES).collect();
         match Watch::with_directories(changes().map(|change| change.path.clone()).collect(), directories) {
             Ok(watch) => self.watch = Some(watch),
-            Err(error) => tracing::warn!(%error, "files that are asked about are not watched"),
+            Err(error) => tracing::warn!(%error, "cannot watch the files of pending approvals"),
         }
     }
 
@@ -120,7 +120,7 @@ impl Follow {
                 self.plans = plans;
                 self.untold.extend(told);
             }
-            Err(error) => tracing::error!(%error, "files that are asked about are not followed"),
+            Err(error) => tracing::error!(%error, "cannot follow the files of pending approvals"),
         }
     }
 }

@@ -134,20 +134,23 @@ fn list(value: &mut Value, schema: &Value) {
 
 /// A value of another type that says the same. What cannot be read so stays for the message of the parser.
 fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
-    let meant = match (kind, &*value) {
-        ("integer", Value::String(text)) => text.trim().parse::<f64>().ok().and_then(whole),
-        ("integer", Value::Number(number)) if number.is_f64() => number.as_f64().and_then(whole),
-        ("boolean", Value::String(text)) => text.trim().to_lowercase().parse().ok().map(Value::Bool),
-        ("string", Value::Array(values)) => match values.as_slice() {
-            [Value::String(only)] => Some(only.as_str().into()),
+    let meant =
+        match (kind, &*value) {
+            ("integer", Value::String(text)) => text.trim().parse::<f64>().ok().and_then(whole),
+            ("integer", Value::Number(number)) if number.is_f64() => number.as_f64().and_then(whole),
+            ("boolean", Value::String(text)) => text.trim().to_lowercase().parse().ok().map(Value::Bool),
+            ("string", Value::Array(values)) => match values.as_slice() {
+                [Value::String(only)] => Some(only.as_str().into()),
+                _ => None,
+            },
+            ("array" | "object", Value::String(text)) => {
+                let read = serde_json::from_str(text);
+                Some(read.map_err(|error| {
+                    invalid(format!("`{at}` is a string that is not valid JSON ({error}); send it as an {kind}"))
+                })?)
+            }
             _ => None,
-        },
-        ("array" | "object", Value::String(text)) => {
-            let read = serde_json::from_str(text);
-            Some(read.map_err(|error| invalid(format!("`{at}` is a string that is not JSON ({error}); send it as an {kind}")))?)
-        }
-        _ => None,
-    };
+        };
     if let Some(meant) = meant {
         *value = meant;
     }
@@ -211,7 +214,7 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
         return Ok(());
     }
     let names: Vec<_> = item.keys().map(|name| format!("`{name}`")).collect();
-    Err(invalid(format!("{} next to `{list}`: put it into the item of `{list}` that it belongs to", names.join(" and "))))
+    Err(invalid(format!("{} next to `{list}`: move it into the matching item of `{list}`", names.join(" and "))))
 }
 
 fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str> {

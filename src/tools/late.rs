@@ -52,7 +52,7 @@ fn named(actions: &[Action]) -> String {
 
 pub(super) fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
     Plan {
-        summary: format!("{tool_name} {}, which cannot be done", named(&actions)),
+        summary: format!("{tool_name} {} (not possible)", named(&actions)),
         actions,
         changes: false,
         ..Plan::bare(call, tool_name.to_owned(), Box::new(Late(error)))

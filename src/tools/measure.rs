@@ -51,8 +51,8 @@ fn settings(workspace: &Path) -> Settings {
         holding: Holding::nothing(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
-        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
-        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
+        may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
         fetcher: sys::http::fetch::Fetcher::default(),
     }
 }

@@ -26,9 +26,9 @@ pub enum Meaning {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    #[error("there is no tool `{0}`")]
+    #[error("unknown tool `{0}`")]
     Unknown(String),
-    #[error("`{name}` is the name of several tools; say which: {}", .names.join(", "))]
+    #[error("`{name}` is ambiguous; use one of: {}", .names.join(", "))]
     Ambiguous { name: String, names: Vec<String> },
 }
 
@@ -176,7 +176,7 @@ impl Names {
         let of = |name: &String| {
             let servers: Vec<&str> =
                 self.remote.iter().filter(|remote| any_case(&remote.tool, name)).map(|remote| remote.server.as_str()).collect();
-            (!servers.is_empty()).then(|| format!("`{name}` is a tool here and of {}", servers.join(", ")))
+            (!servers.is_empty()).then(|| format!("`{name}` is both a local tool and a tool of {}", servers.join(", ")))
         };
         self.local.iter().filter_map(of).collect()
     }
@@ -184,7 +184,7 @@ impl Names {
 
 fn ambiguous(name: &str, several: &[&Remote], local: Option<&String>) -> NameError {
     let mut names: Vec<String> = several.iter().map(|remote| format!("`{}:{}`", remote.server, remote.tool)).collect();
-    names.extend(local.map(|name| format!("or set `tools.conflict`, for the `{name}` that is here")));
+    names.extend(local.map(|name| format!("or set `tools.conflict` to choose the local `{name}`")));
     NameError::Ambiguous { name: name.to_owned(), names }
 }
 

@@ -99,13 +99,13 @@ fn words(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
     let of =
         |wanted: &[Now]| -> Vec<&Path> { looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect() };
     let kinds = [
-        ("as the call makes it", of(&[Now::New])),
-        ("as it was before", of(&[Now::Old, Now::Same])),
-        ("neither as it was nor as the call makes it", of(&[Now::Other])),
+        ("changed by the call", of(&[Now::New])),
+        ("not changed", of(&[Now::Old, Now::Same])),
+        ("with neither the old nor the new content", of(&[Now::Other])),
     ];
     let told = kinds.iter().filter(|(_, paths)| !paths.is_empty()).map(|(words, paths)| format!("{words}: {}", named(paths)));
     let left: Vec<&Path> = left.iter().filter_map(|path| path.file_name()).map(Path::new).collect();
-    let left = (!left.is_empty()).then(|| format!("left over beside them: {}", named(&left)));
+    let left = (!left.is_empty()).then(|| format!("leftover temporary files: {}", named(&left)));
     told.chain(left).collect::<Vec<_>>().join("; ")
 }
 
@@ -151,8 +151,8 @@ mod tests {
         assert_eq!(
             words,
             format!(
-                "as the call makes it: `{new}`; as it was before: `{old}`; neither as it was nor as the call makes it: `{other}`; \
-                 left over beside them: `.aye-1`"
+                "changed by the call: `{new}`; not changed: `{old}`; with neither the old nor the new content: `{other}`; \
+                 leftover temporary files: `.aye-1`"
             )
         );
         assert_eq!(put("new", "new", Some("new")), Found::Done { left: vec![path(".aye-1")] });

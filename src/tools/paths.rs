@@ -32,11 +32,11 @@ impl<'a> Paths<'a> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
         let Some(artifacts) = &self.settings.artifacts else {
-            return Err(unknown(format!("there are no artifacts here; for a file of that name use `./{given}`")));
+            return Err(unknown(format!("this session has no artifacts; for a file of that name use `./{given}`")));
         };
         let kept = artifacts.find(given).map_err(|error| {
             let a_name = !digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let hint = if a_name { format!("; for a file of that name give `./{given}`") } else { String::new() };
+            let hint = if a_name { format!("; for a file of that name use `./{given}`") } else { String::new() };
             unknown(format!("{error}{hint}"))
         })?;
         Ok(Target { given: kept.artifact.uri, real: kept.path, place: Place::File { bytes: kept.artifact.bytes } })
@@ -76,7 +76,7 @@ impl<'a> Paths<'a> {
     /// `tools.absolute_paths_only`. What stands for the workspace itself is no less exact.
     fn form_may_be(&self, field: &str, given: &str) -> Result<(), ToolError> {
         if given.starts_with(ARTIFACT_SCHEME) {
-            let message = "names an artifact, which only ReadFile and Grep read; for a file of that name give";
+            let message = "names an artifact, which only ReadFile and Grep can read; for a file of that name use";
             return Err(invalid(format!("`{field}`: `{given}` {message} `./{given}`")));
         }
         let exact = given.is_empty() || given == "." || given.starts_with(['/', '~']);
@@ -93,7 +93,7 @@ impl<'a> Paths<'a> {
             return Ok(());
         }
         let message =
-            format!("`{field}`: `{given}` leads through a link, and `tools.follow_symlinks` is off; give the real path");
+            format!("`{field}`: `{given}` leads through a symlink, and `tools.follow_symlinks` is off; give the real path");
         Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 }
@@ -164,10 +164,9 @@ pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
 pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;
     match error.kind() {
-        io::ErrorKind::NotFound => ToolError::new(
-            ErrorCode::FileNotFound,
-            format!("`{given}` does not exist any more; look for it with Glob or ListDirectory"),
-        ),
+        io::ErrorKind::NotFound => {
+            ToolError::new(ErrorCode::FileNotFound, format!("`{given}` no longer exists; find it with Glob or ListDirectory"))
+        }
         io::ErrorKind::PermissionDenied => {
             ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the user for access"))
         }
@@ -178,14 +177,14 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
 }
 
 fn moved(given: &str) -> ToolError {
-    let message = format!("`{given}` leads somewhere else than when the call was checked; nothing was done, try again");
+    let message = format!("`{given}` now resolves to another path than when the call was checked; nothing was done, try again");
     ToolError::new(ErrorCode::Conflict, message)
 }
 
 /// Devices, FIFOs and sockets have no content to read or replace.
 pub(super) fn special(target: &Target) -> ToolError {
     invalid(format!(
-        "`{}` is a device, FIFO or socket, not a file; Stat tells of it, and only a command can use it",
+        "`{}` is a device, FIFO or socket, not a file; Stat describes it, and only a command can use it",
         target.given
     ))
 }
@@ -195,7 +194,7 @@ pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
     if similar.is_empty() {
-        message.push_str("; look for it with Glob or ListDirectory");
+        message.push_str("; find it with Glob or ListDirectory");
     } else {
         message.push_str("; did you mean ");
         message.push_str(&similar.join(" or "));

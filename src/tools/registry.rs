@@ -142,7 +142,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
     (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
     (&["websearch", "googlewebsearch"], "HttpRequest fetches a URL that you know"),
-    (&["task", "agent", "spawnagent"], "do it yourself, with your tools"),
+    (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
 ];
 
 /// Of servers there may be thousands.
@@ -160,7 +160,7 @@ pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> T
         _ => {
             let more = names.len().saturating_sub(MAX_NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("the tools are {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
+            format!("available tools: {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
         }
     };
     ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`; {meant}"))

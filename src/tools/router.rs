@@ -173,7 +173,7 @@ impl ToolRouter for Router {
         async move {
             let redactor = Arc::clone(&settings.redactor);
             let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &settings)).await;
-            let amended = amended.unwrap_or_else(|_| Err(invalid("the call could not be changed: the tool crashed")));
+            let amended = amended.unwrap_or_else(|_| Err(invalid("the call could not be edited: the tool crashed")));
             amended.map_err(|error| hide_in_error(&redactor, error))
         }
         .boxed()
@@ -183,14 +183,14 @@ impl ToolRouter for Router {
         let settings = Arc::new(if permit.is_unasked() { self.settings.layered() } else { self.settings.viewed() });
         async move {
             if !permit.covers(&plan.actions) {
-                return Err(ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call"));
+                return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call"));
             }
             if let PreviewOffer::Impossible { reason } = &plan.preview {
-                return Err(invalid(format!("it cannot be previewed: {reason}")));
+                return Err(invalid(format!("cannot preview this call: {reason}")));
             }
             let Plan { call, tool_name, proposal, payload, .. } = plan;
             let Ok(work) = payload.downcast::<Work>() else {
-                return Err(invalid(format!("what {tool_name} would do cannot be shown before it is done")));
+                return Err(invalid(format!("{tool_name} cannot be previewed")));
             };
             let redactor = Arc::clone(&settings.redactor);
             let trial = preview::run(*work, call.tool_call_id.clone(), tool_name.clone(), settings, context).await;
@@ -203,7 +203,7 @@ impl ToolRouter for Router {
                 tool_name,
                 proposal: Some(proposal),
                 runs: Vec::new(),
-                preview: PreviewOffer::Impossible { reason: "it ran already; a yes keeps what it did".to_owned() },
+                preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
                 effects: Some(Box::new(effects)),
                 layer: end.map_or(LayerRun::None, LayerRun::Ended),
                 amends: Amends { told: plan.amends.told, ..Amends::default() },
@@ -228,7 +228,7 @@ impl ToolRouter for Router {
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
-                let error = ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call");
+                let error = ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call");
                 return ToolResult::refused(id, plan.tool_name, error);
             }
             // By the name that was called: the name of the tool may mean another one of a server.
@@ -242,8 +242,10 @@ impl ToolRouter for Router {
             };
             let payload = match payload.downcast::<Kept>() {
                 Ok(_) if permit.reads_only() => {
-                    let error =
-                        ToolError::new(ErrorCode::PolicyDenied, "in plan mode nothing is written; what it did is dropped");
+                    let error = ToolError::new(
+                        ErrorCode::PolicyDenied,
+                        "plan mode does not write files; the changes of the command were discarded",
+                    );
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(kept) => {
@@ -391,7 +393,7 @@ fn with_artifacts<'a, T: Send + 'static>(
     let Some(artifacts) = settings.artifacts.clone() else { return std::future::ready(Err(nothing())).boxed() };
     async move {
         let asked = tokio::task::spawn_blocking(move || ask(&*artifacts)).await;
-        asked.unwrap_or_else(|error| Err(ArtifactError { message: format!("the artifacts could not be looked at: {error}") }))
+        asked.unwrap_or_else(|error| Err(ArtifactError { message: format!("cannot read the artifacts: {error}") }))
     }
     .boxed()
 }
@@ -477,7 +479,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     }
     let Plan { mut actions, mut proposal, mut amends, payload, .. } = plan;
     let Ok(mut work) = payload.downcast::<Work>() else {
-        return Err(invalid(format!("nothing can be opened for {}", plan.tool_name)));
+        return Err(invalid(format!("no access can be allowed for {}", plan.tool_name)));
     };
     let fetch = |opened: &Outside| match opened {
         Outside::Host { host, port } => Some(Action::Fetch { url: network::address(host, *port), method: "CONNECT".to_owned() }),
@@ -486,14 +488,15 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     actions.extend(opens.iter().filter_map(fetch));
     let words = opens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if let Some(proposal) = &mut proposal {
-        proposal.notes.push(format!("opens {words} for this one run"));
+        proposal.notes.push(format!("allows {words} for this run only"));
     }
-    let offer =
-        PreviewOffer::Impossible { reason: "it is given the network or a place outside, and a preview has none of that".into() };
+    let offer = PreviewOffer::Impossible {
+        reason: "the command has network access or access outside the workspace, and previews support neither".into(),
+    };
     work.opens.clone_from(&opens);
     command_offered(&work, &mut amends.offer, &plan.tool_name, settings);
     Ok(Plan {
-        summary: format!("{}, with {words} open", plan.summary),
+        summary: format!("{}, allowing {words}", plan.summary),
         actions,
         proposal,
         preview: offer,

@@ -53,7 +53,7 @@ pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value
                     let all: Vec<Value> = std::iter::once(Value::from(there.as_str())).chain(more).collect();
                     object.insert(own.to_owned(), all.into());
                 }
-                (Some(_), _) => return Err(invalid(format!("`{name}` says what `{own}` says; leave one out"))),
+                (Some(_), _) => return Err(invalid(format!("`{name}` and `{own}` mean the same; leave one out"))),
             }
         }
     }
@@ -90,7 +90,7 @@ fn other_shape(name: &str, given: &Value, known: &Map<String, Value>) -> Result<
         return match texts(given).as_deref() {
             Some([one]) => Ok(Some(vec![("path", one.as_str().into())])),
             Some(several) if several.len() > 1 => Err(invalid(format!(
-                "`{name}` has {} paths; give one as `path` and call once for each, in one answer",
+                "`{name}` has {} paths; give one as `path` and call once for each, in one response",
                 several.len()
             ))),
             Some(_) | None => Ok(None),
@@ -134,7 +134,7 @@ fn texts(given: &Value) -> Option<Vec<String>> {
 /// A command that came as its words, as the line that a shell makes those words of.
 fn line_of(words: &[Value]) -> Result<String, ToolError> {
     let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-    let Some(words) = words else { return Err(invalid("`command` is a list of other things than texts; send one line")) };
+    let Some(words) = words else { return Err(invalid("`command` must be a string or a list of strings; send one line")) };
     Ok(match words.as_slice() {
         ["apply_patch", patch] => {
             let shown: String = patch.lines().take(1).collect();

@@ -297,7 +297,7 @@ pub(super) trait Tool: Send + Sync + 'static {
 }
 
 pub(super) fn not_amended() -> ToolError {
-    invalid("this call can only be approved as it was proposed, or denied")
+    invalid("this call can only be approved unchanged, or denied")
 }
 
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -411,7 +411,7 @@ impl<T: Tool> AnyTool for Hidden<T> {
         if let Ok(work) = payload.downcast::<T::Work>() {
             return T::run(*work, settings, context);
         }
-        let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
+        let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
         futures_util::future::ready(Err(error.into())).boxed()
     }
 }
@@ -422,7 +422,7 @@ pub(super) fn blocking<T: Into<Told> + Send + 'static>(
 ) -> BoxFuture<'static, Output> {
     async move {
         tokio::task::spawn_blocking(|| work().map(Into::into)).await.unwrap_or_else(|error| {
-            let message = format!("the tool ended before its work was done: {error}");
+            let message = format!("the tool crashed: {error}");
             Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into())
         })
     }
@@ -441,7 +441,9 @@ pub(super) fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolEr
             let shown: String = text.chars().take(200).collect();
             let reason =
                 serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();
-            Err(invalid(format!("the arguments are not a JSON object{reason}: `{shown}`; send the call again with one")))
+            Err(invalid(format!(
+                "the arguments are not a JSON object{reason}: `{shown}`; send the call again with a JSON object"
+            )))
         }
     }
 }

@@ -44,7 +44,7 @@ fn one_hunk_of_two_is_left_out_and_the_model_is_told() {
     assert_eq!(project.read("src/main.rs"), BEFORE.replace("one", "uno"));
     let (_, told) = &server.request(1).tool_results()[0];
     assert!(told.contains("hunk 1 of 2 (greet(), your line 2): applied"), "{told}");
-    assert!(told.contains("hunk 2 of 2 (main(), your line 12): left out; those lines are as they were"), "{told}");
+    assert!(told.contains("hunk 2 of 2 (main(), your line 12): not applied; those lines are unchanged"), "{told}");
 }
 
 #[test]
@@ -184,5 +184,5 @@ fn killed_after_the_decision_it_is_resumed_with_exactly_what_was_decided() {
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), wanted);
     let told = server.requests().last().unwrap().messages();
-    assert!(told.contains("left out; those lines are as they were"), "{told}");
+    assert!(told.contains("not applied; those lines are unchanged"), "{told}");
 }

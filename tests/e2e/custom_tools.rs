@@ -175,7 +175,7 @@ fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
     assert!(doctor.contains("custom tools") && doctor.contains("a.toml` line 3"), "{doctor}");
     // A program that is not there is an error of the call that says what to do.
     fs::remove_file(tools.join("good.sh")).unwrap();
-    assert!(refused(call(&project, "good", &json!({}), &["--yes"]), "TOOL_EXECUTION_FAILED").contains("put it there"));
+    assert!(refused(call(&project, "good", &json!({}), &["--yes"]), "TOOL_EXECUTION_FAILED").contains("install it there"));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     terminal.wait_for("tools reloaded (later, shout)");
     gate.open();
     let screen = terminal.review("needs approval until one of your rules");
-    assert!(screen.contains("shout.sh") && screen.contains("a tool of yours"), "{screen}");
+    assert!(screen.contains("shout.sh") && screen.contains("your tool"), "{screen}");
     terminal.decide('y');
     terminal.review("the tool `later` asks");
     terminal.decide('y');

@@ -303,7 +303,7 @@ fn a_program_of_the_workspace_serves_no_line_that_a_rule_allows() {
         project = project.env("PATH", &format!("{before}:{usual}"));
         let told = call(&project, &json!({"command": "mytool"}), &[]);
         assert_eq!(outcome(&told), "NO_APPROVER", "{before}: {told}");
-        assert!(told.to_string().contains("program of the workspace"), "{told}");
+        assert!(told.to_string().contains("program in the workspace"), "{told}");
         let told = call(&project, &json!({"command": "mytool"}), &["--yes"]).to_string();
         assert!(told.contains(RAN), "with an approval it runs: {told}");
     }

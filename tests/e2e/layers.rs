@@ -87,7 +87,7 @@ fn in_a_project_that_is_not_trusted_nothing_runs_unasked() {
         let arrange = |project: Project| if instructions { project.file("AGENTS.md", "Be nice.\n") } else { project };
         let Some((_, completed, told)) = exec(&["exec", "--json", "do it"], "make", 3, arrange) else { return };
         assert_eq!(completed["error"]["code"], "NO_APPROVER");
-        assert!(told.contains("you do not trust this project"), "{told}");
+        assert!(told.contains("this project is not trusted"), "{told}");
     }
 }
 

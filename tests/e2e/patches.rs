@@ -122,7 +122,7 @@ fn a_directory_that_is_shut_stops_the_whole_patch() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     fs::set_permissions(project.path("shut"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("PERMISSION_DENIED") && said.contains("no file of the patch was changed"), "{said}");
+    assert!(said.contains("PERMISSION_DENIED") && said.contains("No file of the patch was changed"), "{said}");
     let expected = ["a.txt", "shut/b.txt", "z.txt"].map(|name| (name.to_owned(), b"one\n".to_vec()));
     assert_eq!(files(&project.path("")), Files::from(expected));
     assert!(!project.exists("new"), "a directory that was made for it is left");

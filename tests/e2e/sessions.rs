@@ -20,7 +20,7 @@ fn the_model_works_in_a_session_and_its_end_is_the_end_of_the_session() {
     let project = Project::with(&server).without_questions();
     let output = project.aye(&["exec", "--json", "greet"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
-    assert!(result(1).contains("s1 runs: read") && result(1).contains("Your name?"), "{}", result(1));
+    assert!(result(1).contains("s1 is running: read") && result(1).contains("Your name?"), "{}", result(1));
     assert!(result(2).contains("Hello Ada"), "{}", result(2));
     assert!(result(3).contains("meanwhile"), "{}", result(3));
     assert!(result(4).contains("Your name? Ada\nHello Ada"), "{}", result(4));
@@ -44,7 +44,7 @@ fn a_background_command_is_read_and_ends_with_aye() {
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
     // Whether the first result has its output already is a matter of speed; it is told once.
     let late = result(2).contains("--- output ---\nserving");
-    assert!(result(2).contains("s1 runs") && result(2).contains("nothing new") != late, "{}", result(2));
+    assert!(result(2).contains("s1 is running") && result(2).contains("no new output") != late, "{}", result(2));
     assert_eq!(processes_running(&["sleep", "987002"]), 0);
 }
 

@@ -61,7 +61,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
         ("WriteFile", json!({"content": ""}), "INVALID_REQUEST", "`path`"),
         ("RunCommand", json!({"command": "true", "cwd": "nowhere"}), "INVALID_REQUEST", "`nowhere` does not exist"),
         ("RunCommand", json!({"command": "true", "cwd": "text"}), "INVALID_REQUEST", "is not a directory"),
-        ("RunCommand", json!({"command": "true", "timeout": 60_000}), "INVALID_REQUEST", "in seconds"),
+        ("RunCommand", json!({"command": "true", "timeout": 60_000}), "INVALID_REQUEST", "1 to 600 seconds"),
         ("RunCommand", json!({"command": ["ls", 1]}), "INVALID_REQUEST", "send one line"),
         ("RunCommand", json!({"command": "trap '' TERM; sleep 60", "timeout": 1}), "TOOL_EXECUTION_TIMEOUT", "`timeout`"),
     ];

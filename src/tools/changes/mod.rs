@@ -113,8 +113,8 @@ impl Changes {
         let (owner, looked) = (self.owner(), paths.clone());
         let directories = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
         if let Err(error) = self.inner.baselines.keep(owner.clone(), paths.clone()).await {
-            tracing::warn!(%error, "the list of changed files is not whole");
-            noticed(self.inner.baselines.note_gap(owner.clone(), format!("{} was not kept: {error}", named(&paths))).await);
+            tracing::warn!(%error, "the list of changed files is incomplete");
+            noticed(self.inner.baselines.note_gap(owner.clone(), format!("{} was not saved: {error}", named(&paths))).await);
         }
         Kept { owner, paths, directories }
     }
@@ -172,13 +172,13 @@ impl Changes {
         }
         let mut notes = Vec::new();
         if let Err(error) = self.look_at_commands(settings).await {
-            notes.push(format!("what a command changed is not known: {error}"));
+            notes.push(format!("the changes of a command are unknown: {error}"));
         }
         {
             let mut outside = self.inner.outside.lock().await;
             match outside.note(self, settings).await {
                 Ok(()) => notes.extend(outside.words()),
-                Err(error) => notes.push(format!("what others changed is not known: {error}")),
+                Err(error) => notes.push(format!("the changes by other programs are unknown: {error}")),
             }
         }
         match self.inner.baselines.differences(self.inner.session.clone(), task.clone()).await {
@@ -187,7 +187,7 @@ impl Changes {
                 ChangedFiles { since_task: task, ..told }
             }
             Err(error) => {
-                notes.push(format!("what this session changed cannot be read: {error}"));
+                notes.push(format!("cannot read the changes of this session: {error}"));
                 ChangedFiles { notes, since_task: task, ..ChangedFiles::default() }
             }
         }
@@ -231,7 +231,7 @@ fn named(paths: &[PathBuf]) -> String {
 }
 
 fn noticed<T>(done: Result<T, CheckpointError>) -> Option<T> {
-    done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is not whole")).ok()
+    done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is incomplete")).ok()
 }
 
 #[cfg(test)]

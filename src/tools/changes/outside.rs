@@ -65,9 +65,9 @@ impl Outside {
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         match &self.state {
-            State::Blind(why) => words.push(format!("changes by other programs are not looked for: {why}")),
+            State::Blind(why) => words.push(format!("changes by other programs are not tracked: {why}")),
             State::Known { watch: None, .. } => words.push(
-                "the workspace has too many directories to watch: what other programs change is looked for when you ask"
+                "the workspace has too many directories to watch; changes by other programs are looked for only on request"
                     .to_owned(),
             ),
             State::Known { .. } | State::NotYet => {}
@@ -142,7 +142,7 @@ impl Outside {
     }
 }
 
-const NOT_KEPT: &str = "no earlier content kept";
+const NOT_KEPT: &str = "earlier content was not saved";
 
 /// What stood at these paths, where the session's first snapshot or the memory of what was there tells.
 async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &Settings) -> Result<Vec<Noted>, CheckpointError> {
@@ -241,7 +241,7 @@ impl Known {
 }
 
 fn begun(root: &Path, settings: &Settings) -> State {
-    let watch = TreeWatch::new().inspect_err(|error| tracing::warn!(%error, "the workspace is not watched")).ok();
+    let watch = TreeWatch::new().inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).ok();
     let watch = Mutex::new(watch);
     match tree(root, Depth::All, settings, Some(&watch)) {
         Ok(Tree { files, .. }) => State::Known { files, watch: watch.into_inner().unwrap_or_else(PoisonError::into_inner) },
@@ -254,7 +254,7 @@ fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
     let mut slot = watch.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(open) = slot.as_mut() else { return };
     let added = open.directories() < MAX_DIRECTORIES
-        && open.add(directory).inspect_err(|error| tracing::warn!(%error, "the workspace is not watched")).is_ok();
+        && open.add(directory).inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).is_ok();
     if !added {
         *slot = None;
     }

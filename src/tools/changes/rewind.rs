@@ -58,7 +58,7 @@ impl Changes {
             let conflict = match &one.what {
                 What::Nothing => continue,
                 What::Cannot(why) => {
-                    planned.cannot.push(format!("{} stays as it is: {why}", shown_in_one_line(&one.path, settings)));
+                    planned.cannot.push(format!("{} is left as is: {why}", shown_in_one_line(&one.path, settings)));
                     continue;
                 }
                 What::Conflict(why) => Some(why.clone()),
@@ -153,8 +153,8 @@ impl Changes {
             Stood::File { content, mode, .. } => Found::File { hash: blake3::Hash::from_bytes(content.0), mode: *mode },
             Stood::Link { to } => Found::Link { to: to.clone() },
             Stood::Unkept => {
-                let why = before.why.clone().unwrap_or_else(|| "no reason is known".to_owned());
-                return Err(format!("what stands there now could not be kept: {why}"));
+                let why = before.why.clone().unwrap_or_else(|| "unknown reason".to_owned());
+                return Err(format!("the current content could not be saved: {why}"));
             }
         };
         let now = self.inner.baselines.standing(vec![one.path.clone()]).await.map_err(|error| error.message)?;
@@ -176,14 +176,14 @@ impl Changes {
         });
         put.await.map_err(|error| error.message)?.map_err(|error| match error {
             WriteError::Changed => CHANGED.to_owned(),
-            error => format!("it cannot be written: {error}"),
+            error => format!("cannot write it: {error}"),
         })
     }
 
     async fn content(&self, id: ContentId) -> Result<Vec<u8>, String> {
         self.inner.checkpoints.content(id).await.map_err(|error| {
-            tracing::warn!(%error, "a baseline cannot be read");
-            "the earlier content is not kept any more".to_owned()
+            tracing::warn!(%error, "cannot read a baseline");
+            "the earlier content is no longer stored".to_owned()
         })
     }
 
@@ -191,7 +191,7 @@ impl Changes {
     async fn moves(&self, since: Since, own: Option<u32>, settings: &Arc<Settings>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
         if let Err(error) = self.look_at_commands(settings).await {
-            cannot.push(format!("what a command changed last is not known: {error}"));
+            cannot.push(format!("the latest changes of a command are unknown: {error}"));
         }
         let step = if let Since::Step(step) = since { step } else { 0 };
         let Trail { files, directories, gaps, left_out } = self.inner.baselines.trail(self.inner.session.clone(), step).await?;
@@ -206,7 +206,7 @@ impl Changes {
         if let Since::Step(_) = since {
             cannot.extend(gaps);
             if left_out > 0 {
-                cannot.push(format!("{left_out} more paths were changed than are kept of one session"));
+                cannot.push(format!("{left_out} more changed paths exceed the limit of one session"));
             }
         }
         let mut by_path: BTreeMap<PathBuf, Vec<Touch>> = BTreeMap::new();
@@ -247,10 +247,10 @@ impl Changes {
     }
 }
 
-const CHANGED: &str = "it was changed at this very moment";
-const BY_HAND: &str = "it was changed by hand since";
-const IN_BETWEEN: &str = "it was changed by hand between two changes of this session, and that would be lost";
-const UNFINISHED: &str = "aye ended while it was changed, so what stands there may be yours";
+const CHANGED: &str = "it was changed during the rewind";
+const BY_HAND: &str = "it was edited outside aye since then";
+const IN_BETWEEN: &str = "it was edited outside aye between two changes of this session, and rewinding would lose that edit";
+const UNFINISHED: &str = "aye ended while it was being changed, so its current content may be yours";
 
 /// What is to become of a path with these changes, the oldest first.
 fn moved(path: PathBuf, touches: &[Touch], now: Standing) -> Move {
@@ -267,12 +267,12 @@ fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> What
         return What::Nothing;
     }
     if path.components().any(|name| name.as_os_str() == ".git") {
-        return What::Cannot("it is git's own, and git's commands undo what they do".to_owned());
+        return What::Cannot("it belongs to git; use git commands to undo changes in it".to_owned());
     }
-    for (side, when) in [(to, "what it was then"), (now, "what stands there now")] {
+    for (side, when) in [(to, "its earlier content"), (now, "its current content")] {
         if side.stood == Stood::Unkept {
-            let why = side.why.as_deref().unwrap_or("no reason is known");
-            return What::Cannot(format!("{when} is not kept ({why})"));
+            let why = side.why.as_deref().unwrap_or("unknown reason");
+            return What::Cannot(format!("{when} was not saved ({why})"));
         }
     }
     if touches.iter().any(|touch| touch.mixed) {
@@ -349,5 +349,5 @@ fn plain(stood: &Stood) -> Option<Vec<u8>> {
 /// Where waiting for a disk harms nobody.
 async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| CheckpointError { message: format!("it ended before it was done: {error}") })
+    done.map_err(|error| CheckpointError { message: format!("the rewind ended early: {error}") })
 }

@@ -134,7 +134,7 @@ fn without_a_snapshot_a_change_of_others_has_no_earlier_content_and_a_new_file_h
     session.remove("gone");
     let changed = session.list();
     assert_eq!(short(&changed), [("a", 'M', vec![Outside]), ("gone", 'D', vec![Outside]), ("new", 'A', vec![Outside])]);
-    assert_eq!(file(&changed, "a").note.as_deref(), Some("no earlier content kept"));
+    assert_eq!(file(&changed, "a").note.as_deref(), Some("earlier content was not saved"));
     assert!(file(&changed, "new").diff.contains("+new\n"));
 }
 
@@ -183,7 +183,7 @@ fn modes_links_binary_and_large_files_are_told_as_such() {
     assert!(file(&changed, "script").diff.contains("old mode 100644\nnew mode 100755\n"));
     assert_eq!(status("file"), ChangeStatus::TypeChanged);
     assert_eq!(file(&changed, "binary").note.as_deref(), Some("not text: 3 bytes before, 3 now"));
-    assert_eq!(file(&changed, "large").note.as_deref(), Some("large: 2000000 bytes, no diff here"));
+    assert_eq!(file(&changed, "large").note.as_deref(), Some("large file: 2000000 bytes, no diff"));
     let link = file(&changed, "link");
     assert!(link.status == ChangeStatus::Added && link.diff.contains("+script"), "{link:?}");
     assert_eq!(fs::metadata(session.bench.path("script")).unwrap().permissions().mode() & 0o777, 0o755);
@@ -258,7 +258,7 @@ fn what_cannot_be_read_by_the_policy_has_no_diff() {
     session.bench.settings.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
     session.router = Router::new(session.bench.settings.clone());
     let changed = session.list();
-    assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy lets nothing be read here"));
+    assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy does not allow reading it"));
     assert_eq!(file(&changed, "a").diff, "");
 }
 

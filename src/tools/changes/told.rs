@@ -43,11 +43,11 @@ pub(super) async fn told(
                 told.removed += file.removed;
                 told.files.push(file);
             }
-            Err(error) => notes.push(format!("the diff of a file could not be made: {error}")),
+            Err(error) => notes.push(format!("cannot compute the diff of a file: {error}")),
         }
     }
     if differences.left_out > 0 {
-        notes.push(format!("{} more paths were changed than are kept of one session; they are not listed", differences.left_out));
+        notes.push(format!("{} more changed paths exceed the limit of one session; they are not listed", differences.left_out));
     }
     told.notes = notes;
     told
@@ -63,13 +63,13 @@ async fn content(stood: &Stood, checkpoints: &dyn Checkpoints) -> Option<Side> {
 
 async fn kept(id: ContentId, checkpoints: &dyn Checkpoints) -> Side {
     checkpoints.content(id).await.map_err(|error| {
-        tracing::warn!(%error, "a baseline cannot be read");
-        "the earlier content is not kept any more".to_owned()
+        tracing::warn!(%error, "cannot read a baseline");
+        "the earlier content is no longer stored".to_owned()
     })
 }
 
 fn too_large(bytes: u64) -> String {
-    format!("large: {bytes} bytes, no diff here")
+    format!("large file: {bytes} bytes, no diff")
 }
 
 fn file_of(one: &Difference, before: Option<Side>, late: bool, room: usize, settings: &Settings) -> ChangedFile {
@@ -110,10 +110,10 @@ fn diff(
     file: &mut ChangedFile,
 ) -> Result<(), String> {
     if one.before == Stood::Unkept || one.now == Stood::Unkept {
-        return Err(one.why.clone().unwrap_or_else(|| "no earlier content kept".to_owned()));
+        return Err(one.why.clone().unwrap_or_else(|| "earlier content was not saved".to_owned()));
     }
     if !(settings.may_read)(&one.path) {
-        return Err("the policy lets nothing be read here".to_owned());
+        return Err("the policy does not allow reading it".to_owned());
     }
     let head = head(name, &one.before, &one.now);
     if file.status == ChangeStatus::ModeChanged {
@@ -121,7 +121,7 @@ fn diff(
         return Ok(());
     }
     if late {
-        return Err("no diff here: there are too many changes to look at all of them".to_owned());
+        return Err("no diff: too many files changed".to_owned());
     }
     let before = match (&one.before, before) {
         (Stood::File { .. }, Some(side)) => side?,
@@ -140,10 +140,10 @@ fn diff(
     let (diff, added, removed) = of_place(name, (&one.before, &old), (&one.now, &new));
     (file.added, file.removed) = (added as u64, removed as u64);
     if diff.is_empty() && one.before != Stood::Missing && one.now != Stood::Missing {
-        return Err("only what a diff of lines does not show changed: line endings, the encoding or a secret".to_owned());
+        return Err("changed only in ways a line diff does not show: line endings, encoding or a secret".to_owned());
     }
     if diff.len() > MAX_FILE_DIFF_BYTES || diff.len() > room {
-        return Err(format!("the diff is long ({} bytes) and not shown here", diff.len()));
+        return Err(format!("diff not shown: too long ({} bytes)", diff.len()));
     }
     file.diff = format!("{head}{diff}");
     Ok(())
@@ -158,5 +158,5 @@ fn plain(stood: &Stood) -> Vec<u8> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    file::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))
+    file::read(path, MAX_FILE_BYTES).map_err(|error| format!("cannot read it: {error}"))
 }

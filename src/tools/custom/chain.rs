@@ -64,7 +64,7 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
                         Some(input) => {
                             let value = given.get(input).map_or(Some(String::new()), word_of);
                             whole.push_str(&value.ok_or_else(|| {
-                                invalid(format!("`{input}` is a list or an object, which is no part of a text"))
+                                invalid(format!("`{input}` is a list or an object and cannot be inserted into a string"))
                             })?);
                         }
                         None => whole.extend(["{", name, "}"]),
@@ -96,14 +96,14 @@ fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, T
     (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
     let custom = settings.custom.iter().find(|custom| custom.name == tool.name());
     if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
-        return Err(invalid(format!("the step {} has steps itself, which no step may have", tool.name())));
+        return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
     }
     // Only a program that reads its arguments from its input takes what is not known yet: nothing it may do depends on it.
     let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
     if !takes && waits(&Value::Object(step.arguments.clone())) {
         let message = format!(
-            "the step {} takes the output of another, and what it would do could not be judged before it runs; only a custom \
-             tool that reads its arguments on stdin can take it",
+            "the step {} takes the output of another step, so its effects cannot be checked before it runs; only a custom tool \
+             that reads its arguments on stdin can do that",
             tool.name()
         );
         return Err(invalid(message));
@@ -194,7 +194,7 @@ pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
 /// One after the other; the first that fails ends it.
 pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> Output {
     let Ok(work) = payload.downcast::<Work>() else {
-        let message = "the plan was made by another router; plan the call again";
+        let message = "the plan belongs to another router; plan the call again";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     };
     let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
@@ -219,8 +219,11 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 whole.images.extend(told.images);
             }
             Err(failed) => {
-                let done =
-                    if at == 0 { "nothing was done before it".to_owned() } else { format!("done before it: {at} of {count}") };
+                let done = if at == 0 {
+                    "no step was done before it".to_owned()
+                } else {
+                    format!("steps done before it: {at} of {count}")
+                };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = Failed { error: ToolError::new(failed.error.code, message), ..failed };
                 // What the steps before it did is done.

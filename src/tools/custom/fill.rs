@@ -58,10 +58,12 @@ pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -
         };
         let value = match arguments.get(name) {
             None | Some(Value::Null) => return Ok(None),
-            Some(value) => word_of(value).ok_or_else(|| format!("`{name}` is a list or an object, which is no word"))?,
+            Some(value) => {
+                word_of(value).ok_or_else(|| format!("`{name}` is a list or an object and cannot be a command-line argument"))?
+            }
         };
         if value.contains('\0') {
-            return Err(format!("`{name}` has a NUL byte, which no word can have"));
+            return Err(format!("`{name}` contains a NUL byte and cannot be a command-line argument"));
         }
         // A program would take it for one of its options.
         if whole.is_empty() && value.starts_with('-') {

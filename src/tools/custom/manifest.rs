@@ -71,7 +71,7 @@ pub struct ManifestError {
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = self.line.map(|line| format!(" line {line}")).unwrap_or_default();
-        write!(f, "`{}`{line}: {}; the tool is left out", self.file.display(), self.message)
+        write!(f, "`{}`{line}: {}; the tool is not loaded", self.file.display(), self.message)
     }
 }
 
@@ -152,7 +152,7 @@ impl CustomTool {
         let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
-            whole(Some(line), "it is not UTF-8 text, expected a TOML file".to_owned())
+            whole(Some(line), "not UTF-8 text; expected a TOML file".to_owned())
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader { text, source: &source, hasher: blake3::Hasher::new(), files: Vec::new() };
@@ -188,7 +188,7 @@ impl Reader<'_> {
         let description = raw.description.get_ref().trim().to_owned();
         if description.is_empty() || description.len() > DESCRIPTION_BYTES {
             let message = format!(
-                "`description` has {} bytes, expected 1 to {DESCRIPTION_BYTES}: it is all the model knows",
+                "`description` has {} bytes, expected 1 to {DESCRIPTION_BYTES}; the model sees only this text",
                 description.len()
             );
             return Err(self.error(&raw.description.span(), message));
@@ -201,16 +201,17 @@ impl Reader<'_> {
         };
         if input.value().get("type").and_then(Value::as_str) != Some("object") {
             let span = raw.input_schema.as_ref().map(Spanned::span).or_else(|| raw.input_schema_file.as_ref().map(Spanned::span));
-            return Err(self.error(&span.unwrap_or_default(), "`input_schema` needs `type = \"object\"`: arguments have names"));
+            return Err(self
+                .error(&span.unwrap_or_default(), "`input_schema` must have `type = \"object\"`, because arguments are named"));
         }
         let body = match (&raw.command, &raw.steps) {
             (Some(_), None) => Body::Program(self.program(&raw, &input)?),
             (None, Some(steps)) => Body::Steps(self.steps(&raw, steps, &input)?),
             (None, None) => {
-                return Err(self.error(&raw.name.span(), "there is neither `command` nor `steps`, expected one of them"));
+                return Err(self.error(&raw.name.span(), "missing `command` or `steps`; give one of them"));
             }
             (Some(_), Some(steps)) => {
-                return Err(self.error(&steps.span(), "`steps` stands beside `command`, expected one of them"));
+                return Err(self.error(&steps.span(), "`steps` cannot be combined with `command`; give one of them"));
             }
         };
         Ok((name, description, input, body))
@@ -223,13 +224,13 @@ impl Reader<'_> {
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
         if !fits {
             let message = format!(
-                "`{name}` cannot name a tool, expected a letter and up to {} letters, digits, `_` or `-` after it",
+                "`{name}` is not a valid tool name; expected a letter followed by up to {} letters, digits, `_` or `-`",
                 NAME_LETTERS - 1
             );
             return Err(self.error(&given.span(), message));
         }
         if let Some(tool) = built_in(name) {
-            let message = format!("`{name}` is a name of the built-in tool {}; give it another", tool.name());
+            let message = format!("`{name}` is a name of the built-in tool {}; choose another name", tool.name());
             return Err(self.error(&given.span(), message));
         }
         Ok(name.clone())
@@ -244,13 +245,13 @@ impl Reader<'_> {
         let (value, span) = match (inline, file) {
             (None, None) => return Ok(None),
             (Some(_), Some(file)) => {
-                return Err(self.error(&file.span(), format!("`{key}_file` stands beside `{key}`, expected one of them")));
+                return Err(self.error(&file.span(), format!("`{key}_file` cannot be combined with `{key}`; give one of them")));
             }
             (Some(table), None) => (serde_json::to_value(table.get_ref()).map_err(|error| error.to_string()), table.span()),
             (None, Some(file)) => (self.file(file.get_ref()), file.span()),
         };
         let made = value.and_then(Schema::new);
-        made.map(Some).map_err(|why| self.error(&span, format!("`{key}` is no schema: {why}")))
+        made.map(Some).map_err(|why| self.error(&span, format!("`{key}` is not a valid schema: {why}")))
     }
 
     /// Only beside the manifest, so that trust in a project covers it.
@@ -258,10 +259,10 @@ impl Reader<'_> {
         let directory = self.source.file.parent().unwrap_or(Path::new("/"));
         let real = directory.join(name).canonicalize().map_err(|error| format!("`{name}`: {error}"))?;
         if !directory.canonicalize().is_ok_and(|directory| real.starts_with(directory)) {
-            return Err(format!("`{name}` is not beside the manifest or below that"));
+            return Err(format!("`{name}` is not in the directory of the manifest or below it"));
         }
         let bytes = crate::sys::file::read(&real, SCHEMA_FILE_BYTES);
-        let bytes = bytes.map_err(|_| format!("`{name}` is no file of at most {SCHEMA_FILE_BYTES} bytes that can be read"))?;
+        let bytes = bytes.map_err(|_| format!("`{name}` is not a readable file of at most {SCHEMA_FILE_BYTES} bytes"))?;
         let value = serde_json::from_slice(&bytes).map_err(|error| format!("`{name}` is not JSON: {error}"));
         self.part(real, &bytes);
         value
@@ -273,27 +274,29 @@ impl Reader<'_> {
     }
 
     fn program(&mut self, raw: &Raw, input: &Schema) -> Result<Program, ManifestError> {
-        let Some(command) = &raw.command else { return Err(self.error(&raw.name.span(), "there is no `command`")) };
+        let Some(command) = &raw.command else { return Err(self.error(&raw.name.span(), "missing `command`")) };
         let by_words = raw.arguments.as_ref().is_some_and(|how| *how.get_ref() == How::Argv);
         let properties = input.value().get("properties").and_then(Value::as_object);
         if command.get_ref().first().is_none_or(|word| word.get_ref().is_empty()) {
-            return Err(self.error(&command.span(), "`command` is empty, expected a program and its words"));
+            return Err(self.error(&command.span(), "`command` is empty; expected a program and its arguments"));
         }
         let mut used = Vec::new();
         for (at, word) in command.get_ref().iter().enumerate() {
             if word.get_ref().contains('\0') {
-                return Err(self.error(&word.span(), "`command` holds a NUL byte"));
+                return Err(self.error(&word.span(), "`command` contains a NUL byte"));
             }
             for piece in pieces(word.get_ref()).into_iter().filter(|_| by_words) {
                 let Piece::Named(name) = piece else { continue };
                 if at == 0 {
-                    return Err(self.error(&word.span(), "the program is fixed: `{…}` may stand in the words after it"));
+                    return Err(self.error(&word.span(), "`{…}` is not allowed in the program name, only in its arguments"));
                 }
                 let Some(property) = properties.and_then(|known| known.get(name)) else {
-                    return Err(self.error(&word.span(), format!("`{{{name}}}` is none of the properties of `input_schema`")));
+                    return Err(self.error(&word.span(), format!("`{{{name}}}` is not a property of `input_schema`")));
                 };
                 if property.get("type").and_then(Value::as_str).is_some_and(|kind| ["array", "object"].contains(&kind)) {
-                    let message = format!("`{{{name}}}` is a list or an object, which is no word; give the arguments on stdin");
+                    let message = format!(
+                        "`{{{name}}}` is a list or an object and cannot be a command-line argument; pass the arguments on stdin"
+                    );
                     return Err(self.error(&word.span(), message));
                 }
                 used.push(name.to_owned());
@@ -301,18 +304,21 @@ impl Reader<'_> {
         }
         let unused = properties.into_iter().flat_map(Map::keys).find(|name| by_words && !used.contains(name));
         if let Some(unused) = unused {
-            let message = format!("the property `{unused}` stands nowhere in `command`, expected `{{{unused}}}`");
+            let message = format!("the property `{unused}` is not used in `command`; add `{{{unused}}}`");
             return Err(self.error(&command.span(), message));
         }
         let json = raw.output.as_ref().is_some_and(|prints| *prints.get_ref() == Prints::Json);
         let output = self.schema("output_schema", raw.output_schema.as_ref(), raw.output_schema_file.as_ref())?;
         if output.is_some() && !json {
-            return Err(self.error(&command.span(), "`output_schema` needs `output = \"json\"`"));
+            return Err(self.error(&command.span(), "`output_schema` requires `output = \"json\"`"));
         }
         let reads_only = raw.effects.as_ref().is_some_and(|effects| *effects.get_ref() == Effects::Reads);
         if let Some(sandbox) = raw.sandbox.as_ref().filter(|sandbox| reads_only && *sandbox.get_ref() == Sandbox::WorkspaceWrite)
         {
-            return Err(self.error(&sandbox.span(), "a tool with `effects = \"reads\"` runs read-only; take one of the two away"));
+            return Err(self.error(
+                &sandbox.span(),
+                "`sandbox` conflicts with `effects = \"reads\"`, which runs the tool read-only; remove one of them",
+            ));
         }
         Ok(Program {
             command: command.get_ref().iter().map(|word| word.get_ref().clone()).collect(),
@@ -334,8 +340,7 @@ impl Reader<'_> {
         if TIMEOUTS.contains(&seconds) {
             return Ok(seconds);
         }
-        let message =
-            format!("`timeout` is {}, expected seconds from {} to {}", given.get_ref(), TIMEOUTS.start(), TIMEOUTS.end());
+        let message = format!("`timeout` is {}; expected {} to {} seconds", given.get_ref(), TIMEOUTS.start(), TIMEOUTS.end());
         Err(self.error(&given.span(), message))
     }
 
@@ -351,18 +356,18 @@ impl Reader<'_> {
             raw.effects.as_ref().map(Spanned::span),
         ];
         if let Some(span) = alone.into_iter().flatten().next() {
-            return Err(self.error(&span, "this belongs to a tool with a `command`; each of the `steps` has its own"));
+            return Err(self.error(&span, "this key is only for a tool with a `command`; each of the `steps` has its own"));
         }
         let count = steps.get_ref().len();
         if !(1..=MAX_STEPS).contains(&count) {
-            return Err(self.error(&steps.span(), format!("there are {count} `steps`, expected 1 to {MAX_STEPS}")));
+            return Err(self.error(&steps.span(), format!("`steps` has {count} entries, expected 1 to {MAX_STEPS}")));
         }
         let properties = input.value().get("properties").and_then(Value::as_object);
         let mut made = Vec::new();
         for (at, step) in steps.get_ref().iter().enumerate() {
             let RawStep { tool, arguments } = step.get_ref();
             if tool.eq_ignore_ascii_case(raw.name.get_ref()) {
-                return Err(self.error(&step.span(), "a tool is no step of itself"));
+                return Err(self.error(&step.span(), "a tool cannot be a step of itself"));
             }
             let arguments = serde_json::to_value(arguments).map_err(|error| self.error(&step.span(), error.to_string()))?;
             let mut wrong = None;
@@ -380,11 +385,11 @@ impl Reader<'_> {
                 }
             });
             if let Some(name) = wrong {
-                let message = format!("`{{{name}}}` is neither a property of `input_schema` nor the output of a step before");
+                let message = format!("`{{{name}}}` is neither a property of `input_schema` nor the output of an earlier step");
                 return Err(self.error(&step.span(), message));
             }
             let Value::Object(arguments) = arguments else {
-                return Err(self.error(&step.span(), "`arguments` is no table"));
+                return Err(self.error(&step.span(), "`arguments` must be a table"));
             };
             made.push(Step { tool: tool.clone(), arguments });
         }

@@ -34,22 +34,22 @@ impl Program {
             };
             let Some(found) = found else {
                 if at == 0 {
-                    let place = if by_path { format!("beside `{}`", self.directory.display()) } else { "on the PATH".to_owned() };
-                    return Err(format!("its program `{word}` is not {place}; put it there, or mend `command`"));
+                    let place = if by_path { format!("in `{}`", self.directory.display()) } else { "on the PATH".to_owned() };
+                    return Err(format!("the program `{word}` is not {place}; install it there, or fix `command`"));
                 }
                 words.push(word.clone());
                 continue;
             };
-            let text = found.to_str().ok_or_else(|| format!("the real path of `{word}` is not UTF-8 text"))?;
+            let text = found.to_str().ok_or_else(|| format!("the real path of `{word}` is not valid UTF-8"))?;
             words.push(text.to_owned());
-            let hash = hash(&found).map_err(|error| format!("`{word}` cannot be read: {error}"))?;
+            let hash = hash(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
             files.push((found, hash));
         }
         // What an interpreter is given to run, however it is named: it starts in the workspace.
         for word in run_files(&line(&words)) {
             let Ok(found) = workspace.join(&word).canonicalize() else { continue };
             if found.is_file() && files.iter().all(|(known, _)| *known != found) {
-                let hash = hash(&found).map_err(|error| format!("`{word}` cannot be read: {error}"))?;
+                let hash = hash(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
                 files.push((found, hash));
             }
         }

@@ -87,7 +87,7 @@ impl AnyTool for CustomTool {
         let mut notes =
             vec![self.origin(settings), format!("fingerprint {}", started.fingerprint(self)), environment_note(settings)];
         if program.read_only_sandbox {
-            notes.push("it runs where nothing can be changed".to_owned());
+            notes.push("runs in a read-only sandbox".to_owned());
         }
         let timeout_seconds = program.timeout_seconds;
         let beside = self.is_own().then(|| program.directory.clone());
@@ -156,7 +156,7 @@ impl CustomTool {
         let value = Value::Object(arguments);
         self.input
             .check(&value)
-            .map_err(|why| invalid(format!("{why}; give the arguments of {} as its schema has them", self.name)))?;
+            .map_err(|why| invalid(format!("{why}; call {} with arguments that match its schema", self.name)))?;
         match value {
             Value::Object(arguments) => Ok(arguments),
             _ => Err(invalid("the arguments are not a JSON object")),
@@ -164,9 +164,8 @@ impl CustomTool {
     }
 
     fn started(&self, program: &Program, arguments: Map<String, Value>, workspace: &Path) -> Result<Started, ToolError> {
-        let unusable = |why: String| {
-            ToolError::new(ErrorCode::ToolExecutionFailed, format!("the tool {} cannot be started: {why}", self.name))
-        };
+        let unusable =
+            |why: String| ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot start the tool {}: {why}", self.name));
         let Found { words, print } = program.find(workspace).map_err(unusable)?;
         if !program.by_words {
             let input = serde_json::to_string(&arguments).map_err(|error| unusable(error.to_string()))?;
@@ -182,7 +181,7 @@ impl CustomTool {
     /// Who made it, for the person who is asked.
     pub(super) fn origin(&self, settings: &Settings) -> String {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
-        let whose = if self.is_own() { "a tool of yours" } else { "a tool that the project brings" };
+        let whose = if self.is_own() { "your tool" } else { "a tool of this project" };
         format!("{whose}: {file}")
     }
 }
@@ -207,19 +206,19 @@ fn answer(name: &str, program: &Program) -> Answer {
         match finished.end {
             End::Exited(0) if json => {
                 if stdout.total() > limit as u64 {
-                    let message = format!("{name} printed {} bytes of JSON, and at most {limit} are taken", stdout.total());
+                    let message = format!("{name} printed {} bytes of JSON; the limit is {limit}", stdout.total());
                     return failed(ErrorCode::ToolExecutionFailed, message);
                 }
                 let printed = stdout.text(limit);
                 let value: Value = match serde_json::from_str(&printed) {
                     Ok(value) => value,
                     Err(error) => {
-                        let message = format!("{name} did not print one JSON value ({error}); what it printed follows");
+                        let message = format!("{name} did not print a single JSON value ({error}); its output follows");
                         return failed(ErrorCode::ToolExecutionFailed, message);
                     }
                 };
                 if let Some(Err(why)) = schema.as_ref().map(|schema| schema.check(&value)) {
-                    let message = format!("{name} printed JSON that is not as its `output_schema` says: {why}");
+                    let message = format!("{name} printed JSON that does not match its `output_schema`: {why}");
                     return failed(ErrorCode::ToolExecutionFailed, message);
                 }
                 Some(Ok(printed.trim_end().to_owned().into()))
@@ -229,10 +228,10 @@ fn answer(name: &str, program: &Program) -> Answer {
                 Some(Ok(Told { text, left_out, ..Told::default() }))
             }
             End::Exited(code) => {
-                failed(ErrorCode::ToolExecutionFailed, format!("{name} failed with exit code {code}; what it printed follows"))
+                failed(ErrorCode::ToolExecutionFailed, format!("{name} failed with exit code {code}; its output follows"))
             }
             End::TimedOut => {
-                let message = format!("{name} was killed after {timeout} s with all it had started; what it printed follows");
+                let message = format!("{name} was killed after {timeout} s with all its processes; its output follows");
                 failed(ErrorCode::ToolExecutionTimeout, message)
             }
             End::Signalled(_) | End::Killed | End::DiskFull | End::MemoryFull => None,

@@ -21,7 +21,7 @@ struct Nothing;
 
 impl UrlLoader for Nothing {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
-        Err(format!("`{url}` is elsewhere, and a schema may refer to itself only").into())
+        Err(format!("`{url}` is outside the schema; a schema can only refer to itself").into())
     }
 }
 
@@ -80,7 +80,7 @@ fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
 /// What a manifest may say, for editors.
 pub fn manifest_schema() -> Value {
     let text = json!({"type": "string"});
-    let schema = json!({"type": "object", "description": "A JSON Schema that refers to nothing but itself."});
+    let schema = json!({"type": "object", "description": "A JSON Schema without external references."});
     let step = json!({
         "type": "object",
         "properties": {"tool": text, "arguments": {"type": "object"}},
@@ -89,7 +89,7 @@ pub fn manifest_schema() -> Value {
     });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A custom tool of aye",
+        "title": "aye custom tool",
         "type": "object",
         "properties": {
             "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$"},

@@ -41,29 +41,37 @@ fn a_manifest_that_is_not_understood_says_where_and_what_was_expected() {
     let start = "name = \"x\"\ndescription = \"d\"\n";
     let cases = [
         ("name = \"x\"\n", "line 1", "description"),
-        ("name = \"1x\"\ndescription = \"d\"\ncommand = [\"a\"]\n", "line 1", "cannot name a tool"),
-        (&format!("name = \"{}\"\ndescription = \"d\"\ncommand = [\"a\"]\n", "x".repeat(65)), "line 1", "cannot name a tool"),
+        ("name = \"1x\"\ndescription = \"d\"\ncommand = [\"a\"]\n", "line 1", "not a valid tool name"),
+        (&format!("name = \"{}\"\ndescription = \"d\"\ncommand = [\"a\"]\n", "x".repeat(65)), "line 1", "not a valid tool name"),
         ("description = \"d\"\nname = \"bash\"\ncommand = [\"a\"]\n", "line 2", "built-in tool RunCommand"),
         ("description = \"d\"\nname = \"readfile\"\ncommand = [\"a\"]\n", "line 2", "built-in tool ReadFile"),
-        (start, "line 1", "neither `command` nor `steps`"),
+        (start, "line 1", "missing `command` or `steps`"),
         (&format!("{start}command = []\n"), "line 3", "`command` is empty"),
         (&format!("{start}comand = [\"a\"]\n"), "line 3", "unknown field `comand`"),
-        (&format!("{start}command = [\"a\"]\ntimeout = 0\n"), "line 4", "from 1 to 600"),
-        (&format!("{start}command = [\"a\"]\ntimeout = 601\n"), "line 4", "from 1 to 600"),
+        (&format!("{start}command = [\"a\"]\ntimeout = 0\n"), "line 4", "1 to 600 seconds"),
+        (&format!("{start}command = [\"a\"]\ntimeout = 601\n"), "line 4", "1 to 600 seconds"),
         (&format!("{start}command = [\"a\"]\nnetwork = \"allow\"\n"), "line 4", "`deny` or `policy`"),
-        (&format!("{start}command = [\"a\"]\n\n[input_schema]\ntype = \"strin\"\n"), "line 5", "`input_schema` is no schema"),
-        (&format!("{start}command = [\"a\"]\n[input_schema]\ntype = \"string\"\n"), "line 4", "arguments have names"),
+        (
+            &format!("{start}command = [\"a\"]\n\n[input_schema]\ntype = \"strin\"\n"),
+            "line 5",
+            "`input_schema` is not a valid schema",
+        ),
+        (&format!("{start}command = [\"a\"]\n[input_schema]\ntype = \"string\"\n"), "line 4", "arguments are named"),
         (
             &format!("{start}command = [\"a\"]\n[input_schema]\ntype = \"object\"\n\"$ref\" = \"file:///etc/passwd\"\n"),
             "line 4",
-            "refer to itself only",
+            "only refer to itself",
         ),
-        (&format!("{start}command = [\"a\", \"{{x}}\"]\narguments = \"argv\"\n"), "line 3", "none of the properties"),
+        (&format!("{start}command = [\"a\", \"{{x}}\"]\narguments = \"argv\"\n"), "line 3", "not a property"),
         (&format!("{start}command = [\"a\"]\noutput_schema = {{ type = \"object\" }}\n"), "line 3", "output = \"json\""),
-        (&format!("{start}command = [\"a\"]\neffects = \"reads\"\nsandbox = \"workspace-write\"\n"), "line 5", "runs read-only"),
+        (
+            &format!("{start}command = [\"a\"]\neffects = \"reads\"\nsandbox = \"workspace-write\"\n"),
+            "line 5",
+            "runs the tool read-only",
+        ),
         (&format!("{start}input_schema_file = \"../../etc/passwd\"\ncommand = [\"a\"]\n"), "line 3", "`input_schema`"),
-        (&format!("{start}steps = []\n"), "line 3", "0 `steps`"),
-        (&format!("{start}steps = [{{ tool = \"x\" }}]\n"), "line 3", "no step of itself"),
+        (&format!("{start}steps = []\n"), "line 3", "`steps` has 0 entries"),
+        (&format!("{start}steps = [{{ tool = \"x\" }}]\n"), "line 3", "a step of itself"),
         (
             &format!("{start}steps = [{{ tool = \"Grep\", arguments = {{ pattern = \"{{input.y}}\" }} }}]\n"),
             "line 3",
@@ -72,13 +80,13 @@ fn a_manifest_that_is_not_understood_says_where_and_what_was_expected() {
         (
             &format!("{start}steps = [{{ tool = \"y\", arguments = {{ a = \"{{steps[0].output}}\" }} }}]\n"),
             "line 3",
-            "a step before",
+            "an earlier step",
         ),
         (&format!("{start}timeout = 5\nsteps = [{{ tool = \"Grep\" }}]\n"), "line 3", "each of the `steps` has its own"),
     ];
     for (text, line, part) in cases {
         let told = wrong(text);
-        assert!(told.contains(line) && told.contains(part) && told.ends_with("the tool is left out"), "{text}\n{told}");
+        assert!(told.contains(line) && told.contains(part) && told.ends_with("the tool is not loaded"), "{text}\n{told}");
     }
     let told = CustomTool::parse(b"name = \"x\"\n\xff", Source { file: "/x".into(), project: None }).unwrap_err();
     assert_eq!((told.line, told.message.contains("UTF-8")), (Some(2), true));
@@ -169,7 +177,7 @@ fn what_it_prints_is_told_by_its_end_and_held_against_its_schema() {
     assert_eq!(bench.output("good", json!({})), "{\"n\": 1}");
     assert_eq!(bench.output("plain", json!({})), "out\n--- stderr ---\naside");
     for (name, part) in
-        [("bad", "did not print one JSON value"), ("shape", "`n`"), ("fails", "exit code 3"), ("much", "200000 bytes")]
+        [("bad", "did not print a single JSON value"), ("shape", "`n`"), ("fails", "exit code 3"), ("much", "200000 bytes")]
     {
         let result = bench.call(name, json!({}));
         let error = result.error.unwrap();
@@ -217,7 +225,7 @@ fn a_step_whose_doing_could_not_be_judged_before_it_runs_is_refused() {
         let bench = bench(&[("w.toml", argv), ("c.toml", &text)], &[("echo", "#!/bin/sh\ncat\n")]);
         let (code, message) = bench.error("c", json!({}));
         assert_eq!(code, ErrorCode::InvalidRequest);
-        assert!(message.contains("could not be judged"), "{step}: {message}");
+        assert!(message.contains("cannot be checked"), "{step}: {message}");
     }
     // A disabled tool is none as a step either.
     let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"grep\", arguments = { pattern = \"x\" } }]\n";

@@ -181,10 +181,10 @@ fn lines(text: &str) -> usize {
 /// Whether the hunks of this change can be told apart in the texts themselves; why not, for people.
 pub(in crate::tools) fn why_fixed(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
     if Side::of(old, settings).is_none() || Side::of(new, settings).is_none() {
-        return Some("what is hidden in the file has several lines");
+        return Some("a redacted secret in the file spans several lines");
     }
     match (endings(old), endings(new)) {
-        (Some(before), Some(after)) if before != after => Some("the line endings of all of the file change"),
+        (Some(before), Some(after)) if before != after => Some("the line endings of the whole file change"),
         _ => None,
     }
 }

@@ -56,8 +56,10 @@ pub(super) fn told(mut answer: Answer, asked: &Destination, form: Option<Form>, 
         let from = if answer.redirects == 0 { asked.as_str() } else { answer.url.as_str() };
         let to =
             parse(from).and_then(|from| from.follow(location)).map_or_else(|_| location.to_owned(), |to| to.as_str().to_owned());
-        let _ =
-            writeln!(text, "[not followed: it leads to another server, which needs its own leave; request {to} if you want it]");
+        let _ = writeln!(
+            text,
+            "[redirect not followed: it leads to another server, which needs its own approval; request {to} if you need it]"
+        );
     }
     text.push('\n');
     let mut told = body(&mut answer, form, settings)?;
@@ -67,7 +69,7 @@ pub(super) fn told(mut answer: Answer, asked: &Destination, form: Option<Form>, 
 }
 
 fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<Told, Failed> {
-    let kind = answer.header("content-type").unwrap_or("no type given").to_owned();
+    let kind = answer.header("content-type").unwrap_or("unknown type").to_owned();
     let packed = answer.header("content-encoding").unwrap_or_default().to_owned();
     let bytes = std::mem::take(&mut answer.body);
     let length = bytes.len();
@@ -95,7 +97,7 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
         None => (decoded, kind.split(';').next().unwrap_or("text/plain").trim()),
     };
     let limit = settings.max_output_bytes;
-    let new = new(ArtifactKind::ToolOutput, &format!("answer of {}", answer.url), content_type);
+    let new = new(ArtifactKind::ToolOutput, &format!("response of {}", answer.url), content_type);
     let kept = keep_text(settings, new, &shown);
     let (text, gap) = truncated_with_gap(&shown, limit);
     let mut text = text.into_owned();
@@ -111,7 +113,7 @@ fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) ->
     let Some(artifacts) = &settings.artifacts else { return told.into() };
     match keep_image(&**artifacts, bytes, &format!("image of {url}"), media_type) {
         Ok(artifact) => {
-            let text = format!("{told}\n[it is {} ({}); look at it with ReadFile]", artifact.uri, size(artifact.bytes));
+            let text = format!("{told}\n[stored as {} ({}); view it with ReadFile]", artifact.uri, size(artifact.bytes));
             Told { text, artifacts: vec![artifact], ..Told::default() }
         }
         Err(error) => way_to("the image", &Kept::Err(error.message)).into(),
@@ -122,7 +124,7 @@ fn is_page(kind: &str, text: &str) -> bool {
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match essence.as_str() {
         "text/html" | "application/xhtml+xml" => true,
-        "no type given" => {
+        "unknown type" => {
             let start: String = text.trim_start().chars().take(15).collect::<String>().to_ascii_lowercase();
             start.starts_with("<!doctype html") || start.starts_with("<html")
         }
@@ -174,23 +176,23 @@ pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
         FetchError::Setup(_) => {
             (ErrorCode::ToolExecutionFailed, "; ask the user to check the certificates of this system".to_owned())
         }
-        FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check how the host is written".to_owned()),
+        FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check the spelling of the host name".to_owned()),
         FetchError::Unreachable { .. } => (
             ErrorCode::ToolExecutionFailed,
-            "; aye connects directly and through no proxy; check the address, or try later".to_owned(),
+            "; aye connects directly, without a proxy; check the address, or try later".to_owned(),
         ),
         FetchError::Cut { .. } => {
-            (ErrorCode::ToolExecutionFailed, "; it may have been done all the same; try again if that does no harm".to_owned())
+            (ErrorCode::ToolExecutionFailed, "; the request may have taken effect; retry only if repeating it is safe".to_owned())
         }
         FetchError::TooLarge { .. } => {
-            (ErrorCode::ToolExecutionFailed, "; ask for a part of it, with a `Range` header or another URL".to_owned())
+            (ErrorCode::ToolExecutionFailed, "; request part of it with a `Range` header, or use another URL".to_owned())
         }
         FetchError::TooManyRedirects(_) => {
-            (ErrorCode::ToolExecutionFailed, "; ask for that URL itself if it is the right one".to_owned())
+            (ErrorCode::ToolExecutionFailed, "; request that URL directly if it is the right one".to_owned())
         }
         FetchError::TimedOut(_) => {
             let hint = if timeout_seconds < MAX_TIMEOUT_SECONDS {
-                format!("; where it needs longer, set `timeout` (at most {MAX_TIMEOUT_SECONDS})")
+                format!("; if it needs longer, set `timeout` (at most {MAX_TIMEOUT_SECONDS})")
             } else {
                 String::new()
             };

@@ -98,19 +98,19 @@ impl Tool for HttpRequest {
         let to = parse(&arguments.url).map_err(|reason| invalid(format!("`url`: {reason}")))?;
         let body = arguments.body.unwrap_or_default();
         if !body.is_empty() && only_asks(&method) {
-            return Err(invalid(format!("a {method} sends no `body`; leave it out, or use POST")));
+            return Err(invalid(format!("a {method} request has no `body`; leave it out, or use POST")));
         }
         if body.len() > BODY_BYTES {
-            return Err(invalid(format!("`body` has {} bytes, at most {BODY_BYTES} are sent", body.len())));
+            return Err(invalid(format!("`body` has {} bytes; the limit is {BODY_BYTES}", body.len())));
         }
         let headers: Vec<_> = arguments.headers.unwrap_or_default().into_iter().collect();
         if headers.len() > HEADERS {
-            return Err(invalid(format!("`headers` has {} entries, at most {HEADERS} are sent", headers.len())));
+            return Err(invalid(format!("`headers` has {} entries; the limit is {HEADERS}", headers.len())));
         }
         check_headers(&headers).map_err(|error| invalid(format!("`headers`: {error}")))?;
         let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
-            return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
+            return Err(invalid(format!("`timeout` is {timeout_seconds}; it must be 1 to {MAX_TIMEOUT_SECONDS} seconds")));
         }
         let form = match (arguments.format, arguments.for_reading) {
             (Some(Format::Raw), _) | (None, false) => None,
@@ -176,7 +176,7 @@ impl Guard for Rules<'_> {
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next {
         let to = match parse(from).and_then(|from| from.follow(location)) {
             Ok(to) => to,
-            Err(reason) => return Next::Refuse(format!("it redirects to a place that is not asked: {reason}")),
+            Err(reason) => return Next::Refuse(format!("the redirect target is not valid: {reason}")),
         };
         let told = (self.settings.may_fetch)(to.as_str(), method);
         match told.verdict {
@@ -185,7 +185,7 @@ impl Guard for Rules<'_> {
             VerdictKind::Ask if same_server(self.approved, &to) => Next::Follow(to.as_str().to_owned()),
             VerdictKind::Ask => Next::Stay,
             VerdictKind::Deny => {
-                Next::Refuse(format!("it redirects to `{}`, and {} (rule: {})", to.as_str(), told.reason, told.rule))
+                Next::Refuse(format!("the redirect to `{}` is denied: {} (rule: {})", to.as_str(), told.reason, told.rule))
             }
         }
     }

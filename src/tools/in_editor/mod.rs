@@ -174,7 +174,7 @@ impl InEditor {
         if self.port.follow(real, text).await {
             self.state().known.follows(real);
         } else {
-            tracing::info!(path = %real.display(), "the editor does not follow what was written");
+            tracing::info!(path = %real.display(), "the editor did not take over the written text");
         }
     }
 }
@@ -192,8 +192,8 @@ pub(super) async fn unsaved(target: &Target, settings: &Settings, context: &RunC
 pub(super) fn noted(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(
-        "{told}{gap}[`{given}` from the user's editor, not saved yet; the file on the disk differs, and cannot be \
-         changed before it is saved]"
+        "{told}{gap}[`{given}` as open in the user's editor, with unsaved changes; the file on disk differs, and cannot be \
+         changed until it is saved]"
     )
 }
 

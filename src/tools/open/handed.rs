@@ -63,7 +63,7 @@ pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Resu
     let target = Paths::on_disk(settings).target("path", path, Meant::File)?;
     match target.place {
         Place::Missing if path.contains("://") => {
-            let message = format!("`{path}` is a URL, and only files and directories can be opened; tell the user the address");
+            let message = format!("`{path}` is a URL, but only files and directories can be opened; give the user the address");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         Place::Missing => return Err(not_found(&target, settings)),
@@ -72,10 +72,10 @@ pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Resu
     }
     let shown = shown_in_one_line(&target.real, settings);
     let summary = match way {
-        Way::Open => format!("Open {shown} with the desktop's program for it"),
+        Way::Open => format!("Open {shown} with its default program"),
         Way::Reveal => format!("Show {shown} in the file manager"),
     };
-    let note = "outside the sandbox: the program that opens it can do what you can do".to_owned();
+    let note = "outside the sandbox: the program that opens it has all your permissions".to_owned();
     Ok(Draft {
         proposal: Some(Proposal {
             summary: summary.clone(),
@@ -106,19 +106,19 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
         let opened = tokio::select! {
             opened = desktop.carry_out(&opening) => opened,
             () = context.kill.cancelled() => {
-                let message = "stopped by the user; the file may have been opened before that";
+                let message = "stopped by the user; the file may already have been opened";
                 return Err(ToolError::new(ErrorCode::Cancelled, message).into());
             }
         };
         let given = &target.given;
         match opened {
-            Ok(Opened::By(program)) => Ok(Told::from(format!("`{given}` was handed to the desktop by `{program}`."))),
+            Ok(Opened::By(program)) => Ok(Told::from(format!("Passed `{given}` to the desktop with `{program}`."))),
             Ok(Opened::OnlyItsDirectory(program)) => Ok(Told::from(format!(
-                "The directory of `{given}` was handed to the desktop by `{program}`; nothing in it is marked."
+                "Passed the directory of `{given}` to the desktop with `{program}`; the entry itself is not selected."
             ))),
             Err(
                 error @ (OpenError::NoDisplay | OpenError::NoOpener(_) | OpenError::NotStarted { .. } | OpenError::Failed { .. }),
-            ) => Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}` was not opened: {error}")).into()),
+            ) => Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot open `{given}`: {error}")).into()),
         }
     }
     .boxed()

@@ -104,7 +104,8 @@ impl Keeper {
             State::Short => None,
             State::Writing { writer, .. } => Some(finished(writer)),
             State::Full { mut writer } => {
-                let note = format!("\n[... cut here: of {} bytes at most {} are kept ...]\n", self.total, size(ARTIFACT_BYTES));
+                let note =
+                    format!("\n[... cut here: of {} bytes, at most {} are stored ...]\n", self.total, size(ARTIFACT_BYTES));
                 Some(writer.write(note.as_bytes()).map_err(|error| error.message).and_then(|()| finished(writer)))
             }
             State::Failed(reason) => Some(Err(reason)),

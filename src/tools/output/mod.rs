@@ -37,7 +37,7 @@ pub(in crate::tools) fn way_to(what: &str, kept: &Kept) -> String {
         Ok(Artifact { uri, bytes, .. }) => {
             format!("[{what} is {uri} ({}); read it with ReadFile (`offset`, `limit`) or search it with Grep]", size(*bytes))
         }
-        Err(reason) => format!("[{what} could not be kept: {reason}]"),
+        Err(reason) => format!("[{what} could not be stored: {reason}]"),
     }
 }
 
@@ -63,11 +63,11 @@ pub(in crate::tools) fn with_kept(told: Output, kept: Vec<Kept>, lines: &[String
 pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
     let KeptArtifact { artifact, path } = artifacts.find(uri)?;
     if artifact.kind == ArtifactKind::Image {
-        return Err(ArtifactError { message: format!("{uri} is an image; it lies at `{}`", path.display()) });
+        return Err(ArtifactError { message: format!("{uri} is an image, stored at `{}`", path.display()) });
     }
     if artifact.kind == ArtifactKind::File && !reads_as_text(&artifact.content_type) {
         let kind = &artifact.content_type;
-        return Err(ArtifactError { message: format!("{uri} is no text ({kind}); it lies at `{}`", path.display()) });
+        return Err(ArtifactError { message: format!("{uri} is not text ({kind}); it is stored at `{}`", path.display()) });
     }
     let read = || -> std::io::Result<String> {
         let mut file = crate::sys::path::open_file(&path)?;
@@ -84,9 +84,9 @@ pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) ->
         };
         let (start, end) = (part(0)?, part(artifact.bytes - SHOWN_BYTES / 2)?);
         let cut = artifact.bytes - SHOWN_BYTES;
-        Ok(format!("{start}\n[... {cut} bytes are not shown here; all of it lies at {} ...]\n{end}", path.display()))
+        Ok(format!("{start}\n[... {cut} bytes not shown; everything is stored at {} ...]\n{end}", path.display()))
     };
-    let text = read().map_err(|error| ArtifactError { message: format!("{uri} cannot be read: {error}") })?;
+    let text = read().map_err(|error| ArtifactError { message: format!("cannot read {uri}: {error}") })?;
     Ok((artifact, text))
 }
 
@@ -104,7 +104,7 @@ pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Pro
         let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");
         match keep_text(settings, new, &proposal.diff) {
             Some(Ok(artifact)) => result.artifact_uris.push(artifact.uri),
-            Some(Err(reason)) => tracing::warn!(reason, "a diff could not be kept"),
+            Some(Err(reason)) => tracing::warn!(reason, "cannot store a diff"),
             None => {}
         }
     }

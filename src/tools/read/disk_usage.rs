@@ -54,7 +54,7 @@ impl Tool for DiskUsage {
         let depth = arguments.depth.unwrap_or(1);
         if depth > MAX_DEPTH {
             return Err(invalid(format!(
-                "`depth` is {depth}; at most {MAX_DEPTH} levels are told, give a directory below instead"
+                "`depth` is {depth}; at most {MAX_DEPTH} levels are listed, give a subdirectory as `path` instead"
             )));
         }
         Ok(Draft::reads(format!("Disk usage of {}", target.given), target.clone(), Work { target, depth: depth as usize }))
@@ -92,7 +92,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     )
     .map_err(|error| open_error(target, &error))?;
     let Some(usage) = found else {
-        return Err(ToolError::new(ErrorCode::Cancelled, "stopped before all was counted; ask for a directory below it"));
+        return Err(ToolError::new(ErrorCode::Cancelled, "stopped before everything was counted; try a subdirectory"));
     };
     let mut lines = vec![format!("{name}: {}", whole(&usage.sum))];
     let seen = largest.seen;
@@ -105,7 +105,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     }
     if seen > MAX_SHOWN as u64 {
         lines.push(format!(
-            "[the {MAX_SHOWN} largest of {seen} entries shown; give a directory below as `path`, or a smaller `depth`]"
+            "[the {MAX_SHOWN} largest of {seen} entries shown; give a subdirectory as `path`, or a smaller `depth`]"
         ));
     }
     lines.extend(notes(&usage, settings));
@@ -120,16 +120,13 @@ struct Told {
 }
 
 fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
-    let mut notes = vec!["[ignored and hidden files are counted; links are not followed]".to_owned()];
+    let mut notes = vec!["[ignored and hidden files are counted; symlinks are not followed]".to_owned()];
     if usage.further_names > 0 {
-        notes.push(format!(
-            "[{} of the files are further names (hard links) of others, whose bytes are counted once]",
-            usage.further_names
-        ));
+        notes.push(format!("[{} of the files are additional hard links, whose bytes are counted once]", usage.further_names));
     }
     if !usage.other_file_systems.is_empty() {
         let places = listed(usage.other_file_systems.iter().map(|path| format!("`{}`", shown(path, settings))));
-        notes.push(format!("[not counted, on other file systems: {places}; ask for them by their path]"));
+        notes.push(format!("[not counted, on other file systems: {places}; measure them by their own path]"));
     }
     if !usage.unread.is_empty() {
         let places = listed(usage.unread.iter().map(|(path, why)| format!("`{}`: {why}", shown(path, settings))));
@@ -137,7 +134,7 @@ fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
     }
     if usage.is_cut {
         notes.push(format!(
-            "[stopped after {} entries: the sum is of these alone; ask for directories below]",
+            "[stopped after {} entries: the total covers only these; measure subdirectories]",
             usage.sum.entries()
         ));
     }
@@ -147,7 +144,7 @@ fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
 fn whole(sum: &Sum) -> String {
     let mut parts = vec![counted(sum.files, "file", "files"), counted(sum.directories - 1, "directory", "directories")];
     if sum.others > 0 {
-        parts.push(counted(sum.others, "link or special file", "links and special files"));
+        parts.push(counted(sum.others, "symlink or special file", "symlinks and special files"));
     }
     format!("{} in {}; {} on disk", exact(sum.bytes), parts.join(", "), exact(sum.allocated))
 }

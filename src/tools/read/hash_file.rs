@@ -81,7 +81,7 @@ impl Algorithm {
             "sha1" => Ok(Self::Sha1),
             "md5" => Ok(Self::Md5),
             "blake3" | "b3" => Ok(Self::Blake3),
-            _ => Err(invalid(format!("`algorithm` is `{given}`; it is one of {ALGORITHMS}"))),
+            _ => Err(invalid(format!("`algorithm` is `{given}`; it must be one of {ALGORITHMS}"))),
         }
     }
 
@@ -135,7 +135,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         Place::Missing => return Err(not_found(target, settings)),
         Place::Directory => {
             return Err(invalid(format!(
-                "`{}` is a directory, and only files have a hash; list it with ListDirectory",
+                "`{}` is a directory, and only files can be hashed; list it with ListDirectory",
                 target.given
             )));
         }
@@ -154,7 +154,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         if kill.is_cancelled() {
             return Err(ToolError::new(
                 ErrorCode::Cancelled,
-                "stopped before the end of the file; call it again if it is still wanted",
+                "stopped before the end of the file; call it again if you still need the hash",
             ));
         }
         let count = file.read(&mut chunk).map_err(failed)?;
@@ -167,13 +167,13 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     }
     if state(&file).map_err(failed)? != before {
         let message =
-            format!("`{}` changed while it was read, so that its hash would be of no state it had; try again", target.given);
+            format!("`{}` changed while it was read, so the hash would match no version of it; try again", target.given);
         return Err(ToolError::new(ErrorCode::Conflict, message));
     }
     if look.finds_secret() {
         let message = format!(
-            "`{}` has a redacted secret, and its hash would help to guess it; read it with ReadFile, or ask the \
-             user for the hash",
+            "`{}` contains a redacted secret, and the hash would help to guess it; read it with ReadFile, or ask the user for \
+             the hash",
             target.given
         );
         return Err(ToolError::new(ErrorCode::PermissionDenied, message));

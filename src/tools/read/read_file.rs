@@ -154,7 +154,7 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
         (Some(0), None) => return Err(invalid("`limit` is 0; give the number of lines, at least 1")),
         (None, Some(0)) => return zero(last_line),
         (None, Some(last)) if last < first => {
-            return Err(invalid(format!("`{last_line}` {last} is before `{first_line}` {first}; both are lines that are read")));
+            return Err(invalid(format!("`{last_line}` {last} is before `{first_line}` {first}; both lines are included")));
         }
         (None, Some(last)) => last - first + 1,
         (limit, None) => limit.unwrap_or(u64::MAX),
@@ -222,8 +222,8 @@ fn is_notebook(target: &Target) -> bool {
 fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
     let Asked { manner, .. } = &work.asked;
     let message = format!(
-        "`{}` has {bytes} bytes; at most {limit} are read whole. read a part with `{}` (first line) and `limit` (lines), or search it \
-         with Grep",
+        "`{}` has {bytes} bytes; at most {limit} can be read at once. Read a part with `{}` (first line) and `limit` (lines), \
+         or search it with Grep",
         work.target.given, manner.first_line
     );
     ToolError::new(ErrorCode::FileTooLarge, message)
@@ -240,7 +240,7 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, 
         Err(reason) => {
             let text = read_text(work, json.to_vec(), None, json.len() as u64, settings)?;
             let gap = if text.text.ends_with('\n') { "" } else { "\n" };
-            let note = format!("[its name says it is a notebook, but it cannot be read as one ({reason}); this is its own text]");
+            let note = format!("[named like a notebook but not readable as one ({reason}); this is the raw text]");
             Ok(text.and(&format!("{gap}{note}")))
         }
     }
@@ -287,11 +287,11 @@ fn binary(start: &[u8], bytes: u64) -> String {
         "zip" | "docx" | "xlsx" | "pptx" | "epub" | "jar" | "odt" | "ods" => {
             "unzip -l FILE lists it, unzip -p FILE NAME prints one of its files"
         }
-        "gz" => "zcat FILE prints what is in it, tar -tzf FILE lists it where it is an archive",
-        "bz2" | "xz" | "zst" | "tar" => "tar -tf FILE lists it where it is an archive",
+        "gz" => "zcat FILE prints its content, tar -tzf FILE lists it if it is an archive",
+        "bz2" | "xz" | "zst" | "tar" => "tar -tf FILE lists it if it is an archive",
         "sqlite" => "sqlite3 FILE .schema shows its tables",
-        "elf" | "exe" | "mach" | "wasm" => "file FILE says more, strings FILE prints the text in it",
-        _ => "file FILE says more",
+        "elf" | "exe" | "mach" | "wasm" => "file FILE identifies it, strings FILE prints the text in it",
+        _ => "file FILE identifies it",
     };
     format!("{told}\n[{name}, {media_type}; with RunCommand: {next}]")
 }

@@ -89,12 +89,12 @@ fn told(work: &Work, settings: &Settings) -> Result<String, ToolError> {
         let _ = writeln!(text, "target: {says}");
         match work.end.as_ref().map(|end| (end, facts(&end.real))) {
             Some((end, Ok(facts))) => {
-                let _ = write!(text, "\nIt leads to:\n{}", of_one(end, &facts, settings));
+                let _ = write!(text, "\nIt points to:\n{}", of_one(end, &facts, settings));
             }
             Some((end, Err(_))) => {
-                let _ = writeln!(text, "leads to: {}, which does not exist", shown(&end.real, settings));
+                let _ = writeln!(text, "points to: {}, which does not exist", shown(&end.real, settings));
             }
-            None => text.push_str("leads to: nothing that may be looked at\n"),
+            None => text.push_str("points to: a path that cannot be read\n"),
         }
     }
     text.truncate(text.trim_end().len());
@@ -130,7 +130,7 @@ fn content(target: &Target) -> String {
         _ if bytes.is_empty() => "content: empty\n".to_owned(),
         Ok(Document { text, form }) => {
             let lines = text.split_inclusive('\n').count();
-            let last = if text.ends_with('\n') { "" } else { ", the last without a line break" };
+            let last = if text.ends_with('\n') { "" } else { ", no final newline" };
             let endings = endings(&text).map_or(String::new(), |endings| format!(", {endings}"));
             format!("content: {}, {}{endings}{last}\n", form.name(), counted(lines as u64, "line", "lines"))
         }

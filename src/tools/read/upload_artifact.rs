@@ -73,7 +73,7 @@ impl Tool for UploadArtifact {
         let of_file = || target.real.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.filter(|name| !name.trim().is_empty()).unwrap_or_else(of_file);
         Ok(Draft {
-            summary: format!("Hand over {}", target.given),
+            summary: format!("Store {} as an artifact", target.given),
             actions: vec![Action::Upload { target: target.clone() }],
             proposal: None,
             effect: Effect::Reads,
@@ -88,7 +88,7 @@ impl Tool for UploadArtifact {
 
 fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<Told, Failed> {
     let Some(artifacts) = &settings.artifacts else {
-        let message = "there is no session to store an artifact in; tell the user where the file is instead";
+        let message = "this session has no artifact store; tell the user where the file is instead";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     };
     let bytes = read(&work.target, settings)?;
@@ -118,7 +118,7 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),
         Place::Directory => {
-            return Err(invalid(format!("`{}` is a directory, not a file; make an archive of it first", target.given)));
+            return Err(invalid(format!("`{}` is a directory, not a file; pack it into an archive first", target.given)));
         }
         Place::Special => return Err(special(target)),
         Place::File { .. } => {}
@@ -127,7 +127,7 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     let file = open_file(&target.real).map_err(|error| open_error(target, &error))?;
     file.take(ARTIFACT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| open_error(target, &error))?;
     if bytes.len() as u64 > ARTIFACT_BYTES {
-        let message = format!("`{}` is larger than {}; upload a part of it", target.given, size(ARTIFACT_BYTES));
+        let message = format!("`{}` is larger than {}; upload part of it", target.given, size(ARTIFACT_BYTES));
         return Err(ToolError::new(ErrorCode::FileTooLarge, message));
     }
     Ok(bytes)
@@ -161,7 +161,7 @@ fn keep(
     };
     for piece in bytes.chunks(PIECE_BYTES) {
         if kill.is_cancelled() {
-            return Err(ToolError::new(ErrorCode::Cancelled, "stopped before all of the file was kept; nothing of it is"));
+            return Err(ToolError::new(ErrorCode::Cancelled, "stopped before the whole file was stored; nothing was stored"));
         }
         if let Err(error) = writer.write(piece) {
             return Ok(Err(error));

@@ -26,7 +26,7 @@ const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-sch
 pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
     let mut patterns = 0;
     if has_elsewhere(schema, true, &mut patterns) {
-        return Some("it refers to what is elsewhere, or to itself in a way that is not followed here");
+        return Some("it has references that aye does not follow");
     }
     (patterns > MAX_PATTERNS).then_some("it has too many patterns")
 }
@@ -34,7 +34,7 @@ pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
 /// Why this value is not held against it; nothing where it can be.
 pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
-    (!count.look(schema, value, 0)).then_some("it is so entangled that it would take too long")
+    (!count.look(schema, value, 0)).then_some("checking it would take too long")
 }
 
 /// A reference is read by where it stands only as long as nothing below the root is a schema of its own.

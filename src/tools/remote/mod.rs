@@ -153,7 +153,7 @@ impl RemoteTools {
         let statuses = self.servers.statuses();
         let (status, tool) = statuses.iter().find_map(|status| Some((status, of_server(status)?)))?;
         let message = format!(
-            "the MCP server `{}` has no tool `{}` now: {}",
+            "the MCP server `{}` does not offer a tool `{}` now: {}",
             short(&status.name, NAME_CHARS),
             short(&tool, NAME_CHARS),
             state(&status.state, &status.name)
@@ -175,9 +175,9 @@ impl RemoteTools {
     /// What the person should know at the start.
     pub fn notices(&self) -> Vec<String> {
         let chosen = match self.conflict {
-            Conflict::LocalFirst => "the bare name means the one here",
-            Conflict::McpFirst => "the bare name means that of the server",
-            Conflict::Error => "the bare name means neither",
+            Conflict::LocalFirst => "the unqualified name means the local tool",
+            Conflict::McpFirst => "the unqualified name means the MCP tool",
+            Conflict::Error => "the unqualified name means neither",
         };
         let conflicts = self.names.conflicts().into_iter().map(|told| format!("{told}; {chosen} (`tools.conflict`)"));
         conflicts.chain(self.problems.iter().cloned()).collect()
@@ -199,7 +199,7 @@ fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a 
 /// How a server stands, and what to do about it.
 fn state(state: &ServerState, name: &str) -> String {
     match state {
-        ServerState::Ready | ServerState::Asleep => "it offers no tool of that name".to_owned(),
+        ServerState::Ready | ServerState::Asleep => "it has no tool with that name".to_owned(),
         ServerState::Starting => "it is starting; try again in a moment".to_owned(),
         ServerState::NeedsLogin => {
             format!("sign-in required; the user can run `aye mcp login {}`", short(name, NAME_CHARS))
@@ -213,18 +213,18 @@ fn state(state: &ServerState, name: &str) -> String {
 fn unusable(tool: &RemoteTool) -> Option<String> {
     let bytes = tool.input_schema.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
-        return Some(format!("the schema of its arguments has {bytes} bytes, at most {MAX_SCHEMA_BYTES} are taken"));
+        return Some(format!("its input schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"));
     }
     let hides = tool.name.is_empty() || tool.name.chars().count() > NAME_CHARS || crate::text::clean(&tool.name) != tool.name;
-    (hides || tool.name.contains(['\n', '\t'])).then(|| "its name is empty, too long or has letters that nobody sees".to_owned())
+    (hides || tool.name.contains(['\n', '\t'])).then(|| "its name is empty, too long or contains invisible characters".to_owned())
 }
 
 fn problems(left_out: Vec<String>) -> Vec<String> {
     let more = left_out.len().saturating_sub(PROBLEMS_SAID);
     let mut said: Vec<String> =
-        left_out.into_iter().take(PROBLEMS_SAID).map(|why| format!("a tool of an MCP server is left out: {why}")).collect();
+        left_out.into_iter().take(PROBLEMS_SAID).map(|why| format!("MCP tool not available: {why}")).collect();
     if more > 0 {
-        said.push(format!("{more} more tools of MCP servers are left out"));
+        said.push(format!("{more} more MCP tools are not available"));
     }
     said
 }

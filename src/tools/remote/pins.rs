@@ -60,7 +60,10 @@ impl Pins {
     pub(super) fn known(&self, tool: &RemoteTool) -> Known {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {
-            Known::Changed(format!("what it was like before cannot be read: `{}`: {why}; a yes writes it anew", file.display()))
+            Known::Changed(format!(
+                "the approved definition cannot be read: `{}`: {why}; approve to save the current one",
+                file.display()
+            ))
         };
         let content = match read(&file, MAX_BYTES) {
             Ok(Some(content)) => content,
@@ -69,7 +72,7 @@ impl Pins {
         };
         match serde_json::from_slice::<Pin>(&content) {
             Ok(pin) if (pin.server.as_str(), pin.tool.as_str()) != (tool.server.as_str(), tool.name.as_str()) => {
-                unreadable("it is of another tool".to_owned())
+                unreadable("it belongs to another tool".to_owned())
             }
             Ok(pin) if pin.fingerprint == tool.fingerprint => Known::Same,
             Ok(pin) => Known::Changed(difference(&pin, &Pin::of(tool))),
@@ -117,7 +120,7 @@ impl Pin {
             line("title", title);
         }
         line("description", &self.description);
-        line("says that it changes nothing", if self.says_read_only { "yes" } else { "no" });
+        line("claims to be read-only", if self.says_read_only { "yes" } else { "no" });
         line("arguments", &pretty(&self.input_schema));
         if let Some(schema) = &self.output_schema {
             line("output", &pretty(schema));
@@ -130,13 +133,13 @@ impl Pin {
 fn difference(before: &Pin, now: &Pin) -> String {
     let (before, now) = (before.text(), now.text());
     if before == now {
-        return "what it says of itself beside its description and its arguments".to_owned();
+        return "metadata other than its description and its arguments".to_owned();
     }
     let diff = TextDiff::from_lines(&before, &now).unified_diff().context_radius(1).to_string();
     let mut lines: Vec<&str> = diff.lines().filter(|line| !line.starts_with("@@")).collect();
     let more = lines.len().saturating_sub(SHOWN_LINES);
     lines.truncate(SHOWN_LINES);
     let more =
-        if more > 0 { format!("\n… {more} more lines; `aye tool schema` shows what it is like now") } else { String::new() };
+        if more > 0 { format!("\n… {more} more lines; `aye tool schema` shows the current definition") } else { String::new() };
     format!("{}{more}", lines.join("\n"))
 }

@@ -107,23 +107,20 @@ impl ServerTool {
 
     fn notes(&self, arguments: &Map<String, Value>, known: &Known, unchecked: Option<String>) -> Vec<String> {
         let RemoteTool { server, fingerprint, .. } = self.tool();
-        let mut notes = vec![format!(
-            "a tool of the MCP server {}, {}",
-            short(server, SUMMARY_CHARS),
-            short(&self.offer.reached_by, SUMMARY_CHARS)
-        )];
+        let mut notes =
+            vec![format!("MCP server {}, {}", short(server, SUMMARY_CHARS), short(&self.offer.reached_by, SUMMARY_CHARS))];
         match known {
-            Known::Changed(what) => notes.push(format!("it is not what it was when it was last let through:\n{what}")),
-            Known::New => notes.push(format!("used for the first time; it says of itself: {}", self.description_of_server())),
+            Known::Changed(what) => notes.push(format!("its definition changed since it was last approved:\n{what}")),
+            Known::New => notes.push(format!("first use; its own description: {}", self.description_of_server())),
             Known::Same => {}
         }
         if arguments.is_empty() {
-            notes.push("sent without arguments".to_owned());
+            notes.push("no arguments".to_owned());
         } else {
             let whole = serde_json::to_string_pretty(arguments).unwrap_or_default();
-            notes.push(format!("what is sent:\n{whole}"));
+            notes.push(format!("arguments:\n{whole}"));
         }
-        notes.extend(unchecked.map(|why| format!("its schema is not checked here: {why}")));
+        notes.extend(unchecked.map(|why| format!("arguments not checked against its schema: {why}")));
         notes.push(format!("fingerprint {}", short(fingerprint, SUMMARY_CHARS)));
         notes
     }
@@ -150,7 +147,7 @@ impl ServerTool {
             Fit::Fits => None,
             Fit::Unknown(why) => Some(why),
             Fit::Wrong(why) => {
-                return Err(invalid(format!("{why}; give the arguments of {} as its schema has them", self.offer.plain_name())));
+                return Err(invalid(format!("{why}; call {} with arguments that match its schema", self.offer.plain_name())));
             }
         };
         let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
@@ -232,7 +229,7 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Out
         let tool = Arc::clone(&offer);
         let kept = tokio::task::spawn_blocking(move || pins.keep(&tool.tool)).await;
         if let Ok(Err(error)) = kept {
-            let message = format!("{} was not called: what it is like cannot be remembered: {error}", offer.plain_name());
+            let message = format!("{} was not called: its definition could not be saved: {error}", offer.plain_name());
             return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
         }
     }
@@ -254,7 +251,7 @@ fn failed(error: &RemoteError, offer: &Offer) -> Failed {
         RemoteError::NeedsLogin { .. } => (ErrorCode::PermissionDenied, ""),
         RemoteError::TimedOut { .. } => (ErrorCode::ToolExecutionTimeout, ""),
         RemoteError::Cancelled => (ErrorCode::Cancelled, ""),
-        RemoteError::OutcomeUnknown { .. } => (ErrorCode::OutcomeUnknown, "; look before you repeat it"),
+        RemoteError::OutcomeUnknown { .. } => (ErrorCode::OutcomeUnknown, "; check before you repeat it"),
         RemoteError::Changed { .. } => (ErrorCode::Conflict, "; nothing was done, call it again"),
         RemoteError::Unknown { .. } => (ErrorCode::ToolNotFound, ""),
     };

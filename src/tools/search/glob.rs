@@ -134,11 +134,11 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let first = names.iter().position(wild).unwrap_or(names.len() - 1);
     let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
     if whole.contains('\0') {
-        return Err(invalid("`pattern` has a NUL character, which no file name can have; leave it out"));
+        return Err(invalid("`pattern` contains a NUL character, which no file name has; leave it out"));
     }
     // Also as an alternative: `{..,src}/*`.
     if names[first..].iter().any(|name| name.split(['{', '}', ',']).any(|part| part == "..")) {
-        return Err(invalid("`pattern` has `..` after a wildcard; start from the directory that is meant"));
+        return Err(invalid("`pattern` has `..` after a wildcard; start from the intended directory"));
     }
     let base = match (base.is_empty(), whole.starts_with('/')) {
         (false, _) => base,
@@ -164,7 +164,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
         Place::Directory => {}
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given).into()),
         Place::File { .. } | Place::Special => {
-            return Err(invalid(format!("`{}` is not a directory; start the pattern from one", work.base.given)));
+            return Err(invalid(format!("`{}` is not a directory; start the pattern from a directory", work.base.given)));
         }
     }
     let unread = Unread::new();
@@ -204,7 +204,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
     }
     let ignored = if work.reach.ignored { "" } else { " (ignored files are not searched)" };
     let deeper = match work.reach.depth {
-        Depth::Levels(_) => "; `**/` before a name finds it in every directory below",
+        Depth::Levels(_) => "; `**/` before a name matches at any depth",
         Depth::All => "",
     };
     Ok(format!("no file matches `{}`{ignored}{deeper}{}", work.pattern, unread.note(settings)).into())

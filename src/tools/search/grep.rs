@@ -76,7 +76,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
         Place::File { .. } => {
             let content = searcher().search(&target.real).map_err(|skip| unsearched(&skip, target))?;
             if kill.is_cancelled() {
-                return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before its end"));
+                return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before it finished"));
             }
             let hits = hits.into_inner();
             let how = "RunCommand can, for example with `grep -a`";
@@ -105,7 +105,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
                     }
                     match files.search(path) {
                         Ok(Content::Text | Content::Binary) => {}
-                        Ok(Content::TextThenBinary) => unread.add(path, "binary from some byte on".to_owned()),
+                        Ok(Content::TextThenBinary) => unread.add(path, "binary after the first NUL byte".to_owned()),
                         Err(Skip::Io(error)) => unread.add_io(path, &error),
                         Err(skip) => unread.add(path, skip.reason()),
                     }
@@ -142,9 +142,7 @@ fn nothing(work: &Work, searched: u64) -> String {
     let nothing = format!("{within} `{}` in `{}`", request.pattern, target.given);
     match target.place {
         Place::Directory if searched == 0 && !request.which.is_all() => {
-            format!(
-                "{nothing}: no file there is one that `glob` and `type` leave; widen them (ignored and binary files are not searched)"
-            )
+            format!("{nothing}: no file there matches `glob` and `type`; widen them (ignored and binary files are not searched)")
         }
         Place::Directory if request.ignored => format!("{nothing} (binary files are not searched)"),
         Place::Directory => format!("{nothing} (ignored and binary files are not searched; `noIgnore` searches ignored ones)"),

@@ -167,8 +167,8 @@ pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings, most_by
     };
     let (total, of) = match request.mode {
         Mode::Content => (matches, format!("{} matches shown", counted(matches))),
-        Mode::Count if matches > MAX_COUNTED => (files, format!("more files shown, {} matches in all", counted(matches))),
-        Mode::Count => (files, format!("{files} files shown, {matches} matches in all")),
+        Mode::Count if matches > MAX_COUNTED => (files, format!("more files shown, {} matches in total", counted(matches))),
+        Mode::Count => (files, format!("{files} files shown, {matches} matches in total")),
         Mode::Files | Mode::FilesWithoutMatch => (files, format!("{files} files shown")),
     };
     if total == 0 {

@@ -158,7 +158,7 @@ impl Request {
             dot_all: arguments.dot_all.unwrap_or(false),
         };
         if meaning.dot_all && !meaning.multiline {
-            return Err(invalid("`dotAll` is for matches that span lines; set `multiline` as well"));
+            return Err(invalid("`dotAll` is for matches that span lines; also set `multiline`"));
         }
         Ok(Self {
             expression: expression(&arguments.pattern, meaning)?,
@@ -189,7 +189,7 @@ impl Request {
 pub(super) fn limit(field: &str, asked: Option<u32>, most: u32) -> Result<usize, ToolError> {
     match asked {
         Some(asked) if asked == 0 || asked > most => {
-            Err(invalid(format!("`{field}` is {asked}; ask for 1 to {most}, or leave it out")))
+            Err(invalid(format!("`{field}` is {asked}; give 1 to {most}, or leave it out")))
         }
         asked => Ok(asked.unwrap_or(most) as usize),
     }

@@ -84,16 +84,16 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, 
     }
     if !list.is_empty() {
         let more = if request.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
-        let advice = format!("list a directory below{more}, search with Glob");
+        let advice = format!("list a subdirectory{more}, search with Glob");
         return Ok(list.told(seen, &format!("{seen} entries shown"), &advice).and(&unread.note(settings)));
     }
     if seen > 0 && request.page.before() as u64 >= seen {
         return Err(request.page.past_the_end(seen, "entries"));
     }
     let nothing = match (request.which.is_all() && request.hidden, request.tree) {
-        (false, _) => "has no such entry",
+        (false, _) => "has no matching entry",
         (true, None) => "is empty",
-        (true, Some(_)) => "is empty but for what is ignored",
+        (true, Some(_)) => "has no entries that are not ignored",
     };
     Ok(format!("(`{}` {nothing}){}", shown(&target.real, settings), unread.note(settings)).into())
 }

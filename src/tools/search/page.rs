@@ -19,9 +19,9 @@ impl Page {
     pub(super) fn new(offset: Option<u64>, limit: usize) -> Result<Self, ToolError> {
         match offset {
             Some(offset) if offset > MAX_OFFSET => {
-                Err(invalid(format!("`offset` is {offset}; it is at most {MAX_OFFSET}. narrow what is looked for")))
+                Err(invalid(format!("`offset` is {offset}; it must be at most {MAX_OFFSET}. Narrow the search")))
             }
-            Some(0) => Err(invalid("`offset` is 0; what is shown is counted from 1")),
+            Some(0) => Err(invalid("`offset` is 0; results are numbered from 1")),
             offset => Ok(Self { first: offset.unwrap_or(1), limit }),
         }
     }
@@ -86,7 +86,7 @@ impl List {
         let note = |missing: &str, last: &str, next: &str| {
             format!("[{from}{last} of {of}{missing}; {advice}, or continue with `offset` {next}]")
         };
-        let after_a_cut = note(", {missing} bytes of the others are left out", "{last}", "{next}");
+        let after_a_cut = note(", {missing} bytes left out", "{last}", "{next}");
         let own = match (self.full || self.page.leaves(total), last) {
             (false, _) => String::new(),
             // What comes next cannot be reached so.

@@ -37,7 +37,7 @@ const FOREIGN: &[(&str, &str)] = &[
 
 pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
-        return Err(invalid("`pattern` is empty; give the text or expression to look for"));
+        return Err(invalid("`pattern` is empty; give the text or expression to search for"));
     }
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -57,7 +57,7 @@ pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<Re
 
 fn why_not(pattern: &str, error: &Error) -> String {
     if let ErrorKind::NotAllowed(_) | ErrorKind::Banned(_) = error.kind() {
-        return "it has a line break, and lines are searched one by one; set `multiline`, or search for a part within one line"
+        return "contains a line break, but lines are searched one by one; set `multiline`, or search for part of a line"
             .to_owned();
     }
     let reference = || {
@@ -68,10 +68,10 @@ fn why_not(pattern: &str, error: &Error) -> String {
     let short = || error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
     match foreign.or_else(reference) {
         Some(name) => format!(
-            "{name} is not known here ({}): search for what can be said without it and pick from the lines found, or run `rg -P` with \
-             RunCommand; set `literal` to look for the text as it is",
+            "{name} is not supported ({}): search without it and filter the results, or run `rg -P` with RunCommand; set \
+             `literal` to search for the plain text",
             short()
         ),
-        None => format!("{error}; set `literal` to look for the text as it is"),
+        None => format!("{error}; set `literal` to search for the plain text"),
     }
 }

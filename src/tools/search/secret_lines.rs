@@ -13,7 +13,7 @@ use std::path::Path;
 /// What stands for a line that is part of a private key: alone it looks like any other text.
 const OF_A_KEY: &str = "[a line of a private key]";
 /// What stands for a line whose bytes have a secret that its characters do not show as one.
-const HIDDEN_BY_ENCODING: &str = "[a line with something hidden from you]";
+const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";
 /// What every block of a key begins with.
 const BEGIN: &[u8] = b"-----BEGIN ";
 /// A shorter line tells nothing of a key.

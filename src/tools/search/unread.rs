@@ -54,6 +54,6 @@ impl Unread {
         let there = unread.into_sorted().into_iter().filter(|(path, _)| is_without_links(path));
         let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", shown(&path, settings))).collect();
         let more = if seen > MAX_NAMED as u64 { "; …" } else { "" };
-        format!("\n[{seen} not read to the end: {}{more}]", named.join("; "))
+        format!("\n[{seen} not read completely: {}{more}]", named.join("; "))
     }
 }

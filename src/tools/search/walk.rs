@@ -66,7 +66,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     let may_read = settings.may_read_in(&target.real);
     let above = if reach.ignored { None } else { trap_above(&target.real, &*settings.may_read) };
     if let Some(trap) = &above {
-        unread.add(trap, "not opened, so that nothing is left out".to_owned());
+        unread.add(trap, "not opened, so nothing was excluded by it".to_owned());
     }
     let rules = above.is_none() && !reach.ignored;
     let (shut, traps) = (Arc::new(Mutex::new(Vec::new())), settings.may_read.clone());
@@ -111,10 +111,10 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
         })
     });
     for trap in shut.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        unread.add(&trap, "not a plain file of a usual size; its directory was left out".to_owned());
+        unread.add(&trap, "not a regular file of normal size; its directory was skipped".to_owned());
     }
     if kill.is_cancelled() {
-        return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before its end"));
+        return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before it finished"));
     }
     // A link put in its place meanwhile would have shown another tree.
     if identity(target)? == before { Ok(()) } else { Err(moved(target)) }

@@ -105,5 +105,5 @@ fn unknown(name: &str, known: &[FileTypeDef]) -> ToolError {
         [] => String::new(),
         names => format!("did you mean {}? Or ", names.join(" or ")),
     };
-    invalid(format!("`type`: no type of files is called `{name}`; {meant}use `glob`, for example `*.{name}`"))
+    invalid(format!("`type`: unknown file type `{name}`; {meant}use `glob`, for example `*.{name}`"))
 }

@@ -67,7 +67,7 @@ impl Tool for CliEnv {
     }
 
     fn draft(_: Arguments, _: &Settings) -> Result<Draft<()>, ToolError> {
-        let summary = "List the environment of commands".to_owned();
+        let summary = "List the environment variables of commands".to_owned();
         Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
     }
 

@@ -32,7 +32,7 @@ impl Tool for CliGetPlatform {
     }
 
     fn draft(_: Arguments, _: &Settings) -> Result<Draft<()>, ToolError> {
-        let summary = "Look at the platform".to_owned();
+        let summary = "Describe the platform".to_owned();
         Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
     }
 
@@ -40,22 +40,22 @@ impl Tool for CliGetPlatform {
         async move {
             let holding = &settings.holding;
             let network = match holding.network {
-                NetworkAccess::Open => "as the user has it",
-                NetworkAccess::Proxied => "none but what is opened for one command",
+                NetworkAccess::Open => "same as the user",
+                NetworkAccess::Proxied => "none, except what is allowed for one command",
             };
             let writes = match holding.writes_in_workspace() {
-                Writes::All => "in the workspace",
-                Writes::Part => "in a part of the workspace, as the policy says",
-                Writes::Nothing => "nowhere: the workspace is read-only",
+                Writes::All => "the workspace",
+                Writes::Part => "part of the workspace, as the policy says",
+                Writes::Nothing => "nothing: the workspace is read-only",
             };
             let held = match holding.tier {
-                SandboxTier::Bare => "sandbox: none; commands can do all that the user can".to_owned(),
-                tier => format!("sandbox: {}\ncommands write: {writes}\nnetwork: {network}", tier.as_str()),
+                SandboxTier::Bare => "sandbox: none; commands have all permissions of the user".to_owned(),
+                tier => format!("sandbox: {}\ncommands can write: {writes}\nnetwork: {network}", tier.as_str()),
             };
             let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
             let shell = match settings.shell {
-                Shell::Bash => "bash (sh for CliSession too)".to_owned(),
-                other => format!("{other} (bash or sh for CliSession)"),
+                Shell::Bash => "bash (CliSession also accepts sh)".to_owned(),
+                other => format!("{other} (CliSession accepts bash or sh)"),
             };
             let workspace = settings.workspace.display();
             Ok(format!("system: {system}\nmachine: {machine}\nshell: {shell}\nworkspace: {workspace}\n{held}").into())

@@ -96,7 +96,7 @@ impl Tool for CliRead {
             let before = entry.total();
             if let Some(size) = size {
                 entry.resize(size).map_err(|error| {
-                    ToolError::new(ErrorCode::ToolExecutionFailed, format!("its terminal keeps its size: {error}"))
+                    ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot resize the terminal: {error}"))
                 })?;
             }
             // What came since the last time is there at once.
@@ -117,7 +117,7 @@ pub(in crate::tools) fn wait(given: Option<u64>, otherwise: u64) -> Result<Durat
     let seconds = given.unwrap_or(otherwise);
     if seconds > MAX_WAIT_SECONDS {
         let message =
-            format!("`waitSeconds` is {seconds}, but must be at most {MAX_WAIT_SECONDS}; call CliRead again to wait longer");
+            format!("`waitSeconds` is {seconds}; it must be at most {MAX_WAIT_SECONDS}. Call CliRead again to wait longer");
         return Err(invalid(message));
     }
     Ok(Duration::from_secs(seconds))
@@ -131,7 +131,7 @@ pub(in crate::tools) fn size(
     let within = |name: &str, given: Option<u16>, (least, most): (u16, u16), otherwise: u16| match given {
         None => Ok(otherwise),
         Some(count) if (least..=most).contains(&count) => Ok(count),
-        Some(count) => Err(invalid(format!("`{name}` is {count}; it is from {least} to {most}"))),
+        Some(count) => Err(invalid(format!("`{name}` is {count}; it must be {least} to {most}"))),
     };
     Ok(TerminalSize {
         rows: within("rows", rows, ROWS, otherwise.rows)?,
@@ -140,14 +140,14 @@ pub(in crate::tools) fn size(
 }
 
 fn no_terminal(entry: &Entry) -> ToolError {
-    invalid(format!("{} has no terminal: it was started by RunCommand; CliSession starts commands on one", entry.id()))
+    invalid(format!("{} has no terminal: it was started by RunCommand; use CliSession for a command with a terminal", entry.id()))
 }
 
 /// How it stands with a command.
 fn state(entry: &Entry) -> String {
     let what = crate::tools::shell::run_command::first_line(&entry.line);
     match entry.ended() {
-        None => format!("{} runs: {what}", entry.id()),
+        None => format!("{} is running: {what}", entry.id()),
         Some(how) => format!("{} has ended ({how}): {what}", entry.id()),
     }
 }
@@ -161,12 +161,12 @@ pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> Told {
     };
     let Fresh { text, missed } = fresh;
     if text.trim().is_empty() && missed.is_none() {
-        let hint = if is_over { "it printed nothing more" } else { "nothing new; `waitSeconds` waits for more" };
+        let hint = if is_over { "no more output" } else { "no new output; `waitSeconds` waits for more" };
         return format!("{state}\n[{hint}]").into();
     }
     let mut kept = Captured::new(settings.max_output_bytes);
     kept.push(text.as_bytes());
-    let missed = missed.map(|missed| format!("[{missed} before this are lost: too much came at once]\n")).unwrap_or_default();
+    let missed = missed.map(|missed| format!("[{missed} before this were lost: too much output at once]\n")).unwrap_or_default();
     let (shown, gap) = kept.text_with_gap(settings.max_output_bytes);
     let text = format!("{state}\n--- output ---\n{missed}{}", shown.trim_end_matches('\n'));
     Told { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..Told::default() }

@@ -67,9 +67,9 @@ impl Shell {
             "sh" => Ok(Self::Sh),
             "pwsh" | "powershell" | "cmd" => {
                 let name = name.unwrap_or_default();
-                Err(invalid(format!("`shell`: `{name}` is a shell of Windows; here it is `auto`, `bash` or `sh`")))
+                Err(invalid(format!("`shell`: `{name}` is a Windows shell; use `auto`, `bash` or `sh`")))
             }
-            other => Err(invalid(format!("`shell` is `{other}`; it is `auto`, `bash` or `sh`"))),
+            other => Err(invalid(format!("`shell` is `{other}`; it must be `auto`, `bash` or `sh`"))),
         }
     }
 
@@ -128,7 +128,7 @@ impl Tool for CliSession {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let line = arguments.line()?;
         if line.contains('\0') {
-            return Err(invalid("`command` has a NUL byte, which no command can have"));
+            return Err(invalid("`command` contains a NUL byte"));
         }
         let size = size(arguments.rows, arguments.columns, USUAL)?;
         let cwd = directory(arguments.cwd.as_deref(), settings)?;
@@ -144,7 +144,7 @@ impl Tool for CliSession {
             actions: vec![Action::Exec { command: line.clone(), cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Start a session: {shown}"),
-                notes: [environment_note(settings), "on a terminal, until it is stopped".to_owned()]
+                notes: [environment_note(settings), "in a terminal, until it is stopped".to_owned()]
                     .into_iter()
                     .chain(settings.hold_notes(&line))
                     .collect(),
@@ -192,7 +192,7 @@ impl Tool for CliSession {
             settings.commands.admit(&entry)?;
             // What it changes is looked at whenever somebody asks.
             if let Err(error) = checkpoint::before(&settings, &context.kill).await {
-                tracing::warn!(%error, "no snapshot was taken before a session");
+                tracing::warn!(%error, "cannot take a snapshot before a session");
             }
             let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
             if let Err(error) = session(&entry, spec, after).await {
@@ -207,7 +207,7 @@ impl Tool for CliSession {
             let (id, told) = (entry.id(), told(&entry, &settings));
             let next = match entry.ended() {
                 Some(_) => String::new(),
-                None => format!("\n[CliWrite {id} types into it, CliRead {id} reads on, CliStop {id} ends it]"),
+                None => format!("\n[CliWrite {id} types into it, CliRead {id} reads more, CliStop {id} ends it]"),
             };
             Ok(told.and(&next))
         }

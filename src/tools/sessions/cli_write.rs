@@ -76,7 +76,7 @@ impl Input {
     fn of(arguments: &Arguments) -> Result<Self, ToolError> {
         let mut text = arguments.text.clone().unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
         if text.len() > MAX_TEXT_BYTES {
-            return Err(invalid(format!("`text` has {} bytes; at most {MAX_TEXT_BYTES} can be typed at once", text.len())));
+            return Err(invalid(format!("`text` has {} bytes; the limit is {MAX_TEXT_BYTES}", text.len())));
         }
         let mut keys = Vec::new();
         for given in arguments.keys.iter().flatten() {
@@ -92,7 +92,7 @@ impl Input {
             keys.insert(0, key);
         }
         if let Some(odd) = text.chars().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t')) {
-            return Err(invalid(format!("`text` has the control character U+{:04X}; press keys with `keys`", odd as u32)));
+            return Err(invalid(format!("`text` contains the control character U+{:04X}; press keys with `keys`", odd as u32)));
         }
         let mut enter = arguments.enter.unwrap_or(keys.is_empty());
         if keys.len() == 1 && keys[0].name == "enter" {
@@ -105,7 +105,7 @@ impl Input {
             enter = true;
         }
         if text.is_empty() && keys.is_empty() && !enter {
-            return Err(invalid("there is nothing to type; give `text` or `keys`"));
+            return Err(invalid("nothing to type; give `text` or `keys`"));
         }
         Ok(Self { text, keys, enter })
     }
@@ -140,10 +140,14 @@ impl Work {
         let trusted = settings.holding.trust == RepositoryTrust::Trusted;
         let about_git = names_git(&self.input.text) && !trusted;
         Doubts {
-            as_reading: may_write
-                .then(|| format!("{} may write, and a rule allows this line only where it cannot", self.entry.id())),
+            as_reading: may_write.then(|| {
+                format!("{} has write access, and a rule allows this line only in a read-only sandbox", self.entry.id())
+            }),
             unasked: about_git.then(|| {
-                format!("git may start programs that the repository names in {}, and the project is not trusted", self.entry.id())
+                format!(
+                    "git in {} may run programs that the repository configures, and the project is not trusted",
+                    self.entry.id()
+                )
             }),
             ..Doubts::default()
         }
@@ -225,7 +229,7 @@ impl Tool for CliWrite {
             let (reads, keys) = writable(&entry)?;
             if entry.writes > settings.holding.writes_in_workspace() && !input.interrupts() {
                 let message = format!(
-                    "{} was started when commands could write more than they may now: nothing was typed; start another session",
+                    "{} was started when commands had more write access than now; nothing was typed. Start another session",
                     entry.id()
                 );
                 return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());
@@ -248,7 +252,8 @@ impl Tool for CliWrite {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Err(gone(&entry, &error).into()),
                 Err(_) => {
-                    let message = format!("{} does not read its input; only a part was typed; check it with CliRead", entry.id());
+                    let message =
+                        format!("{} is not reading its input, and only part was typed; check it with CliRead", entry.id());
                     return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
                 }
             }
@@ -279,7 +284,7 @@ fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -
 fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(), ToolError> {
     if front.takes_lines && input.text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         let message =
-            format!("a line has more than {MAX_LINE_BYTES} bytes, which its terminal would cut; put the text into a file");
+            format!("a line is longer than {MAX_LINE_BYTES} bytes, the limit of the terminal; put the text into a file");
         return Err(invalid(message));
     }
     if reads == Reads::Data || !(front.is_leader || front.takes_lines) {
@@ -289,7 +294,8 @@ fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(),
     let open = !input.text.is_empty() && (!input.enter || !input.keys.is_empty());
     if edits || open {
         let message = format!(
-            "{} takes whole lines now: give the line in `text` with Enter, and no keys but enter, ctrl-c, ctrl-d and ctrl-z, alone",
+            "{} accepts only whole lines now: send the line in `text` with Enter, or one of the keys enter, ctrl-c, ctrl-d and \
+             ctrl-z alone",
             entry.id()
         );
         return Err(invalid(message));
@@ -321,9 +327,9 @@ fn writable(entry: &Entry) -> Result<(Reads, &Keys), ToolError> {
         return Err(invalid(format!("{id} has no terminal to type into; start the command with CliSession")));
     };
     if let Some(how) = entry.ended() {
-        return Err(invalid(format!("{id} has ended ({how}); CliSession starts another")));
+        return Err(invalid(format!("{id} has ended ({how}); start another with CliSession")));
     }
-    let keys = entry.keys().ok_or_else(|| invalid(format!("{id} is only starting; try again")))?;
+    let keys = entry.keys().ok_or_else(|| invalid(format!("{id} is still starting; try again")))?;
     Ok((reads, keys))
 }
 
@@ -334,5 +340,5 @@ fn went_on(entry: &Entry) -> ToolError {
 }
 
 fn gone(entry: &Entry, error: &std::io::Error) -> ToolError {
-    ToolError::new(ErrorCode::ToolExecutionFailed, format!("{} cannot be typed into: {error}; check it with CliRead", entry.id()))
+    ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot type into {}: {error}; check it with CliRead", entry.id()))
 }

@@ -42,13 +42,15 @@ pub(in crate::tools) fn amended(
         }
         Amendment::First { line } => {
             if !work.line.starts_with(line.as_str()) {
-                return Err(invalid("that is not a part of the command"));
+                return Err(invalid("the text is not the start of the command"));
             }
-            let told = format!("[The user let only the first part of this command run: {}]", on_one_line(line, settings));
+            let told = format!("[The user allowed only the first part of this command: {}]", on_one_line(line, settings));
             another(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::Offline => Ok(offline(plan, work, settings)),
-        Amendment::Hunks { .. } | Amendment::File { .. } => Err(invalid("it is a command, and no change of files")),
+        Amendment::Hunks { .. } | Amendment::File { .. } => {
+            Err(invalid("this call runs a command; it has no hunks or files to edit"))
+        }
     }
 }
 
@@ -60,7 +62,7 @@ fn on_one_line(line: &str, settings: &Settings) -> String {
 
 fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<Plan, ToolError> {
     if plan.tool_name != LINES || plan.effects.is_some() {
-        return Err(invalid(format!("the command of {} cannot be another one", plan.tool_name)));
+        return Err(invalid(format!("the command of {} cannot be edited", plan.tool_name)));
     }
     let draft = redrafted(work, line, settings)?;
     let Effect::Runs { timeout_seconds, files } = draft.effect else { return Err(invalid("the edited line is not a command")) };
@@ -88,5 +90,5 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     actions.retain(|action| !matches!(action, Action::Fetch { .. }));
     let (opens, sandbox) = (work.opens.clone(), work.narrow.words(settings));
     let plan = Plan { actions, opens, sandbox, payload: Box::new(work), ..plan };
-    (plan, "[The user let this run without network access.]".to_owned())
+    (plan, "[The user allowed this without network access.]".to_owned())
 }

@@ -32,14 +32,14 @@ impl Apart {
             apart.git = Hardening::find(line, directory, purpose, settings);
             let counts = holding.unasked.is_some() && holding.trust != RepositoryTrust::Trusted && names_git(line);
             if let Some(why) = apart.git.doubt().filter(|_| counts) {
-                let message = format!("{why}; nothing was run, because this needs an approval");
+                let message = format!("{why}; nothing was run, because this needs approval");
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
         }
         if holding.unasked.is_some_and(|unasked| unasked.by_name)
             && let Some(why) = links::lead_out(line, directory, settings)
         {
-            let message = format!("{why}; nothing was run, because this needs an approval");
+            let message = format!("{why}; nothing was run, because this needs approval");
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
         if holding.unasked.is_some_and(|unasked| unasked.as_reading || unasked.by_name) {
@@ -79,7 +79,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
         && let Some((name, place)) = search_path(settings).only_inside(&line, settings)
     {
         let place = place.display();
-        doubts.by_name = Some(format!("`{name}` is a program of the workspace (`{place}`), which no rule allows by its name"));
+        doubts.by_name = Some(format!("`{name}` is a program in the workspace (`{place}`), which no rule allows by its name"));
     }
     doubts.through_links = through_links(actions, settings);
     doubts

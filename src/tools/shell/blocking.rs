@@ -7,9 +7,7 @@ use crate::protocol::ToolError;
 pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
     // What a crash says may have a secret in it: the report of it has that, redacted.
-    done.map_err(|_| {
-        ToolError::new(ErrorCode::ToolExecutionFailed, "what belongs to the command could not be looked at: aye crashed")
-    })
+    done.map_err(|_| ToolError::new(ErrorCode::ToolExecutionFailed, "internal error: checking or preparing the command crashed"))
 }
 
 /// Does what may wait for a disk, beside the runtime where this is a thread of one. What a kill leaves undone is done

@@ -228,7 +228,7 @@ impl Leases {
                 leases.held.push(lease);
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "commands have no directory for caches of their own"),
+            Err(error) => tracing::warn!(%error, "commands have no cache directory of their own"),
         }
         for cache in caches.directories.iter().filter(|_| layered) {
             match lease(&layers, cache, roots).and_then(|(directory, lease)| Ok((layer_in(&directory, cache)?, lease))) {
@@ -261,7 +261,7 @@ fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(PathBuf,
     }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     private(&directory)?;
-    let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has its layer"))?;
+    let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has locked the layer"))?;
     Ok((directory.clone(), Lease { lock: Some(lock), thrown_away: Some(directory) }))
 }
 
@@ -301,7 +301,7 @@ fn sweep(layers: &Path) {
 /// Also what its owner may not enter: overlays leave such directories, and Go makes them.
 pub(super) fn remove(directory: &Path) {
     if let Err(error) = overlay::discard(directory) {
-        tracing::warn!(%error, directory = %directory.display(), "a layer is left");
+        tracing::warn!(%error, directory = %directory.display(), "cannot remove a cache layer");
     }
 }
 

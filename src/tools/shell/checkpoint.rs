@@ -22,7 +22,7 @@ const MAX_DIFF_BYTES: usize = 512 * 1024;
 const LOOKED_AT_AGAIN: usize = 20_000;
 
 /// What is said where a change cannot be told from that of another command.
-const SHARED: &str = "another command ran at the same time: some of these changes may be its changes";
+const SHARED: &str = "another command ran at the same time; some of these changes may be its own";
 
 /// Directories and their modes.
 pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
@@ -100,7 +100,7 @@ impl Before {
         let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
         let (path, why) = self.taken.iter().flat_map(|taken| &taken.left_out).next()?;
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        Some(format!("not in the snapshot before it: {}{others} ({why})", path.display()))
+        Some(format!("not in the snapshot taken before it: {}{others} ({why})", path.display()))
     }
 
     /// What the command changed, for the person who looks at its card. An error is nobody's but the log's: the command is done.
@@ -154,7 +154,7 @@ impl Before {
                     }
                     different.push((root, changes));
                 }
-                Err(error) => tracing::warn!(%error, "what a command changed is not known"),
+                Err(error) => tracing::warn!(%error, "the changes of a command are unknown"),
             }
         }
         different
@@ -254,11 +254,11 @@ impl Shown {
         }
         let files = counted(count as u64, "file", "files");
         if self.without > 0 {
-            self.notes.push(format!("{} of them have no diff here: they are binary or large", self.without));
+            self.notes.push(format!("{} of them have no diff: they are binary or large", self.without));
         }
         Some(Proposal {
             summary: if self.shared {
-                format!("{files} changed while it and another command ran, +{} −{}", self.added, self.removed)
+                format!("{files} changed while this and another command ran, +{} −{}", self.added, self.removed)
             } else {
                 format!("changed {files} +{} −{}", self.added, self.removed)
             },

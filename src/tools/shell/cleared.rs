@@ -45,18 +45,18 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
     let Ignored { kept, left_out, unknown } = ignored(cwd, settings);
     let kept = match kept.len() {
         0 => String::new(),
-        count => format!("; kept before it: {}", counted(count as u64, "ignored file", "ignored files")),
+        count => format!("; saved before it runs: {}", counted(count as u64, "ignored file", "ignored files")),
     };
     if unknown {
-        return Some(format!("it removes what git ignores, and there is more of that than can be kept{kept}"));
+        return Some(format!("removes ignored files, and there are more than can be saved{kept}"));
     }
     if left_out.is_empty() {
-        return (!kept.is_empty()).then(|| format!("it removes what git ignores{kept}"));
+        return (!kept.is_empty()).then(|| format!("removes ignored files{kept}"));
     }
     let more = left_out.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = left_out.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
-    Some(format!("it removes what git ignores; not kept, so gone for good: {named}{more}{kept}"))
+    Some(format!("removes ignored files; not saved, so lost for good: {named}{more}{kept}"))
 }
 
 /// Keeps them before the command runs.
@@ -65,8 +65,8 @@ pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Sett
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
     let found = off_thread(move || ignored(&cwd, &looked)).await.ok()?;
     if found.unknown || !found.left_out.is_empty() {
-        let what = if found.unknown { "more than can be kept".to_owned() } else { found.left_out.join(", ") };
-        changes.note_gap(format!("a command removed what git ignores and was not kept: {what}")).await;
+        let what = if found.unknown { "more than can be saved".to_owned() } else { found.left_out.join(", ") };
+        changes.note_gap(format!("a command removed ignored files that were not saved: {what}")).await;
     }
     Some(changes.keep(found.kept).await)
 }

@@ -183,7 +183,7 @@ async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Outp
     entry.quiet(0, FIRST_LOOK).await;
     Ok(match entry.ended() {
         Some(_) => told(entry, &settings),
-        None => on_its_way(entry, "as it was asked to", &settings),
+        None => on_its_way(entry, "as requested", &settings),
     })
 }
 
@@ -191,8 +191,8 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
     let id = entry.id();
     let told = told(entry, settings);
     let text = format!(
-        "The command runs in the background as {id}, {why}, without a time limit, until it ends or aye does. CliRead {id} returns \
-         its output from now on, CliStop {id} ends it.\n{}",
+        "The command runs in the background as {id}, {why}, without a time limit, until it or aye ends. CliRead {id} returns \
+         its new output, CliStop {id} ends it.\n{}",
         told.text
     );
     Told { text, ..told }
@@ -272,7 +272,7 @@ async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError
                 changes.note_gap(format!("a command ran without a snapshot: {error}")).await;
             }
             let denied = told.as_ref().map_or_else(|failed| &failed.denied, |told| &told.denied).clone();
-            return with_words(told, std::iter::once(format!("[no snapshot was taken before it: {error}]")), denied);
+            return with_words(told, std::iter::once(format!("[no snapshot was taken before the command: {error}]")), denied);
         }
     };
     let changed = match kept {
@@ -310,23 +310,23 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
         }
         End::TimedOut => {
             let message = format!(
-                "killed after {timeout_seconds} s with all it had started; what it printed until then follows; where it needs longer, set \
-                 `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
+                "killed after {timeout_seconds} s with all its processes; its output until then follows. If it needs longer, \
+                 set `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run part of it"
             );
             failed(ErrorCode::ToolExecutionTimeout, message)
         }
         End::Killed => {
-            let message = "stopped before its end with all it had started; what it printed until then follows";
+            let message = "stopped before it finished, with all its processes; its output until then follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::MemoryFull => {
-            let message = "killed with all it had started: its shared memory was over the limit of the policy (`memory_mb`); what it \
-                           printed until then follows; use less, or ask the user to raise the limit";
+            let message = "killed with all its processes: its shared memory exceeded the limit of the policy (`memory_mb`); its \
+                           output until then follows. Use less, or ask the user to raise the limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::DiskFull => {
-            let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
-                           follows; make room, or write less";
+            let message = "killed with all its processes: it nearly filled the disk; its output until then follows. Free some \
+                           space, or write less";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
     }

@@ -166,7 +166,7 @@ impl Holding {
             previews: if ground.tier == SandboxTier::Preview {
                 ground.layers.clone()
             } else {
-                Err(ground.layers.clone().err().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned()))
+                Err(ground.layers.clone().err().unwrap_or_else(|| "this system does not support copy-on-write views".to_owned()))
             },
             cache: held.cache,
             caches: ground.caches,
@@ -186,11 +186,11 @@ impl Holding {
 
     /// Files of the workspace whose names say that they hold secrets, found now; or why not all of them are known.
     pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
-        let survey = self.survey.as_ref().ok_or("the workspace is not looked through")?;
+        let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
         let found = survey.fresh();
         match &found.cut {
             None => Ok(found.secrets.clone()),
-            Some(_) => Err("the workspace is too large to find all secrets in it".to_owned()),
+            Some(_) => Err("the workspace is too large to find all files with secrets".to_owned()),
         }
     }
 
@@ -255,19 +255,19 @@ impl Holding {
             let inner = |place: &&PathBuf| !(self.writes && self.roots.iter().any(|root| place.starts_with(root)));
             places.extend(self.writable.iter().filter(inner).map(for_people));
         }
-        let (can, none) = ("the command can do what you can do", "NONE on this kernel");
+        let (can, none) = ("the command has all your permissions", "NONE on this kernel");
         match (self.setting, self.tier) {
             (SandboxSetting::Off, _) => format!("OFF by your policy: {can}"),
             (_, SandboxTier::Bare) => format!("{none}: {can}"),
             (_, SandboxTier::LandlockOnly) => {
                 places.push("/tmp".to_owned());
-                format!("NONE but Landlock on this kernel: writes {}; else {can}", places.join(", "))
+                format!("NONE but Landlock on this kernel: writes only {}; otherwise {can}", places.join(", "))
             }
             (_, SandboxTier::Guarded | SandboxTier::Preview) => {
                 let writes = if places.is_empty() { "only".to_owned() } else { format!("{} and", places.join(", ")) };
                 let network = if self.network == NetworkAccess::Proxied { "off" } else { "OPEN" };
                 format!(
-                    "on: reads the workspace, programs and caches, writes {writes} a /tmp of its own, no other process · network \
+                    "on: reads the workspace, programs and caches, writes {writes} a private /tmp, no other processes · network \
                      {network}"
                 )
             }

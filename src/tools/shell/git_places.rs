@@ -142,8 +142,7 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
         })
     };
     let gone: Vec<String> = paths.iter().filter(gone).map(|path| format!("`{}`", path.display())).collect();
-    (!gone.is_empty())
-        .then(|| format!("{} would make git take its configuration from elsewhere, and was taken away", gone.join(", ")))
+    (!gone.is_empty()).then(|| format!("removed {}: git would have read its configuration from there", gone.join(", ")))
 }
 
 /// Directories below that hold a `HEAD`; the name of a module may have slashes. What a link leads to is no part of it.

@@ -75,7 +75,7 @@ fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
 
 fn spec(program: ServerProgram, hold: &Hold, settings: &Settings) -> Result<Spec, String> {
     if program.argv.iter().any(|word| word.contains('\0')) {
-        return Err("its command has a NUL byte, which no command can have".to_owned());
+        return Err("the command contains a NUL byte".to_owned());
     }
     let confinement = hold.confinement.clone();
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
@@ -103,7 +103,7 @@ fn spec(program: ServerProgram, hold: &Hold, settings: &Settings) -> Result<Spec
 fn directory(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf, String> {
     let Some(said) = said else { return Ok(settings.workspace.clone()) };
     let path = settings.workspace.join(said);
-    path.canonicalize().map_err(|error| format!("its directory `{}` cannot be used: {error}", path.display()))
+    path.canonicalize().map_err(|error| format!("cannot use the directory `{}`: {error}", path.display()))
 }
 
 fn launched(piped: Piped, hold: Hold, kill: CancellationToken) -> Launched {
@@ -113,7 +113,7 @@ fn launched(piped: Piped, hold: Hold, kill: CancellationToken) -> Launched {
         // What it made that cannot stay is taken away.
         let told = tokio::task::spawn_blocking(move || hold.over()).await;
         if let Ok(Some(words)) = told {
-            tracing::warn!(words, ?end, "after a server");
+            tracing::warn!(words, ?end, "the sandbox removed or reported files after a server ended");
         }
     });
     let guard = kill.clone().drop_guard();

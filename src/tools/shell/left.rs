@@ -94,8 +94,8 @@ impl Hold {
         let renamed = (!renamed.is_empty()).then(|| {
             let named = listed(renamed.iter().map(told));
             format!(
-                "{named} renamed: programs run such a file as soon as the folder is opened, and no approval covered it; to keep \
-                 it, rename it with an approval of the user"
+                "{named} renamed: programs run such a file as soon as the folder is opened, and this was not approved; to keep \
+                 it, rename it with the user's approval"
             )
         });
         let left = named(&left).map(|named| {
@@ -108,7 +108,7 @@ impl Hold {
 }
 
 /// What is said of places that other programs run.
-const LOOK: &str = "other programs run what such a place says, so look at it before you work there";
+const LOOK: &str = "other programs run what such files contain, so review it before you work there";
 
 fn named(places: &[PathBuf]) -> Option<String> {
     (!places.is_empty()).then(|| listed(places.iter().map(|place| format!("`{}`", place.display()))))

@@ -25,7 +25,7 @@ pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) ->
     }
     let operands = match operands(line) {
         Ok(operands) => operands,
-        Err(why) => return Some(format!("{why}, and links there may lead out of the workspace")),
+        Err(why) => return Some(format!("{why}, and symlinks there may point outside the workspace")),
     };
     let mut look = Look { settings, cwd, left: MAX_ENTRIES, seen: HashSet::new() };
     operands.iter().find_map(|operand| look.operand(operand))
@@ -84,12 +84,12 @@ impl Look<'_> {
             // The policy judged it by its words.
             Ok(found) if !found.through_links => None,
             Ok(found) if (self.settings.may_follow)(&found.real) => None,
-            Ok(found) => Some(format!("`{shown}` leads through a link to `{}`", found.real.display())),
+            Ok(found) => Some(format!("`{shown}` leads through a symlink to `{}`", found.real.display())),
             // The kernel refuses these, too.
             Err(
                 PathError::Empty | PathError::TooLong | PathError::Loop(_) | PathError::NotADirectory(_) | PathError::Denied(_),
             ) => None,
-            Err(error) => Some(format!("where `{shown}` leads cannot be told: {error}")),
+            Err(error) => Some(format!("cannot resolve `{shown}`: {error}")),
         }
     }
 
@@ -130,7 +130,7 @@ impl Look<'_> {
             };
             for entry in entries {
                 let path = entry.path();
-                let Ok(kind) = entry.file_type() else { return Some(format!("`{}` cannot be looked at", path.display())) };
+                let Ok(kind) = entry.file_type() else { return Some(format!("cannot read `{}`", path.display())) };
                 if kind.is_symlink() {
                     if let Some(why) = self.entry(&path, |look, text| look.leads_out(text)) {
                         return Some(why);
@@ -148,13 +148,13 @@ impl Look<'_> {
     fn entries(&mut self, directory: &Path) -> Result<Vec<DirEntry>, Option<String>> {
         let unread = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied => None,
-            _ => Some(format!("`{}` cannot be looked at: {error}", directory.display())),
+            _ => Some(format!("cannot read `{}`: {error}", directory.display())),
         };
         let mut entries = Vec::new();
         for entry in read_dir(directory).map_err(unread)? {
             let Some(left) = self.left.checked_sub(1) else {
                 return Err(Some(format!(
-                    "it reads more than {MAX_ENTRIES} entries, too many to look for links that lead out of the workspace"
+                    "it reads more than {MAX_ENTRIES} entries, too many to check for symlinks that point outside the workspace"
                 )));
             };
             self.left = left;
@@ -167,7 +167,7 @@ impl Look<'_> {
     fn entry(&mut self, path: &Path, look: impl FnOnce(&mut Self, &str) -> Option<String>) -> Option<String> {
         match path.to_str() {
             Some(text) => look(self, text),
-            None => Some(format!("where `{}` leads cannot be told: its name is not UTF-8 text", path.display())),
+            None => Some(format!("cannot resolve `{}`: its name is not valid UTF-8", path.display())),
         }
     }
 }

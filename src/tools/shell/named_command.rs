@@ -76,7 +76,7 @@ impl AnyTool for NamedCommand {
     fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
         let actions = self.actions(&self.name, arguments, &Paths::on_disk(settings))?;
         let Some(Action::Named { argv, cwd, .. }) = actions.first() else {
-            return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command could not be put together"));
+            return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command line could not be built"));
         };
         let shown = line(argv);
         let work = Work {
@@ -108,8 +108,7 @@ impl AnyTool for NamedCommand {
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         let Ok(work) = payload.downcast::<Work>() else {
-            let error =
-                ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
+            let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
         };
         command_run::run(*work, settings, context).boxed()
@@ -137,5 +136,5 @@ impl Given for NamedCommand {
 /// A path as a word: absolute, so that no program takes it for an option.
 fn word_of(name: &str, target: &Target) -> Result<String, ToolError> {
     let text = target.real.to_str().map(str::to_owned);
-    text.ok_or_else(|| invalid(format!("`{name}`: `{}` has a name that is not UTF-8 text", target.given)))
+    text.ok_or_else(|| invalid(format!("`{name}`: the name of `{}` is not valid UTF-8", target.given)))
 }

@@ -69,7 +69,7 @@ pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> 
         let more = if servers.len() > MAX_NAMED { ", …" } else { "" };
         format!("{}{more}", servers[..servers.len().min(MAX_NAMED)].join(", "))
     };
-    let shut = (!shut.is_empty()).then(|| format!("{}: off, until a second question opens it", listed(&shut)));
+    let shut = (!shut.is_empty()).then(|| format!("{}: blocked; aye asks separately if the command needs it", listed(&shut)));
     let denied = (!denied.is_empty()).then(|| format!("{}: denied", listed(&denied)));
     let all: Vec<String> = shut.into_iter().chain(denied).collect();
     (!all.is_empty()).then(|| format!("needs {}", all.join("; ")))
@@ -91,7 +91,7 @@ impl Gate for Opened {
         let told = (self.may_fetch)(to.as_str(), method);
         if told.verdict == VerdictKind::Deny {
             let why = format!("{} (rule: {})", told.reason, told.rule);
-            return refuse(format!("`{host}:{port}` is denied: {why}; no yes opens it"), &why, false);
+            return refuse(format!("`{host}:{port}` is denied: {why}; no approval can allow it"), &why, false);
         }
         if !self.servers.contains(&(host.clone(), port)) {
             let reason = format!("this command has no access to `{host}:{port}`; the user can allow it for one run");
@@ -105,7 +105,7 @@ impl Gate for Opened {
     }
 }
 
-const NOT_OPENED: &str = "not opened";
+const NOT_OPENED: &str = "not allowed";
 
 /// What a command was kept from by the proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -137,6 +137,6 @@ mod tests {
     fn only_what_a_yes_can_open_is_offered_and_all_is_said() {
         let kept = kept(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
         assert_eq!(kept.openable, [Outside::Host { host: "docs.rs".to_owned(), port: 443 }]);
-        assert_eq!(kept.lines, ["docs.rs:443 (not opened)", "10.0.0.1:443 (a private address)"]);
+        assert_eq!(kept.lines, ["docs.rs:443 (not allowed)", "10.0.0.1:443 (a private address)"]);
     }
 }

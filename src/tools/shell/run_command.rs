@@ -125,17 +125,17 @@ impl Tool for RunCommand {
             return Err(invalid("`command` is empty; give the line to run"));
         }
         if command.contains('\0') {
-            return Err(invalid("`command` has a NUL byte, which no command can have; leave it out"));
+            return Err(invalid("`command` contains a NUL byte; leave it out"));
         }
         let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
-            return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
+            return Err(invalid(format!("`timeout` is {timeout_seconds}; it must be 1 to {MAX_TIMEOUT_SECONDS} seconds")));
         }
         let cwd = directory(arguments.cwd.as_deref(), settings)?;
         let background = arguments.background.unwrap_or(false);
         if background && arguments.timeout.is_some() {
             return Err(invalid(
-                "a command in the background has no time limit; leave out `timeout`, and end the command with CliStop",
+                "a background command has no time limit; leave out `timeout`, and stop the command with CliStop",
             ));
         }
         let line = with_input(command, arguments.stdin.as_deref());
@@ -211,7 +211,7 @@ pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) 
 /// Of a word that may be another one than it looks like.
 fn mixed(line: &str) -> Option<String> {
     let (word, [first, other]) = text::mixed(line)?;
-    Some(format!("⚠ `{word}` has letters of two scripts, {first} and {other}: it may not be what it looks like"))
+    Some(format!("⚠ `{word}` mixes {first} and {other} characters: it may not be what it looks like"))
 }
 
 /// The directory that a call names, or the workspace.
@@ -220,10 +220,10 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
     match cwd.place {
         Place::Directory => Ok(cwd),
         Place::Missing => {
-            Err(invalid(format!("`cwd`: `{}` does not exist; make it with CreateDirectory, or leave `cwd` out", cwd.given)))
+            Err(invalid(format!("`cwd`: `{}` does not exist; create it with CreateDirectory, or leave `cwd` out", cwd.given)))
         }
         Place::File { .. } | Place::Special => {
-            Err(invalid(format!("`cwd`: `{}` is not a directory; give one, or leave `cwd` out", cwd.given)))
+            Err(invalid(format!("`cwd`: `{}` is not a directory; give a directory, or leave `cwd` out", cwd.given)))
         }
     }
 }

@@ -151,7 +151,7 @@ impl Survey {
             }
         };
         if let Err(error) = std::thread::Builder::new().name("survey".to_owned()).spawn(walks) {
-            tracing::warn!(%error, "the workspace is not looked through again");
+            tracing::warn!(%error, "cannot scan the workspace again");
         }
     }
 
@@ -242,8 +242,8 @@ fn walk_roots(
         if is_cut {
             let below = directory.display();
             found.cut = Some(format!(
-                "the workspace is too large to be looked through: nested `.git`, `.vscode` and the like, and what globs of the policy \
-                 mean, are kept from commands only as far as they were found (up to `{below}`)"
+                "the workspace is too large to scan completely: nested `.git`, `.vscode` and similar directories, and matches \
+                 of policy globs, are protected from commands only as far as they were found (up to `{below}`)"
             ));
             return found;
         }

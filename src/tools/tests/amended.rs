@@ -137,7 +137,7 @@ fn the_model_is_told_which_hunks_were_applied_left_out_and_edited() {
     let edited = HunkChoice::Edited { text: "    three();\n".to_owned() };
     let told = bench.with_hunks(plan, vec![HunkChoice::Left, edited]);
     assert_eq!(bench.read("f.rs"), OLD.replace("two()", "three()").as_bytes());
-    assert!(told.contains("hunk 1 of 2 (greet(), your line 2): left out; those lines are as they were"), "{told}");
+    assert!(told.contains("hunk 1 of 2 (greet(), your line 2): not applied; those lines are unchanged"), "{told}");
     assert!(told.contains("hunk 2 of 2 (main(), your line 11): edited; replaced by\n    three();"), "{told}");
 }
 
@@ -215,7 +215,7 @@ fn a_patch_has_the_hunks_of_each_of_its_files() {
         letters.chars().map(|letter| if letter == 'T' { HunkChoice::Taken } else { HunkChoice::Left }).collect()
     };
     let refused = bench.amended(plan(), Amendment::Hunks { hunks: choices("TTTL") }).unwrap_err();
-    assert!(refused.message.contains("a file is deleted as a whole"), "{refused}");
+    assert!(refused.message.contains("a file can only be deleted as a whole"), "{refused}");
     let told = bench.with_hunks(plan(), choices("LLTT"));
     assert!(told.contains("hunk 1 of 3 (`new`, your line 1): left out"), "{told}");
     assert!(!bench.path("new").exists() && !bench.path("gone").exists());

@@ -79,9 +79,9 @@ fn a_missing_final_newline_is_told_and_not_made_up() {
 fn what_is_no_text_or_has_no_such_character_stays_as_it_is() {
     let cases: [(&[u8], &str, &str); 4] = [
         (b"\x7fELF\0\0\0", "x", "binary"),
-        (b"\xFF\xFEa\0b", "x", "not well-formed"),
+        (b"\xFF\xFEa\0b", "x", "not valid in its own encoding"),
         (b"caf\xE9\n", "\u{4e2d}", "latin-1, which lacks a character"),
-        (b"\xEF\xBB\xBFa\xE9\n", "x", "not well-formed"),
+        (b"\xEF\xBB\xBFa\xE9\n", "x", "not valid in its own encoding"),
     ];
     for (before, content, part) in cases {
         for bench in both(before) {

@@ -77,7 +77,7 @@ fn a_mass_of_output_is_kept_up_to_the_limit_and_says_what_is_cut() {
     let text = kept(&bench, &result.artifact_uris[0]);
     assert!(text.len() as u64 <= ARTIFACT_BYTES && text.len() as u64 > ARTIFACT_BYTES - 1000, "{}", text.len());
     assert!(
-        text.ends_with(&format!("[... cut here: of {bytes} bytes at most 64.0 MB are kept ...]\n")),
+        text.ends_with(&format!("[... cut here: of {bytes} bytes, at most 64.0 MB are stored ...]\n")),
         "{}",
         &text[text.len() - 200..]
     );
@@ -90,7 +90,7 @@ fn a_result_comes_without_its_artifact_where_nothing_can_be_kept() {
     bench.settings.max_output_bytes = 20_000;
     let result = run(&bench, "seq 9000");
     assert_eq!((result.status, result.artifact_uris.len()), (ToolStatus::Succeeded, 0));
-    assert!(result.output_text.contains("[the whole stdout could not be kept: "), "{}", result.output_text);
+    assert!(result.output_text.contains("[the whole stdout could not be stored:  "), "{}", result.output_text);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn what_is_no_artifact_is_said_with_what_to_do() {
     ] {
         let (code, message) = bench.error(tool, arguments);
         assert_eq!(code, ErrorCode::InvalidRequest, "{tool}: {message}");
-        assert!(message.contains("only ReadFile and Grep read"), "{tool}: {message}");
+        assert!(message.contains("only ReadFile and Grep can read"), "{tool}: {message}");
     }
 }
 
@@ -192,5 +192,5 @@ fn what_cannot_be_handed_over_is_a_failed_call_with_the_reason() {
     let alone = Bench::new();
     alone.write("a.txt", "a");
     let (code, message) = alone.error("UploadArtifact", json!({"path": "a.txt"}));
-    assert!(code == ErrorCode::ToolExecutionFailed && message.contains("no session to store"), "{message}");
+    assert!(code == ErrorCode::ToolExecutionFailed && message.contains("no artifact store"), "{message}");
 }

@@ -175,7 +175,7 @@ fn a_question_about_a_deletion_says_how_much_goes() {
     }
     assert_eq!(notes("true")[0], "shell bash -c");
     let said = notes("git p\u{443}sh").join("\n");
-    assert!(said.contains("⚠ `p\u{443}sh` has letters of two scripts, Latin and Cyrillic"), "{said}");
+    assert!(said.contains("⚠ `p\u{443}sh` mixes Latin and Cyrillic characters"), "{said}");
     let linked = notes("rm link").join("\n");
     assert!(linked.contains("deletes link: 1 file"), "what a link names stays: {linked}");
 }

@@ -180,9 +180,9 @@ fn what_cannot_be_kept_to_the_byte_is_refused() {
     let cases: [(&[u8], &str); 5] = [
         (b"a\0b\0\n\0", "binary"),
         (b"text\0more", "binary"),
-        (b"\xFF\xFEa\0\x00\xD8b\0", "not well-formed"),
-        (b"\xEF\xBB\xBFa\xFFb", "not well-formed"),
-        (b"\xFE\xFF\0a\0", "not well-formed"),
+        (b"\xFF\xFEa\0\x00\xD8b\0", "not valid in its own encoding"),
+        (b"\xEF\xBB\xBFa\xFFb", "not valid in its own encoding"),
+        (b"\xFE\xFF\0a\0", "not valid in its own encoding"),
     ];
     for (bytes, why) in cases {
         let bench = Bench::new();
@@ -243,7 +243,7 @@ fn the_editor_with_commands_edits_and_names_the_tool_for_the_rest() {
     refused(json!({"command": "view", "path": "f"}), "ReadFile");
     refused(json!({"command": "insert", "path": "f", "insert_line": 1, "new_str": "x"}), "str_replace");
     refused(json!({"command": "create", "path": "f", "file_text": "x"}), "is empty, and");
-    refused(json!({"command": "delete", "path": "f"}), "not known");
+    refused(json!({"command": "delete", "path": "f"}), "unknown command");
     bench.output("str_replace_editor", json!({"path": "f", "old_str": "two", "new_str": "three"}));
     assert_eq!(bench.read("f"), b"three\n");
 }

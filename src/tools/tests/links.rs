@@ -156,7 +156,7 @@ fn a_line_that_links_keep_in_the_workspace_is_allowed_and_one_that_they_lead_out
         assert!(tree.asks(line).is_some(), "{line} is allowed");
     }
     let why = tree.asks("cat out/secret").unwrap();
-    assert!(why.contains("`out/secret` leads through a link to `") && why.contains("elsewhere/secret`"), "{why}");
+    assert!(why.contains("`out/secret` leads through a symlink to `") && why.contains("elsewhere/secret`"), "{why}");
 }
 
 #[test]

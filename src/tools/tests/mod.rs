@@ -155,8 +155,8 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         seen: Seen::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
-        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
-        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
+        may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
         fetcher: Fetcher::default(),
     }
 }
@@ -229,7 +229,7 @@ fn wrong_arguments_are_named() {
         ("EditFile", json!({"path": "f", "edits": [{"oldText": "x", "newText": 7}]}), "`edits[0].newText`"),
         ("EditFile", json!({"path": "f", "edits": []}), "`edits` is empty"),
         ("RunCommand", json!({"command": " "}), "`command` is empty"),
-        ("RunCommand", json!({"command": "true", "timeout": 120_000}), "in seconds"),
+        ("RunCommand", json!({"command": "true", "timeout": 120_000}), "1 to 600 seconds"),
         ("RunCommand", json!({"command": "true", "cwd": "nowhere"}), "`cwd`"),
         ("Grep", json!({"pattern": "("}), "`pattern`"),
         ("Glob", json!({"pattern": "a/{b"}), "`pattern`"),

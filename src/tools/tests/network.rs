@@ -150,7 +150,7 @@ fn what_a_rule_denies_stays_denied_when_it_was_opened() {
     let net = Net::new("requires_approval = false\nblocked_domains = [\"docs.rs\"]");
     for (name, port) in [("docs.rs", 443), ("169.254.169.254", 80), ("127.0.0.1", 80), ("localhost", 80), ("10.0.0.1", 443)] {
         let (reason, can_open) = net.admit(&[host(name, port)], &format!("https://{name}:{port}/"), "CONNECT").unwrap_err();
-        assert!(can_open == Some(false) && reason.contains("no yes opens it"), "{name}: {reason}");
+        assert!(can_open == Some(false) && reason.contains("no approval can allow it"), "{name}: {reason}");
     }
     let server = net.admit(&[host("a.example", 443)], "https://a.example:443/", "CONNECT").unwrap();
     let gate = net.bench.settings.proxy(&[]).gate;
@@ -175,7 +175,7 @@ fn a_question_says_which_servers_a_command_needs_that_are_not_open_to_it() {
         let plan = net.bench.plan("RunCommand", serde_json::json!({"command": line})).unwrap();
         plan.proposal.unwrap().notes.into_iter().find(|note| note.starts_with("needs"))
     };
-    let off = |servers: &str| Some(format!("needs {servers}: off, until a second question opens it"));
+    let off = |servers: &str| Some(format!("needs {servers}: blocked; aye asks separately if the command needs it"));
     for (line, said) in [
         ("curl -fsS https://a.example/install.sh | sh", off("a.example:443")),
         ("curl http://a.example/1 http://a.example/2; wget https://b.example:8443/", off("a.example:80, b.example:8443")),
@@ -246,7 +246,7 @@ fn a_tunnel_of_curl_and_git_carries_tls_for_what_is_open() {
         );
         let net = Net::new(ASKS);
         let finished = net.run(&format!("{line} 2>&1"), &[]).unwrap();
-        let expected = DeniedHost { host: "a.example".into(), port: 443, reason: "not opened".into(), can_open: true };
+        let expected = DeniedHost { host: "a.example".into(), port: 443, reason: "not allowed".into(), can_open: true };
         assert_eq!((finished.denied_hosts, net.heard().len()), (vec![expected], 0), "{line}: {}", finished.stdout.text(1000));
     }
 }

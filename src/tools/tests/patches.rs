@@ -185,7 +185,7 @@ fn what_does_not_fit_is_told_with_the_line_that_differs() {
         ("@@\n-nothing like it\n", "read the file again"),
         ("@@\n*wrong\n", "line 4 of the patch: `*wrong` starts with neither"),
         ("@@\n", "line 3 of the patch: the hunk has no lines"),
-        ("", "there is nothing to update"),
+        ("", "nothing to update"),
     ];
     for (hunks, part) in cases {
         let (code, message) = bench.error("ApplyPatch", patch(&format!("*** Update File: f\n{hunks}")));
@@ -270,7 +270,7 @@ fn one_file_that_changed_after_the_plan_stops_the_whole_patch() {
     let before = workspace(&bench);
     let error = bench.run(plan).error.unwrap();
     assert_eq!(error.code, ErrorCode::Conflict);
-    assert!(error.message.contains("`b` changed") && error.message.contains("no file of the patch was changed"), "{error}");
+    assert!(error.message.contains("`b` changed") && error.message.contains("No file of the patch was changed"), "{error}");
     assert_eq!(workspace(&bench), before);
     assert!(!bench.path("d").exists());
 }
@@ -285,7 +285,7 @@ fn a_file_that_may_not_be_read_is_not_told_by_why_a_hunk_does_not_fit() {
         let plan = bench.plan("ApplyPatch", patch(&format!("*** Update File: secret\n{hunk}"))).unwrap();
         assert_eq!(plan.actions.len(), 1);
         let message = bench.run(plan).error.unwrap().message;
-        assert!(message.contains("which you may not read") && !message.contains("two"), "{message}");
+        assert!(message.contains("you cannot read that file") && !message.contains("two"), "{message}");
     }
 }
 
@@ -307,7 +307,7 @@ fn markers_of_a_file_stand_for_what_they_hide_in_it() {
     let (_, message) = bench.error("ApplyPatch", patch(&format!("*** Add File: g\n+{}\n", lines[1])));
     assert!(message.contains("nothing was written"), "{message}");
     let (_, message) = bench.error("ApplyPatch", patch(&format!("*** Delete File: {}\n", lines[1])));
-    assert!(message.contains("cannot be in a path"), "{message}");
+    assert!(message.contains("cannot be part of a path"), "{message}");
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn a_patch_makes_no_repository_of_parts_that_are_harmless_alone() {
     let parts = ["HEAD", "objects/x", "refs/x", "config"].map(|name| format!("*** Add File: evil/{name}\n+x\n"));
     let (code, message) = bench.error("ApplyPatch", patch(&parts.concat()));
     assert_eq!(code, ErrorCode::PolicyDenied, "{message}");
-    assert!(message.contains("with the others it would make its directory a git repository"), "{message}");
+    assert!(message.contains("with the other changes it would make its directory a git repository"), "{message}");
     assert!(!bench.path("evil").exists());
     // Two of the three are no repository; the third comes from elsewhere.
     bench.output("ApplyPatch", patch(&parts[..2].concat()));

@@ -63,10 +63,7 @@ fn lines_are_named_by_their_first_and_last() {
     assert_eq!(four(json!({"start_line": 5})), "5");
     assert_eq!(four(json!({"offset": 4, "limit": 1})), "4\n[lines 4 to 4; more follow from `start_line` 5]");
     assert_eq!(four(json!({"start_line": 6})), "`start_line` 6 is past the end of `f`, which has 5 lines");
-    assert_eq!(
-        four(json!({"start_line": 3, "end_line": 2})),
-        "`end_line` 2 is before `start_line` 3; both are lines that are read"
-    );
+    assert_eq!(four(json!({"start_line": 3, "end_line": 2})), "`end_line` 2 is before `start_line` 3; both lines are included");
     assert_eq!(four(json!({"start_line": 0})), "`start_line` is 0; lines and columns are counted from 1");
     assert_eq!(four(json!({"end_line": 0})), "`end_line` is 0; lines and columns are counted from 1");
     assert!(four(json!({"start_line": -1})).starts_with("`start_line` is -1; expected a whole number"));
@@ -97,7 +94,7 @@ fn a_line_of_many_megabytes_can_be_read_on() {
     bench.write("long.json", &line);
     let text = bench.output("ReadFile", json!({"path": "long.json", "offset": 1}));
     assert!(text.ends_with(
-        "[columns 1 to 1048576 of line 1, which is longer; cut at 1048576 bytes, continue with `offset` 1 and `column` 1048577]"
+        "[columns 1 to 1048576 of line 1; the line is longer. Cut at 1048576 bytes, continue with `offset` 1 and `column` 1048577]"
     ));
     let text = bench.output("ReadFile", json!({"path": "long.json", "column": 1_048_577}));
     assert!(text.starts_with("0131072,0131073,") && text.ends_with("`column` 2097153]"), "{}", &text[text.len() - 100..]);
@@ -112,7 +109,7 @@ fn a_notebook_is_read_as_cells_or_as_it_stands() {
     let notebook =
         "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"a = 1\\n\", \"b = 2\"], \"outputs\": []}],\n \"metadata\": {}}\n";
     bench.write("n.ipynb", notebook);
-    let cells = "[notebook, 1 cell; `raw` gives its JSON, which is what an edit changes]\n\n[cell 1: code]\na = 1\nb = 2\n";
+    let cells = "[notebook, 1 cell; `raw` returns its JSON, which is what EditFile changes]\n\n[cell 1: code]\na = 1\nb = 2\n";
     assert_eq!(bench.output("ReadFile", json!({"path": "n.ipynb"})), cells);
     assert_eq!(bench.output("ReadFile", json!({"path": "n.ipynb", "offset": 5})), "b = 2\n");
     assert_eq!(bench.output("ReadFile", json!({"path": "n.ipynb", "raw": true})), notebook);

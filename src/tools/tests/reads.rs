@@ -183,7 +183,7 @@ fn searches_are_bounded_and_say_so() {
     );
     let text = bench.output("ListDirectory", json!({}));
     assert!(
-        text.ends_with("[1000 of 1101 entries shown; list a directory below, search with Glob, or continue with `offset` 1001]"),
+        text.ends_with("[1000 of 1101 entries shown; list a subdirectory, search with Glob, or continue with `offset` 1001]"),
         "list"
     );
     let text = bench.output("Grep", json!({"pattern": "x"}));
@@ -220,7 +220,7 @@ fn what_a_search_cannot_see_is_said() {
     bench.write("binary", b"needle\n\0");
     let found = bench.output("Grep", json!({"pattern": "needle"}));
     let reason = "a line of more than 16 MB";
-    let told = format!("mixed:1:early needle\nshort:1:needle\n[2 not read to the end: `long`: {reason}; `mixed`: {reason}]");
+    let told = format!("mixed:1:early needle\nshort:1:needle\n[2 not read completely: `long`: {reason}; `mixed`: {reason}]");
     assert_eq!(found, told);
     let none = bench.output("Grep", json!({"pattern": "nothing", "glob": "long"}));
     assert!(none.starts_with("no line matches") && none.contains("`long`"), "{none}");
@@ -278,7 +278,7 @@ fn a_directory_that_cannot_be_read_is_named() {
         unread.add_error(&denied(name, std::io::ErrorKind::PermissionDenied));
     }
     let why = "permission denied";
-    assert_eq!(unread.note(&settings), format!("\n[4 not read to the end: `a`: {why}; `b`: {why}; `c`: {why}; …]"));
+    assert_eq!(unread.note(&settings), format!("\n[4 not read completely: `a`: {why}; `b`: {why}; `c`: {why}; …]"));
 }
 
 #[cfg(unix)]
@@ -313,7 +313,7 @@ fn an_edit_that_does_not_fit_tells_nothing_of_a_file_that_may_not_be_read() {
     for old in ["secret lino", "e"] {
         let edits = json!([{"oldText": old, "newText": "x"}]);
         let (_, message) = bench.error("EditFile", json!({"path": "f", "edits": edits}));
-        assert!(message.starts_with("the edits do not fit `f`"), "{message}");
+        assert!(message.starts_with("the edits do not match `f`"), "{message}");
         assert!(!message.contains("line"), "{message}");
     }
 }

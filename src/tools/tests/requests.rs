@@ -158,7 +158,7 @@ fn a_body_that_is_no_text_is_told_by_its_size() {
         (ok("application/json", "{\"ä\": 1}"), "{\"ä\": 1}"),
         (
             packed,
-            "Packed body (gzip), 3 bytes, no type given; the data is corrupt: corrupt gzip stream does not have a matching checksum",
+            "Packed body (gzip), 3 bytes, unknown type; the data is corrupt: corrupt gzip stream does not have a matching checksum",
         ),
     ] {
         let net = Net::new(OPEN, &[A], vec![answer]);
@@ -288,7 +288,7 @@ fn a_redirect_that_a_rule_denies_ends_the_request() {
         let net = Net::new(OPEN, &[A, B], vec![redirect(307, to), ok("text/plain", "x")]);
         let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
         assert_eq!((code, net.requests().len()), (ErrorCode::PolicyDenied, 1), "{to}: {message}");
-        assert!(message.starts_with("it redirects to "), "{message}");
+        assert!(message.starts_with("the redirect "), "{message}");
     }
     let net =
         Net::new("allowed_domains = [\"a.example\"]", &[A, B], vec![redirect(307, "http://b.example/"), ok("text/plain", "x")]);
@@ -345,7 +345,7 @@ fn a_server_that_is_silent_is_left_when_time_is_over_or_the_person_says_so() {
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/", "timeout": 1}));
     assert_eq!(
         (code, message.as_str()),
-        (ErrorCode::ToolExecutionTimeout, "no complete response within 1 s; where it needs longer, set `timeout` (at most 300)")
+        (ErrorCode::ToolExecutionTimeout, "no complete response within 1 s; if it needs longer, set `timeout` (at most 300)")
     );
 
     let net = Net::new(OPEN, &[A], vec![Vec::new()]);
@@ -362,7 +362,7 @@ fn a_name_that_leads_nowhere_and_a_server_that_is_not_there_are_told_apart() {
     let net = Net::new(OPEN, &[], Vec::new());
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://nowhere.example/"}));
     assert_eq!(code, ErrorCode::ToolExecutionFailed);
-    assert_eq!(message, "cannot resolve `nowhere.example`: no such name; check how the host is written");
+    assert_eq!(message, "cannot resolve `nowhere.example`: no such name; check the spelling of the host name");
 }
 
 #[test]

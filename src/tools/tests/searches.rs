@@ -51,7 +51,7 @@ fn grep_takes_globs_and_types() {
     assert_eq!(files(json!({"type": "rust", "hidden": false})), "src/lib.rs\nsrc/main.rs");
     assert_eq!(files(json!({"type": ["ts", "js"]})), "web/app.min.js\nweb/app.ts");
     assert_eq!(files(json!({"type": "rust", "noIgnore": true, "glob": "target/**"})), "target/out.rs");
-    assert!(files(json!({"glob": "*.zig"})).contains("no file there is one that `glob` and `type` leave"));
+    assert!(files(json!({"glob": "*.zig"})).contains("no file there matches `glob` and `type`"));
     let (_, message) = bench.error("Grep", json!({"pattern": "x", "type": "rs"}));
     assert!(message.contains("did you mean `rust`"), "{message}");
     let (_, message) = bench.error("Grep", json!({"pattern": "x", "type": "pyton"}));
@@ -269,10 +269,10 @@ fn a_directory_is_listed_as_deep_and_as_exactly_as_asked() {
     assert_eq!(list(json!({"path": "web", "glob": "!*.js"})), "app.ts");
     assert_eq!(list(json!({"hidden": false})), "deep/\ndocs/\nsrc/\ntarget/\nweb/");
     assert!(list(json!({"recursive": true, "noIgnore": true})).contains("target/out.rs"));
-    assert_eq!(list(json!({"path": "web", "glob": "*.py"})), "(`web` has no such entry)");
+    assert_eq!(list(json!({"path": "web", "glob": "*.py"})), "(`web` has no matching entry)");
     assert_eq!(
         list(json!({"path": "deep", "maxResults": 1})),
-        "link -> nowhere\n[1 of 2 entries shown; list a directory below, raise `maxResults` (at most 1000), search with Glob, or continue \
+        "link -> nowhere\n[1 of 2 entries shown; list a subdirectory, raise `maxResults` (at most 1000), search with Glob, or continue \
          with `offset` 2]"
     );
     let (_, message) = bench.error("ListDirectory", json!({"depth": 0}));

@@ -91,7 +91,7 @@ async fn a_shell_keeps_its_state_from_one_line_to_the_next() {
     let live = Live::new();
     fs::create_dir(live.bench.path("sub")).unwrap();
     let started = live.output("CliSession", json!({})).await;
-    assert!(started.contains("s1 runs: bash") && started.contains("CliWrite s1"), "{started}");
+    assert!(started.contains("s1 is running: bash") && started.contains("CliWrite s1"), "{started}");
     live.type_until("s1", "cd sub; x=41", "x=41").await;
     let answer = live.type_until("s1", "echo $((x+1)) in $PWD", "42 in").await;
     assert!(answer.contains(&format!("42 in {}", live.bench.path("sub").display())), "{answer}");
@@ -274,7 +274,7 @@ async fn a_sixth_session_is_refused_until_one_ends() {
     assert!(stopped.contains("s2 has ended (stopped)"), "{stopped}");
     assert!(live.output("CliSession", json!({"command": "echo ready; cat"})).await.contains("s6 runs"));
     let (_, message) = live.error("CliRead", json!({"id": "s99"})).await;
-    assert!(message.contains("`s99`; there are s1, s2, s3"), "{message}");
+    assert!(message.contains("`s99`; known ids: s1, s2, s3"), "{message}");
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn a_flood_stays_in_its_bounds_and_its_end_is_kept() {
     live.commands.find("s1").unwrap().over().await;
     let all = live.output("CliRead", json!({"id": "s1"})).await;
     assert!(all.contains("has ended") && all.trim_end().ends_with("the end"), "{}", all.len());
-    assert!(all.contains("are lost: too much came at once"), "{}", all.len());
+    assert!(all.contains("were lost: too much output at once"), "{}", all.len());
     assert!(all.len() < 1_000_000, "{}", all.len());
 }
 
@@ -406,13 +406,13 @@ async fn another_router_of_the_same_session_knows_its_commands() {
 #[tokio::test]
 async fn a_shell_that_is_not_here_is_said() {
     let live = Live::new();
-    for (shell, part) in [("pwsh", "of Windows"), ("cmd", "of Windows"), ("fish", "`auto`, `bash` or `sh`")] {
+    for (shell, part) in [("pwsh", "Windows shell"), ("cmd", "Windows shell"), ("fish", "`auto`, `bash` or `sh`")] {
         let (code, message) = live.error("CliSession", json!({"shell": shell})).await;
         assert!(code == ErrorCode::InvalidRequest && message.contains(part), "{message}");
     }
     let plan = live.plan("CliSession", json!({"shell": "sh", "command": "echo it's"})).await.unwrap();
     assert!(matches!(&plan.actions[..], [Action::Exec { command, .. }] if command == r"sh -c 'echo it'\''s'"), "{plan:?}");
-    assert!(live.output("CliSession", json!({"shell": "sh"})).await.contains("runs: sh"));
+    assert!(live.output("CliSession", json!({"shell": "sh"})).await.contains("is running: sh"));
 }
 
 #[tokio::test]

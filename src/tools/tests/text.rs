@@ -78,7 +78,7 @@ fn arguments_that_do_not_go_together_are_named() {
     let bench = guide();
     bench.write("binary", [0_u8, 1, 2]);
     let cases = [
-        (json!({"path": "guide.md", "mode": "words"}), "it is one of `structure`"),
+        (json!({"path": "guide.md", "mode": "words"}), "it must be `structure`"),
         (json!({"path": "guide.md", "mode": "search"}), "`query` is missing"),
         (json!({"path": "guide.md", "mode": "section"}), "`section` is missing"),
         (json!({"path": "guide.md", "mode": "structure", "query": "x"}), "`query` is for"),
@@ -90,7 +90,7 @@ fn arguments_that_do_not_go_together_are_named() {
             json!({"path": "guide.md", "section": "Linux"}),
             "`Guide > Install > Linux` (line 9), `Guide > Usage > Linux` (line 15)",
         ),
-        (json!({"path": "guide.md", "section": "zzz"}), "there are `Guide` (line 1)"),
+        (json!({"path": "guide.md", "section": "zzz"}), "sections: `Guide` (line 1)"),
         (json!({"path": "."}), "ListDirectory"),
         (json!({"path": "binary"}), "not text"),
     ];
@@ -220,17 +220,17 @@ fn a_patch_that_does_not_fit_says_why_and_changes_nothing() {
     let one = |operation: Value| json!({"path": "guide.md", "operations": [operation]});
     let cases = [
         (json!({"path": "guide.md", "operations": []}), "`operations` is empty"),
-        (one(json!({"operation": "swap", "startLine": 1})), "it is one of `replace`"),
+        (one(json!({"operation": "swap", "startLine": 1})), "it must be `replace`"),
         (one(json!({"operation": "replace", "startLine": 1})), "`operations[0].content` is missing"),
-        (one(json!({"operation": "delete", "startLine": 1, "content": "x"})), "has no `content`"),
+        (one(json!({"operation": "delete", "startLine": 1, "content": "x"})), "takes no `content`"),
         (one(json!({"operation": "insertAfter", "startLine": 1, "content": ""})), "is empty"),
-        (one(json!({"operation": "delete"})), "says no place"),
+        (one(json!({"operation": "delete"})), "has no position"),
         (one(json!({"operation": "delete", "section": "Usage", "startLine": 1})), "give one of them"),
         (one(json!({"operation": "delete", "startLine": 0})), "at least 1"),
         (one(json!({"operation": "delete", "startLine": 3, "endLine": 2})), "not before it"),
         (one(json!({"operation": "delete", "startLine": 22})), "has 21 lines"),
         (one(json!({"operation": "delete", "startLine": 21, "endLine": 22})), "has 21 lines"),
-        (one(json!({"operation": "delete", "section": "Linux"})), "give the headings above it too"),
+        (one(json!({"operation": "delete", "section": "Linux"})), "add the parent headings"),
         (one(json!({"operation": "delete", "startLine": 1, "expected": "Guide"})), "these are now:\n# Guide"),
         (one(json!({"operation": "replace", "startLine": 1, "content": "# Guide"})), "change nothing"),
         (json!({"path": "data.json", "operation": "delete", "section": "a (number)"}), "give `startLine`"),
@@ -316,7 +316,7 @@ fn why_a_patch_does_not_fit_is_not_told_of_what_may_not_be_read() {
     let bench = guide();
     let bench = Bench { settings: Settings { may_read: Arc::new(|_| false), ..bench.settings.clone() }, ..bench };
     let (_, message) = bench.error("TextPatch", json!({"path": "guide.md", "operation": "delete", "section": "zzz"}));
-    assert!(!message.contains("Guide") && message.contains("may not read"), "{message}");
+    assert!(!message.contains("Guide") && message.contains("cannot read that file"), "{message}");
 }
 
 fn encoded(form: Form, text: &str) -> Vec<u8> {

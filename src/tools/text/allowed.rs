@@ -43,7 +43,7 @@ impl TextTools {
         if self.enabled {
             return Ok(());
         }
-        let message = format!("{called} is off: `tools.text.enabled` is false; use ReadFile, EditFile, WriteFile or Grep");
+        let message = format!("{called} is disabled (`tools.text.enabled = false`); use ReadFile, EditFile, WriteFile or Grep");
         Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 
@@ -55,13 +55,13 @@ impl TextTools {
                 Action::Write { target } => {
                     self.admit_file(target)?;
                     if target.place == Place::Missing && !self.allow_create {
-                        return Err(refused(called, target, "would be a new file, and `tools.text.allow_create` is false"));
+                        return Err(refused(called, target, "does not exist, and `tools.text.allow_create` is false"));
                     }
                 }
                 Action::Delete { target } => {
                     self.admit_file(target)?;
                     if !self.allow_delete {
-                        return Err(refused(called, target, "is not deleted: `tools.text.allow_delete` is false"));
+                        return Err(refused(called, target, "cannot be deleted: `tools.text.allow_delete` is false"));
                     }
                 }
                 _ => {}
@@ -76,7 +76,7 @@ impl TextTools {
         }
         if !self.has_allowed_extension(&target.real) {
             let allowed: Vec<_> = self.allowed_extensions.iter().map(|extension| format!("`.{extension}`")).collect();
-            let why = format!("is not a file of the kinds in `tools.text.allowed_extensions` ({})", allowed.join(", "));
+            let why = format!("has an extension that is not in `tools.text.allowed_extensions` ({})", allowed.join(", "));
             return Err(refused("the text tools", target, &why));
         }
         match (target.place, self.max_file_size) {
@@ -90,7 +90,9 @@ impl TextTools {
     /// The same for what would be written.
     fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
         match (proposal, self.max_file_size) {
-            (Some(proposal), Some(limit)) if proposal.bytes > limit => Err(too_large("it would have", proposal.bytes, limit)),
+            (Some(proposal), Some(limit)) if proposal.bytes > limit => {
+                Err(too_large("the result would have", proposal.bytes, limit))
+            }
             _ => Ok(()),
         }
     }

@@ -55,7 +55,7 @@ fn level(raw: &str) -> Level<'_> {
 pub(super) fn json(text: &str) -> Outline {
     let facts = |fact: String| Outline { kind: "JSON", facts: vec![fact], word: "key", ..Outline::default() };
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        return facts(format!("not valid: {error}"));
+        return facts(format!("invalid: {error}"));
     }
     let starts = line_starts(text);
     let mut parts = Vec::new();
@@ -137,7 +137,7 @@ pub(super) fn toml(text: &str) -> Outline {
             parts.extend(headers);
         }
         Err(error) => {
-            facts.push(format!("not valid: {}", error.message()));
+            facts.push(format!("invalid: {}", error.message()));
             parts = headers(text, |_| true);
         }
     }
@@ -245,7 +245,7 @@ pub(super) fn plain(text: &str) -> Outline {
     }
     let longest = text.lines().map(str::len).max().unwrap_or(0);
     let facts = vec![format!(
-        "{}, {}, the longest line has {longest} bytes",
+        "{}, {}, longest line {longest} bytes",
         counted(paragraphs as u64, "paragraph", "paragraphs"),
         counted(blank as u64, "empty line", "empty lines")
     )];
@@ -270,7 +270,7 @@ mod tests {
             (2, "b (array, 2 items)", 5, 6),
         ];
         assert_eq!(told(json(text)), keys.map(|(level, title, first, last)| (level, title.to_owned(), first, last)));
-        assert!(json("{\"a\":").facts[0].starts_with("not valid: EOF"));
+        assert!(json("{\"a\":").facts[0].starts_with("invalid: EOF"));
         assert_eq!(json("[{\"a\": 1}, 2]").facts, ["an array of 2 items, the first with `a`"]);
         assert_eq!(json("7").facts, ["a single value"]);
     }
@@ -302,6 +302,6 @@ mod tests {
     #[test]
     fn tables_of_text_tell_their_columns() {
         assert_eq!(columns("a,\"b\",c\n1,2,3\n", ',').facts, ["3 columns: `a`, `b`, `c`", "1 line below the first"]);
-        assert_eq!(plain("one\ntwo\n\nthree\n").facts, ["2 paragraphs, 1 empty line, the longest line has 5 bytes"]);
+        assert_eq!(plain("one\ntwo\n\nthree\n").facts, ["2 paragraphs, 1 empty line, longest line 5 bytes"]);
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn outline(text: &str) -> Outline {
     }
     close(&mut parts, line_count(text));
     if code > 0 {
-        facts.push(format!("{code} {} of code", if code == 1 { "block" } else { "blocks" }));
+        facts.push(format!("{code} code {}", if code == 1 { "block" } else { "blocks" }));
     }
     Outline { kind: "Markdown", facts, parts, word: "section", is_patchable: true }
 }

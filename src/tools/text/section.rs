@@ -14,9 +14,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
         return Err(invalid(format!("`{argument}` is empty; give a heading, such as `Usage > Install`")));
     }
     if outline.parts.is_empty() {
-        return Err(invalid(format!(
-            "`{argument}`: this file has no sections; name lines with `startLine` and `endLine` instead"
-        )));
+        return Err(invalid(format!("`{argument}`: this file has no sections; give `startLine` and `endLine` instead")));
     }
     let words: Vec<Heading> = given.split('>').map(Heading::of).collect();
     let whole = [Heading::of(given)];
@@ -25,7 +23,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
     match found.as_deref() {
         Some([one]) => Ok(*one),
         Some(several) => Err(invalid(format!(
-            "`{argument}`: `{given}` is {} sections: {}; give the headings above it too, as `A > B`, or its lines",
+            "`{argument}`: `{given}` matches {} sections: {}; add the parent headings, as `A > B`, or give line numbers",
             several.len(),
             named(outline, several)
         ))),
@@ -92,7 +90,7 @@ fn nearest(outline: &Outline, given: &str) -> String {
     let near: Vec<usize> = (0..outline.parts.len()).filter(alike).collect();
     if near.is_empty() {
         let all: Vec<usize> = (0..outline.parts.len()).collect();
-        return format!("there are {}", named(outline, &all));
+        return format!("sections: {}", named(outline, &all));
     }
     format!("did you mean {}?", named(outline, &near))
 }

@@ -100,7 +100,7 @@ fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
     };
     let mode = given.as_deref().unwrap_or(absent);
     if mode != "search" && arguments.query.is_some() {
-        return Err(invalid(format!("`query` is for `mode` `search`, and `mode` is `{mode}`; leave one of them out")));
+        return Err(invalid(format!("`query` is for `mode` `search`, but `mode` is `{mode}`; leave one of them out")));
     }
     match mode {
         "structure" if arguments.section.is_some() => {
@@ -112,14 +112,14 @@ fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
         }
         "section" => Ok(Mode::Section),
         "search" => search_mode(arguments),
-        _ => Err(invalid(format!("`mode` is `{mode}`; it is one of `structure`, `section`, `search`"))),
+        _ => Err(invalid(format!("`mode` is `{mode}`; it must be `structure`, `section` or `search`"))),
     }
 }
 
 fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
     let words = arguments.query.clone().unwrap_or_default();
     if words.is_empty() {
-        return Err(invalid("`query` is missing or empty; give the text to look for"));
+        return Err(invalid("`query` is missing or empty; give the text to search for"));
     }
     let context = arguments.context.unwrap_or(0);
     if context > MAX_CONTEXT {
@@ -191,7 +191,7 @@ fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolE
     let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
         ReadError::TooLarge { bytes, limit } => {
             let message = format!(
-                "`{}` has {bytes} bytes; at most {limit} are inspected. search it with Grep, or read a part with ReadFile",
+                "`{}` has {bytes} bytes; the limit is {limit}. Search it with Grep, or read a part with ReadFile",
                 target.given
             );
             ToolError::new(ErrorCode::FileTooLarge, message)
@@ -199,7 +199,7 @@ fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolE
         ReadError::Io(error) => open_error(target, &error),
     })?;
     let document = Document::decode(&bytes)
-        .map_err(|_| invalid(format!("`{}` is not text; Stat and HashFile tell of it, RunCommand opens it", target.given)))?;
+        .map_err(|_| invalid(format!("`{}` is not text; use Stat, HashFile or RunCommand", target.given)))?;
     Ok((bytes.len(), document))
 }
 
@@ -216,12 +216,12 @@ fn structure(seen: &Seen) -> Told {
     }
     let count = outline.parts.len();
     if count > MAX_PARTS {
-        lines.push(format!("[the first {MAX_PARTS} of {count} shown; look for others with `query`]"));
+        lines.push(format!("[the first {MAX_PARTS} of {count} shown; find others with `query`]"));
     }
     if count == 0 && outline.facts.len() == usize::from(outline.kind == "text") {
         lines.push("[no headings or keys; read it with ReadFile, or give a `query`]".to_owned());
     }
-    list(&lines, "look for others with `query`")
+    list(&lines, "find others with `query`")
 }
 
 fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
@@ -248,7 +248,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
         note_bytes: note.len(),
         first: part.first as u64,
         items: Items::Starts { lines: starts },
-        note: "[lines to {last}; {missing} bytes after them are left out, continue with ReadFile and `offset` {next}]".to_owned(),
+        note: "[lines to {last}; {missing} more bytes are left out, continue with ReadFile and `offset` {next}]".to_owned(),
         within: None,
         missing: 0,
     };
@@ -263,7 +263,7 @@ fn list(lines: &[String], advice: &str) -> Told {
         note_bytes: 0,
         first: 1,
         items: Items::Starts { lines: (0..lines.len() as u64).collect() },
-        note: format!("[the last {{missing}} bytes of this are left out here; {advice}]"),
+        note: format!("[the last {{missing}} bytes are left out; {advice}]"),
         within: None,
         missing: 0,
     };

@@ -80,7 +80,7 @@ impl Tool for TextPatch {
         }
         let document = match patched(&arguments.operations, &target, &before, settings) {
             Ok(document) => document,
-            Err(error) => return unfit(("Edit", "the operations do not fit"), target, error, settings, Work::Explain),
+            Err(error) => return unfit(("Edit", "the operations do not match"), target, error, settings, Work::Explain),
         };
         let Some(content) = document.form.encode(&document.text) else {
             return Err(lacks(&target.given, document.form, "`content`"));
@@ -129,12 +129,12 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
     let document = match before {
         Before::Absent => {
             let mut error = not_found(target, settings);
-            error.message.push_str(" a new file is made with WriteFile");
+            error.message.push_str(" (to create a file, use WriteFile)");
             return Err(error);
         }
         Before::NotText { .. } => {
             return Err(invalid(format!(
-                "`{}` is not text that can be changed by lines; change it with a program, through RunCommand",
+                "`{}` is not text and cannot be changed by lines; change it with a program, through RunCommand",
                 target.given
             )));
         }
@@ -157,7 +157,7 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
     let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
     keep_hidden(&restorer, before, &text, &written, settings, target)?;
     if text == document.text {
-        return Err(invalid(format!("the operations change nothing: `{}` already has this content; continue", target.given)));
+        return Err(invalid(format!("the operations change nothing: `{}` already has this content", target.given)));
     }
     Ok(Document { text, form: document.form })
 }
@@ -187,23 +187,23 @@ impl Place<'_> {
         let kind = kind(&operation.operation, &at)?;
         let content = match (&operation.content, kind) {
             (Some(_), Kind::Delete) => {
-                return Err(invalid(format!("`{at}`: a `delete` has no `content`; leave it out, or say `replace`")));
+                return Err(invalid(format!("`{at}`: `delete` takes no `content`; leave it out, or use `replace`")));
             }
             (None, Kind::Delete) => String::new(),
             (Some(content), _) => with_lf(&restored(restorer, content, &format!("`{at}.content`"), self.target)?),
-            (None, _) => return Err(invalid(format!("`{at}.content` is missing; give the text to put there"))),
+            (None, _) => return Err(invalid(format!("`{at}.content` is missing; give the new text"))),
         };
         if content.is_empty() && matches!(kind, Kind::Before | Kind::After) {
-            return Err(invalid(format!("`{at}.content` is empty, so that nothing would be put in; give the text")));
+            return Err(invalid(format!("`{at}.content` is empty, so nothing would be inserted; give the text")));
         }
         let (meant, change) = match (&operation.section, operation.start_line, operation.end_line) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
-                return Err(invalid(format!("`{at}` names a `section` and lines; give one of them")));
+                return Err(invalid(format!("`{at}` has both a `section` and line numbers; give one of them")));
             }
             (Some(wanted), None, None) => self.of_section(wanted, kind, &content, &at)?,
             (None, Some(start), end) => self.of_lines(start, end.unwrap_or(start), kind, content, &at)?,
             (None, None, _) => {
-                return Err(invalid(format!("`{at}` says no place; give `section`, or `startLine` and `endLine`")));
+                return Err(invalid(format!("`{at}` has no position; give `section`, or `startLine` and `endLine`")));
             }
         };
         self.is_expected(operation, &meant, restorer, &at)?;
@@ -215,7 +215,7 @@ impl Place<'_> {
         let count = self.lines().len() as u64;
         if start == 0 || end < start {
             return Err(invalid(format!(
-                "`{at}`: lines {start} to {end} are none; `startLine` is at least 1 and `endLine` not before it"
+                "`{at}`: lines {start} to {end} are not a valid range; `startLine` must be at least 1 and `endLine` not before it"
             )));
         }
         // An empty file can be filled, and something can be put behind the last line of any.
@@ -223,7 +223,7 @@ impl Place<'_> {
         if end > count && !behind {
             let lines = counted(count, "line", "lines");
             return Err(invalid(format!(
-                "`{at}`: `{}` has {lines}, and line {end} is beyond them; nothing was changed. Read it again",
+                "`{at}`: `{}` has {lines}, so line {end} does not exist; nothing was changed. Read it again",
                 self.target.given
             )));
         }
@@ -241,7 +241,7 @@ impl Place<'_> {
         let found = section::find(&self.outline, wanted, &argument)?;
         if !self.outline.is_patchable {
             return Err(invalid(format!(
-                "`{argument}`: a part of a {} file cannot be changed by its name alone; give `startLine` and `endLine` \
+                "`{argument}`: a section of a {} file cannot be changed by its name; give `startLine` and `endLine` \
                  (TextInspect lists them), or use EditFile",
                 self.outline.kind
             )));
@@ -263,7 +263,7 @@ impl Place<'_> {
         let shown = self.settings.redactor.redact(&there).text.into_owned();
         let (lines, more) = (shown.lines().take(8).collect::<Vec<_>>().join("\n"), shown.lines().count() > 8);
         Err(invalid(format!(
-            "`{at}.expected` does not match lines {} to {} of `{}`; nothing was changed. Find the current lines; these are now:\n{lines}{}",
+            "`{at}.expected` does not match lines {} to {} of `{}`; nothing was changed. These lines are now:\n{lines}{}",
             meant.first + 1,
             meant.end,
             self.target.given,
@@ -278,15 +278,15 @@ impl Place<'_> {
             let cuts = start <= last && first <= end && (first < start || last > end);
             if cuts {
                 return Err(invalid(format!(
-                    "`{at}`: lines {start} to {end} of `{}` cut through a redacted secret of several lines; choose lines \
-                     around it, or ask the user to make this change",
+                    "`{at}`: lines {start} to {end} of `{}` cut through a redacted secret that spans several lines; choose \
+                     lines around it, or ask the user to make this change",
                     self.target.given
                 )));
             }
             if operation.start_line.is_some() && operation.expected.is_none() && last < start {
                 return Err(invalid(format!(
-                    "`{at}`: line {first} of `{}` redacts {} lines that ReadFile shows as one, so {start} may not be the line that you \
-                     mean; give `expected` too, or the line numbers of TextInspect",
+                    "`{at}`: line {first} of `{}` hides {} redacted lines that ReadFile shows as one, so {start} may be the \
+                     wrong line; give `expected` too, or the line numbers of TextInspect",
                     self.target.given,
                     last - first + 1
                 )));
@@ -303,7 +303,7 @@ fn kind(given: &str, at: &str) -> Result<Kind, ToolError> {
         "insertbefore" | "before" | "prepend" => Ok(Kind::Before),
         "insertafter" | "after" | "append" => Ok(Kind::After),
         _ => Err(invalid(format!(
-            "`{at}.operation` is `{given}`; it is one of `replace`, `delete`, `insertBefore`, `insertAfter`"
+            "`{at}.operation` is `{given}`; it must be `replace`, `delete`, `insertBefore` or `insertAfter`"
         ))),
     }
 }

@@ -57,13 +57,13 @@ impl Change {
         settings: &Settings,
     ) -> Result<(Draft<Self>, String), ToolError> {
         let Some(sides) = self.sides() else {
-            return Err(invalid(format!("the change of `{}` is done as it was proposed, or not at all", self.target.given)));
+            return Err(invalid(format!("the change of `{}` can only be approved as a whole, or denied", self.target.given)));
         };
         let (mut texts, told) = texts(&[sides], amendment, settings)?;
         let (Some(text), Some(made)) = (texts.pop().flatten(), self.made) else { return Err(nothing_left()) };
         let Made { verb, before, .. } = *made;
         let Some(content) = text.form.encode(&text.text) else {
-            return Err(lacks(&self.target.given, text.form, "what you wrote"));
+            return Err(lacks(&self.target.given, text.form, "the edited text"));
         };
         let has_nul = text.text.contains('\0');
         let (proposal, made) = Made::of(verb, &self.target, before, text, content.len() as u64, settings);
@@ -79,7 +79,7 @@ impl Change {
 }
 
 fn nothing_left() -> ToolError {
-    invalid("nothing of the change is left; deny it instead")
+    invalid("no change is left; deny it instead")
 }
 
 /// What the person may change of these files, which a diff shows in this order; and what their texts would be.
@@ -112,7 +112,7 @@ pub(in crate::tools) fn texts(
         Amendment::Hunks { hunks } => by_hunks(files, hunks, settings),
         Amendment::File { file, text } => as_a_whole(files, *file, text, settings),
         Amendment::Command { .. } | Amendment::First { .. } | Amendment::Offline => {
-            Err(invalid("it is a change of files, and no command"))
+            Err(invalid("this call changes files; it has no command to edit"))
         }
     }
 }
@@ -124,7 +124,7 @@ fn by_hunks(
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
     let count: usize = files.iter().map(|sides| sides.cuts.len()).sum();
     if choices.len() != count {
-        return Err(invalid(format!("the change has {count} hunks, and {} were decided about", choices.len())));
+        return Err(invalid(format!("the change has {count} hunks, but {} choices were given", choices.len())));
     }
     let mut texts = Vec::new();
     let mut told = Vec::new();
@@ -146,7 +146,7 @@ fn by_hunks(
         let text = with_choices((sides.before.text(), &sides.after.text), sides.cuts, own, settings, restore)?;
         let Some(text) = text else {
             let given = &sides.target.given;
-            return Err(invalid(format!("the hunks of `{given}` cannot be told apart; apply all of it, or none")));
+            return Err(invalid(format!("the hunks of `{given}` cannot be separated; apply all of them, or none")));
         };
         texts.push(Some(sides.checked(text, settings)?));
     }
@@ -169,7 +169,7 @@ fn line(number: usize, count: usize, file: Option<&Sides<'_>>, cut: &Cut, choice
     let place = settings.redactor.redact(&place.join(", ")).text.into_owned();
     let what = match choice {
         HunkChoice::Taken => "applied".to_owned(),
-        HunkChoice::Left => "left out; those lines are as they were".to_owned(),
+        HunkChoice::Left => "not applied; those lines are unchanged".to_owned(),
         HunkChoice::Edited { text } if text.is_empty() => "edited; removed".to_owned(),
         HunkChoice::Edited { text } => {
             format!("edited; replaced by\n{}", capped(&settings.redactor.redact(text).text))
@@ -184,7 +184,7 @@ fn as_a_whole(
     text: &str,
     settings: &Settings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
-    let Some(edited) = files.get(file) else { return Err(invalid("this change has no such file")) };
+    let Some(edited) = files.get(file) else { return Err(invalid("the change does not contain this file")) };
     let restored = edited.restored(text, settings)?;
     let (whole, form, _) = fitted(edited.before, &restored);
     let whole = edited.checked_as(Document { text: whole, form }, &[text], settings)?;
@@ -214,17 +214,17 @@ fn capped(text: &str) -> String {
     let mut cut = crate::protocol::cut_before(text, TOLD_BYTES).min(text.len());
     cut = text[..cut].rfind('\n').unwrap_or(cut);
     let mut told = text[..cut].to_owned();
-    let _ = write!(told, "\n(and {} bytes more: read the file)", text.len() - cut);
+    let _ = write!(told, "\n({} more bytes: read the file)", text.len() - cut);
     told
 }
 
 impl Sides<'_> {
     /// What the person wrote, with what its markers hide in what was there or was proposed.
     fn restored(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
-        let before = restored(&restorer(self.before, settings), text, "what you wrote", self.target);
+        let before = restored(&restorer(self.before, settings), text, "the edited text", self.target);
         before.or_else(|error| {
             let proposed = settings.redactor.restorer(&super::replacement::with_lf(&self.after.text));
-            restored(&proposed, text, "what you wrote", self.target).map_err(|_| error)
+            restored(&proposed, text, "the edited text", self.target).map_err(|_| error)
         })
     }
 

@@ -153,7 +153,8 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     guard(target)?;
     if bytes > MAX_FILE_BYTES {
         let message = format!(
-            "`{}` has {bytes} bytes; nothing is appended to files of more than {MAX_FILE_BYTES}. do it with a program, through RunCommand",
+            "`{}` has {bytes} bytes; files of more than {MAX_FILE_BYTES} cannot be appended to. Do it with a program, through \
+             RunCommand",
             target.given
         );
         return Err(ToolError::new(ErrorCode::FileTooLarge, message));
@@ -175,7 +176,7 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     let joins = !tail.ended() && !added.is_empty();
     let name = shown_in_one_line(&target.real, settings);
     let (diff, lines) = added_lines(&name, tail.lines(), &plain(&added, settings));
-    let mut notes = vec![format!("the {bytes} bytes that are there stay and are not shown")];
+    let mut notes = vec![format!("the existing {bytes} bytes stay and are not shown")];
     notes.extend(joins.then(|| JOINS.to_owned()));
     let summary = format!("Append to {name} +{lines}");
     let proposal =

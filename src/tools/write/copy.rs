@@ -76,14 +76,15 @@ impl Tool for Copy {
             return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         if let Some(special) = &look.survey.special {
-            let message = format!("`{}` is a device, FIFO or socket, which is not copied", shown_in_one_line(special, settings));
+            let message =
+                format!("`{}` is a device, FIFO or socket, which cannot be copied", shown_in_one_line(special, settings));
             return Err(invalid(message));
         }
         let opened = look.opened.iter().map(|path| Action::Write { target: refused_target(path, settings) });
         let actions = actions.into_iter().chain(opened).collect();
         let mut notes = look.notes();
         if look.survey.links > 0 && look.survey.form == Form::Directory {
-            notes.push("links are copied as links; what they lead to is not".to_owned());
+            notes.push("symlinks are copied as symlinks, without their targets".to_owned());
         }
         let proposal = Proposal {
             summary: format!("{summary} ({})", look.size()),

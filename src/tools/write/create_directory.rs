@@ -53,7 +53,7 @@ impl Tool for CreateDirectory {
         }
         let name = shown_in_one_line(&target.real, settings);
         let there = target.place == Place::Directory;
-        let notes = if there { vec!["it exists already: nothing changes".to_owned()] } else { Vec::new() };
+        let notes = if there { vec!["already exists; nothing changes".to_owned()] } else { Vec::new() };
         let paths = if there { Vec::new() } else { vec![target.real.clone()] };
         let summary = format!("Create the directory {name}");
         Ok(Draft::changes(
@@ -72,7 +72,7 @@ impl Tool for CreateDirectory {
         blocking(move || {
             guarded(&[(&work.target.real, &work.target.given)], || match create_directory(&work.target.real) {
                 Ok(true) => Ok(format!("Created the directory {}", work.name)),
-                Ok(false) => Ok(format!("The directory {} exists already", work.name)),
+                Ok(false) => Ok(format!("The directory {} already exists", work.name)),
                 Err(error) => Err(refused(&work.target, error).into()),
             })
         })
@@ -84,7 +84,7 @@ fn refused(target: &Target, error: WriteError) -> ToolError {
         WriteError::Io(error) => open_error(target, &error),
         WriteError::Changed | WriteError::NoParent(_) | WriteError::ReadOnly => {
             let message = format!(
-                "`{}` leads somewhere else than when the call was checked; nothing was made there, try again",
+                "`{}` now resolves to another path than when the call was checked; nothing was created, try again",
                 target.given
             );
             ToolError::new(ErrorCode::Conflict, message)

@@ -84,7 +84,7 @@ impl Tool for Delete {
         guard(&target)?;
         if target.place == Place::Directory && arguments.files_only {
             let message =
-                format!("`{}` is a directory, and DeleteFile only deletes files; use Delete with `recursive`", target.given);
+                format!("`{}` is a directory, and DeleteFile deletes only files; use Delete with `recursive`", target.given);
             return Err(invalid(message));
         }
         if target.place == Place::Directory && arguments.recursive != Some(true) {
@@ -133,7 +133,7 @@ fn proposal(target: &Target, look: &Look, name: &str, settings: &Settings) -> Pr
         Form::Directory => Proposal { summary: format!("Delete {name}/ with {}", look.size()), ..plain },
         Form::Link => {
             let says = read_link(&target.real).map_or_else(|_| "?".to_owned(), |says| says.display().to_string());
-            Proposal { notes: vec![format!("a link to `{says}`, which stays")], ..plain }
+            Proposal { notes: vec![format!("a symlink to `{says}`, which is not deleted")], ..plain }
         }
         Form::File | Form::Special => match removal(target, settings) {
             Some((diff, lines)) => Proposal { summary: format!("Delete {name} −{lines}"), diff, ..plain },

@@ -20,7 +20,7 @@ use crate::tools::write::file_change::not_text;
 use std::ops::Range;
 use std::sync::Arc;
 
-const UNFIT: (&str, &str) = ("Edit", "the edits do not fit");
+const UNFIT: (&str, &str) = ("Edit", "the edits do not match");
 
 pub(in crate::tools) struct EditFile;
 
@@ -203,7 +203,7 @@ impl One<'_> {
         invalid(match missed {
             Missed::Several { places, how } => {
                 let (count, shown) = misfit::places(plain, &places, hidden);
-                let how = how.map(|how| format!("not exactly, but matched {how} it ")).unwrap_or_default();
+                let how = how.map(|how| format!("does not match exactly, but matched {how} it ")).unwrap_or_default();
                 format!(
                     "not unique: {at} {how}occurs in `{path}` {count}; nothing was changed. Add lines around it until it is \
                      unique, or set `replaceAll`\n{shown}"

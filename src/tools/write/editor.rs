@@ -45,14 +45,14 @@ fn parse(given: Map<String, Value>) -> Result<Arguments, ToolError> {
     let (old_text, new_text) = match (command.as_str(), old_str, file_text) {
         ("str_replace", Some(old), None) => (old, new_str.unwrap_or_default()),
         ("create", None, Some(text)) if new_str.is_none() => (String::new(), text),
-        ("str_replace", _, _) => return Err(invalid("`str_replace` takes `old_str` and `new_str`, and no `file_text`")),
-        ("create", _, _) => return Err(invalid("`create` takes `file_text`, and neither `old_str` nor `new_str`")),
+        ("str_replace", _, _) => return Err(invalid("`str_replace` takes `old_str` and `new_str`, but not `file_text`")),
+        ("create", _, _) => return Err(invalid("`create` takes `file_text`, but neither `old_str` nor `new_str`")),
         ("view", _, _) => return other("read the file with ReadFile (`path`, `offset`, `limit`)"),
         ("insert", _, _) => {
             return other("insert with `str_replace`: the line before as `old_str`, that line and the new ones as `new_str`");
         }
         ("undo_edit", _, _) => return other("edit it back with `str_replace`"),
-        _ => return Err(invalid(format!("`command`: `{command}` is not known; expected `str_replace` or `create`"))),
+        _ => return Err(invalid(format!("`command`: unknown command `{command}`; expected `str_replace` or `create`"))),
     };
     if insert_line.is_some() || insert_text.is_some() || view_range.is_some() {
         return Err(invalid(format!("`{command}` takes neither `insert_line`, `insert_text` nor `view_range`")));

@@ -17,7 +17,7 @@ use crate::tools::write::replacement::replace_all;
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
 
 /// What the person and the model are told of content with a NUL byte: most often it was not meant.
-pub(in crate::tools) const HAS_NUL: &str = "has a NUL byte, so that it counts as binary and cannot be read or edited as text";
+pub(in crate::tools) const HAS_NUL: &str = "has a NUL byte, so it is treated as binary and cannot be read or edited as text";
 
 /// New content for one file, and what the file was when the person was asked.
 pub(in crate::tools) struct Change {
@@ -53,7 +53,7 @@ pub(in crate::tools) fn unfit<Work>(
     explain: impl FnOnce(ToolError) -> Work,
 ) -> Result<Draft<Work>, ToolError> {
     if !(settings.may_read)(&target.real) {
-        let message = format!("{what} `{}`, which you may not read; nothing was changed", target.given);
+        let message = format!("{what} `{}`, but you cannot read that file; nothing was changed", target.given);
         return Err(invalid(message));
     }
     Ok(Draft::reads(format!("{verb} {}", target.given), target, explain(error)))
@@ -79,7 +79,11 @@ impl Before {
         }
         let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
             ReadError::TooLarge { bytes, limit } => {
-                let message = format!("`{}` has {bytes} bytes; files of more than {limit} are not edited. change it with a program, through RunCommand", target.given);
+                let message = format!(
+                    "`{}` has {bytes} bytes; files of more than {limit} bytes cannot be edited. Change it with a program, \
+                     through RunCommand",
+                    target.given
+                );
                 ToolError::new(ErrorCode::FileTooLarge, message)
             }
             ReadError::Io(error) => open_error(target, &error),
@@ -144,7 +148,7 @@ pub(in crate::tools) fn proposal_with_cuts(
         notes.push(HAS_NUL.to_owned());
     }
     if same && matches!(before, Before::Text { .. }) {
-        notes.push("the text stays the same".to_owned());
+        notes.push("the text does not change".to_owned());
     }
     let summary = format!("{verb} {name} +{added} −{removed}");
     (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() }, cuts)
@@ -207,13 +211,13 @@ fn refused(change: &Change, error: WriteError) -> Failed {
 pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
         WriteError::Changed if before == PreImage::Absent => {
-            (ErrorCode::Conflict, format!("`{given}` has been created by someone else since; nothing was written, read it first"))
+            (ErrorCode::Conflict, format!("`{given}` was created in the meantime; nothing was written, read it first"))
         }
         WriteError::Changed => {
             (ErrorCode::Conflict, format!("`{given}` changed since this change was shown; nothing was written, read it again"))
         }
         WriteError::NoParent(parent) => {
-            let message = format!("the directory `{}` does not exist; set `createDirectories` to make it", parent.display());
+            let message = format!("the directory `{}` does not exist; set `createDirectories` to create it", parent.display());
             (ErrorCode::FileNotFound, message)
         }
         WriteError::ReadOnly => (
@@ -235,7 +239,7 @@ pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
             target.given
         )),
         NotText::Malformed => invalid(format!(
-            "`{}` is not well-formed in its own encoding; an edit could damage it. change it with a program, through RunCommand",
+            "`{}` is not valid in its own encoding; an edit could damage it. Change it with a program, through RunCommand",
             target.given
         )),
     }

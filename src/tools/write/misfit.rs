@@ -36,7 +36,7 @@ pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) 
         let near = if (begin..end).contains(&place.start) { place.start - begin } else { 0 };
         let secret = hidden.iter().any(|range| range.start < end && begin < range.end);
         lines.push(if secret {
-            "(a line with something hidden)".to_owned()
+            "(a line with a redacted secret)".to_owned()
         } else {
             shortened(line.trim_end_matches('\n'), near)
         });
@@ -66,13 +66,13 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     }
     let (plain, wanted) = (with_lf(text), with_lf(old));
     let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "it is only white space; give a line of text with it".to_owned();
+        return "it is only white space; include a line of text".to_owned();
     };
     let (index, why) = match plain.lines().position(|line| line.trim() == first) {
         Some(index) => (index, "the white space or a later line differs"),
         None => match most_alike(&plain, first) {
             Some(index) => (index, "it differs from the file"),
-            None => return "nothing in it looks like it; read the file again".to_owned(),
+            None => return "no similar text found; read the file again".to_owned(),
         },
     };
     let height = wanted.lines().count().clamp(1, MAX_SHOWN);

@@ -56,7 +56,7 @@ pub(in crate::tools) fn guard_all(places: &[Written<'_>]) -> Result<(), ToolErro
         if let Some((_, place)) = marks.last().filter(|_| whole && !missing.is_empty()) {
             return Err(refused(
                 *place,
-                "with the others it would make its directory a git repository, whose `config` could run programs",
+                "with the other changes it would make its directory a git repository, whose `config` can run programs",
             ));
         }
     }
@@ -71,11 +71,11 @@ fn guard_path(place: Written<'_>) -> Result<(), ToolError> {
             [] if TRUSTED.iter().any(named) => {
                 return Err(refused(
                     place,
-                    "it belongs to a git repository that has no `.git`, and could make git run a program",
+                    "it belongs to a git repository without a `.git` directory, and can make git run a program",
                 ));
             }
             [last] if named(last) => {
-                return Err(refused(place, "it would make its directory a git repository, whose `config` could run programs"));
+                return Err(refused(place, "it would make its directory a git repository, whose `config` can run programs"));
             }
             _ => {}
         }
@@ -90,6 +90,6 @@ fn missing(directory: &Path) -> Vec<&'static str> {
 }
 
 fn refused(place: Written<'_>, why: &str) -> ToolError {
-    let message = format!("`{}` is not changed: {why}; leave it, or ask the user to change it", place.1);
+    let message = format!("`{}` was not changed: {why}; leave it, or ask the user to change it", place.1);
     ToolError::new(ErrorCode::PolicyDenied, message)
 }

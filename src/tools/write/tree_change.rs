@@ -61,7 +61,7 @@ impl Look {
     pub(in crate::tools) fn size(&self) -> String {
         let Survey { files, directories, links, bytes, .. } = self.survey;
         match self.survey.form {
-            Form::Link => "the link itself, not what it leads to".to_owned(),
+            Form::Link => "the symlink itself, not its target".to_owned(),
             Form::File | Form::Special => format!("{bytes} bytes"),
             Form::Directory if self.survey.entries() == 0 => "an empty directory".to_owned(),
             Form::Directory => {
@@ -83,7 +83,7 @@ impl Look {
         }
         let rest = self.survey.entries().saturating_sub(self.named.len() as u64);
         let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
-        vec![format!("in it: {}{more}", self.named.join(", "))]
+        vec![format!("contains: {}{more}", self.named.join(", "))]
     }
 }
 
@@ -109,18 +109,14 @@ pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> R
         Place::Directory => {
             let name = source.real.file_name().unwrap_or_default().to_string_lossy();
             let inside = format!("{}/{name}", to.trim_end_matches('/'));
-            return Err(invalid(format!(
-                "`{to}` exists and is a directory; to put it in there give `{inside}` as `destination`"
-            )));
+            return Err(invalid(format!("`{to}` exists and is a directory; to put it inside, give `{inside}` as `destination`")));
         }
         Place::File { .. } | Place::Special => {
             return Err(invalid(format!("`{to}` exists and is not replaced; choose another `destination`, or delete it first")));
         }
     }
     if destination.real.starts_with(&source.real) {
-        return Err(invalid(format!(
-            "`{to}` is within `{from}`, which cannot hold itself; choose a `destination` outside of it"
-        )));
+        return Err(invalid(format!("`{to}` is inside `{from}`; choose a `destination` outside it")));
     }
     Ok(())
 }
@@ -134,34 +130,34 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
         }
         TreeError::Exists => (
             ErrorCode::Conflict,
-            format!("something has been put where `{given}` was to go; nothing was replaced, choose another `destination`"),
+            format!("something was created at the destination of `{given}`; nothing was replaced, choose another `destination`"),
         ),
         TreeError::NoParent(parent) => (
             ErrorCode::FileNotFound,
-            format!("the directory `{}` does not exist; make it with CreateDirectory", parent.display()),
+            format!("the directory `{}` does not exist; create it with CreateDirectory", parent.display()),
         ),
         TreeError::Sealed(path) => {
-            let message = format!("`{}` cannot be changed by aye; nothing was done. Ask the user for access", path.display());
+            let message = format!("aye cannot change `{}`; nothing was done. Ask the user for access", path.display());
             (ErrorCode::PermissionDenied, message)
         }
         TreeError::OtherFileSystem(path) => (
             ErrorCode::InvalidRequest,
-            format!("`{}` is the mount point of another file system; nothing was done. Name the paths below it", path.display()),
+            format!("`{}` is the mount point of another file system; nothing was done. Name the paths inside it", path.display()),
         ),
         TreeError::Special(path) => (
             ErrorCode::InvalidRequest,
-            format!("`{}` is a device, FIFO or socket, which is not copied; nothing was done", path.display()),
+            format!("`{}` is a device, FIFO or socket, which cannot be copied; nothing was done", path.display()),
         ),
         error @ (TreeError::TooMany | TreeError::TooDeep) => {
-            (ErrorCode::InvalidRequest, format!("`{given}`: {error}; take its parts one by one, or RunCommand"))
+            (ErrorCode::InvalidRequest, format!("`{given}`: {error}; handle its parts one by one, or use RunCommand"))
         }
-        TreeError::Stopped => (ErrorCode::Cancelled, format!("stopped before its end; nothing was done to `{given}`")),
+        TreeError::Stopped => (ErrorCode::Cancelled, format!("stopped before it finished; nothing was done to `{given}`")),
         TreeError::Partly(error) => {
             let message = format!("`{given}` was only partly deleted ({error}); the rest is still there, look at it again");
             (ErrorCode::ToolExecutionFailed, message)
         }
         error @ TreeError::StillThere(_) => {
-            let message = format!("`{given}`: {error}; the copy at the new place is whole, look at both");
+            let message = format!("`{given}`: {error}; the copy at the destination is complete, check both");
             (ErrorCode::ToolExecutionFailed, message)
         }
         TreeError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -141,7 +141,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     let crlf = large.form.is_ok() && large.crlf && !given.contains("\r\n");
     let text = if crlf { given.replace('\n', "\r\n") } else { given.to_owned() };
     let kept = form.encode(&text);
-    let mut notes = vec![format!("replaces {} bytes, too many to be compared with or shown", large.bytes)];
+    let mut notes = vec![format!("replaces {} bytes, too many to compare or show", large.bytes)];
     match &kept {
         None => notes.push(format!("becomes UTF-8: {} lacks some of its characters", form.name())),
         Some(_) if form != Form::Utf8 => notes.push(format!("stays {}", form.name())),
@@ -154,7 +154,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     let has_nul = text.contains('\0');
     notes.extend(has_nul.then(|| HAS_NUL.to_owned()));
     let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), has_nul);
-    let summary = format!("Write {name} +{added}, for all of its {} bytes", large.bytes);
+    let summary = format!("Write {name} +{added}, replacing all of its {} bytes", large.bytes);
     Ok(Draft::changes(
         vec![Action::Write { target: target.clone() }],
         Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() },

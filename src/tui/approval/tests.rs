@@ -95,11 +95,10 @@ fn a_tool_of_a_manifest_is_asked_about_by_its_name() {
 #[test]
 fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
     let mut approval = command_approval("a");
-    approval.proposal.notes =
-        vec!["a tool of yours: ~/.config/aye/tools/tickets.toml".to_owned(), "fingerprint 5f2c5f2c".to_owned()];
+    approval.proposal.notes = vec!["your tool: ~/.config/aye/tools/tickets.toml".to_owned(), "fingerprint 5f2c5f2c".to_owned()];
     approval.proposal.usual_notes = 0;
     let drawn = shown(&Dialog::approval(approval), 56);
-    assert!(drawn.contains("a tool of yours: ~/.config/aye/tools/tickets.toml"), "{drawn}");
+    assert!(drawn.contains("your tool: ~/.config/aye/tools/tickets.toml"), "{drawn}");
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn what_is_the_same_for_every_command_takes_no_row() {
         assert!(!drawn.contains(words), "{words}\n{drawn}");
     }
     if let Some(command) = &mut approval.command {
-        command.sandbox = "OFF by your policy: the command can do what you can do".to_owned();
+        command.sandbox = "OFF by your policy: the command has all your permissions".to_owned();
     }
     assert!(shown(&Dialog::approval(approval), 100).contains("sandbox OFF by your policy"));
 }

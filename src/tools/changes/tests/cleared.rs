@@ -25,14 +25,14 @@ fn the_question_says_what_is_kept_and_what_is_gone_for_good() {
     let session = ignoring();
     for line in ["git clean -fdx", "git clean -xdf && ls", "git clean -fdX"] {
         let notes = notes(&session, line);
-        assert!(notes.contains("it removes what git ignores; kept before it: 2 ignored files"), "{line}: {notes}");
+        assert!(notes.contains("removes ignored files; saved before it runs: 2 ignored files"), "{line}: {notes}");
     }
     for line in ["git clean -fd", "git status", "ls target"] {
-        assert!(!notes(&session, line).contains("git ignores"), "{line}");
+        assert!(!notes(&session, line).contains("removes ignored"), "{line}");
     }
     large(&session, "target/debug/large", 65);
     let notes = notes(&session, "git clean -fdx");
-    let words = "not kept, so gone for good: target/ (2 files, 66 MiB); kept before it: 1 ignored file";
+    let words = "not saved, so lost for good: target/ (2 files, 66 MiB); saved before it runs: 1 ignored file";
     assert!(notes.contains(words), "{notes}");
 }
 
@@ -43,8 +43,8 @@ fn what_is_small_is_kept_first_and_only_some_of_the_rest_is_named() {
         large(&session, &format!("big{number}/file"), 65 + number);
     }
     let notes = notes(&session, "git clean -fdx");
-    assert!(notes.contains("gone for good: big0/ (1 file, 65 MiB), big1/ (1 file, 66 MiB)"), "{notes}");
-    assert!(notes.contains("big5/ (1 file, 70 MiB) and 3 more; kept before it: 1 ignored file"), "{notes}");
+    assert!(notes.contains("lost for good: big0/ (1 file, 65 MiB), big1/ (1 file, 66 MiB)"), "{notes}");
+    assert!(notes.contains("big5/ (1 file, 70 MiB) and 3 more; saved before it runs: 1 ignored file"), "{notes}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn what_was_ignored_comes_back_and_what_was_not_kept_is_told() {
     assert!(!session.bench.path("own.env").exists() && !session.bench.path("target").exists());
     let plan = session.runtime.block_on(session.router.plan_rewind(Since::Step(1))).unwrap();
     let told = plan.cannot.join("\n");
-    assert!(told.contains("removed what git ignores and was not kept: target/ (2 files, 66 MiB)"), "{told}");
+    assert!(told.contains("removed ignored files that were not saved: target/ (2 files, 66 MiB)"), "{told}");
     let rewind = FileRewind { number: 1, since: Since::Step(1), step: 2, overwrite: Vec::new() };
     session.runtime.block_on(session.router.rewind(rewind)).unwrap();
     assert_eq!(session.bench.read("own.env"), b"KEY=1\n");

@@ -26,7 +26,8 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
         Rest::Lines => format!("[lines {first}{from} to {last}; more follow from `{name}` {}]", last + 1),
         Rest::Bound => format!("[lines {first}{from} to {last}; cut at {bytes} bytes, continue with `{name}` {}]", last + 1),
         Rest::LongLine { column } => format!(
-            "[columns {} to {} of line {first}, which is longer; cut at {bytes} bytes, continue with `{name}` {first} and `column` {column}]",
+            "[columns {} to {} of line {first}; the line is longer. Cut at {bytes} bytes, continue with `{name}` {first} and \
+             `column` {column}]",
             range.column,
             column - 1
         ),
@@ -35,7 +36,7 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
     let within = Within {
         column: range.column,
         note: format!(
-            "[columns {} to {{last}} of line {first}; {{missing}} bytes after them are left out, continue with `{name}` {first} and \
+            "[columns {} to {{last}} of line {first}; {{missing}} more bytes are left out, continue with `{name}` {first} and \
              `column` {{next}}]",
             range.column
         ),
@@ -45,9 +46,7 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
         note_bytes: gap.len() + note.len(),
         first,
         items: Items::Lines { folded: if taken.folded > 0 { vec![(0, taken.folded)] } else { Vec::new() } },
-        note: format!(
-            "[lines {first}{from} to {{last}}; {{missing}} bytes after them are left out, continue with `{name}` {{next}}]"
-        ),
+        note: format!("[lines {first}{from} to {{last}}; {{missing}} more bytes are left out, continue with `{name}` {{next}}]"),
         within: Some(within),
         missing: 0,
     };

@@ -24,8 +24,8 @@ pub(in crate::tools) fn told(
     if bytes.len() > MAX_BYTES || size.width.max(size.height) > MAX_PIXELS {
         let _ = write!(
             text,
-            "\n[too large to be shown: models take {MAX_BYTES} bytes and {MAX_PIXELS} pixels a side; make a smaller copy with \
-             RunCommand, for example `convert -resize 1500x1500`, and read that]"
+            "\n[too large to show: models accept at most {MAX_BYTES} bytes and {MAX_PIXELS} pixels per side; make a smaller \
+             copy with RunCommand, for example `convert -resize 1500x1500`, and read that]"
         );
         return Some(text.into());
     }
@@ -42,7 +42,7 @@ pub(in crate::tools) fn told(
             Some(Told { text, artifacts: vec![kept], images: vec![image], ..Told::default() })
         }
         Err(error) => {
-            let _ = write!(text, "\n[it cannot be shown: {error}]");
+            let _ = write!(text, "\n[cannot be shown: {error}]");
             Some(text.into())
         }
     }

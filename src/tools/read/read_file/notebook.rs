@@ -77,12 +77,13 @@ pub(super) fn text(json: &[u8]) -> Result<String, String> {
     let cells = match notebook.cells {
         Some(cells) => cells,
         None if !notebook.worksheets.is_empty() => notebook.worksheets.into_iter().flat_map(|sheet| sheet.cells).collect(),
-        None => return Err("it has no cells".to_owned()),
+        None => return Err("no cells".to_owned()),
     };
     let language = notebook.metadata.pointer("/language_info/name").or(notebook.metadata.pointer("/kernelspec/language"));
     let language = language.and_then(Value::as_str).map(|name| format!(", {name}")).unwrap_or_default();
     let noun = if cells.len() == 1 { "cell" } else { "cells" };
-    let mut text = format!("[notebook{language}, {} {noun}; `raw` gives its JSON, which is what an edit changes]\n", cells.len());
+    let mut text =
+        format!("[notebook{language}, {} {noun}; `raw` returns its JSON, which is what EditFile changes]\n", cells.len());
     for (number, cell) in (1..).zip(&cells) {
         write_cell(&mut text, number, cell);
     }
@@ -161,7 +162,7 @@ mod tests {
             ],
         });
         let text = text(notebook.to_string().as_bytes()).unwrap();
-        let expected = "[notebook, python, 3 cells; `raw` gives its JSON, which is what an edit changes]\n\n[cell 1: markdown]\n# Title\nwords\n\n\
+        let expected = "[notebook, python, 3 cells; `raw` returns its JSON, which is what EditFile changes]\n\n[cell 1: markdown]\n# Title\nwords\n\n\
             [cell 2: code, run 3]\nprint(1)\nplot()\n[stdout]\n1\n[display_data: image/png, 6 bytes]\n[display_data]\n<Figure>\n\
             [error] NameError: no x\n\n[cell 3: raw]\n";
         assert_eq!(text, expected);
@@ -172,7 +173,7 @@ mod tests {
         let old = json!({"worksheets": [{"cells": [{"cell_type": "code", "input": "x = 1", "prompt_number": 2, "outputs": [
             {"output_type": "pyout", "text": "1"}]}]}]});
         assert!(text(old.to_string().as_bytes()).unwrap().contains("[cell 1: code, run 2]\nx = 1\n[pyout]\n1\n"));
-        assert_eq!(text(b"{}").unwrap_err(), "it has no cells");
+        assert_eq!(text(b"{}").unwrap_err(), "no cells");
         assert!(text(b"{\"cells\": [").unwrap_err().contains("EOF"));
     }
 

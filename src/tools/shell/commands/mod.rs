@@ -64,10 +64,10 @@ impl Commands {
             .map(|other| other.id())
             .collect();
         let (most, what) =
-            if is_session(entry) { (MAX_SESSIONS, "sessions") } else { (MAX_IN_BACKGROUND, "commands in the background") };
+            if is_session(entry) { (MAX_SESSIONS, "sessions") } else { (MAX_IN_BACKGROUND, "background commands") };
         if alike.len() >= most {
             let message =
-                format!("{most} {what} are running ({}), and no more are allowed; end one with CliStop", alike.join(", "));
+                format!("{most} {what} are running ({}), and no more are allowed; stop one with CliStop", alike.join(", "));
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         list.begun += 1;
@@ -97,8 +97,8 @@ impl Commands {
         }
         let ids: Vec<_> = list.entries.iter().map(|entry| entry.id()).collect();
         let there = match &ids[..] {
-            [] => "none runs; CliSession starts one".to_owned(),
-            ids => format!("there are {}", ids.join(", ")),
+            [] => "none is running; start one with CliSession".to_owned(),
+            ids => format!("known ids: {}", ids.join(", ")),
         };
         Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))
     }
@@ -166,9 +166,9 @@ pub(in crate::tools) fn how_it_ended(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit {code}"),
         End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
-        End::TimedOut => "killed, its time was over".to_owned(),
+        End::TimedOut => "killed after its time limit".to_owned(),
         End::Killed => "stopped".to_owned(),
-        End::DiskFull => "killed, the disk was nearly full".to_owned(),
-        End::MemoryFull => "killed, its shared memory was over the memory limit".to_owned(),
+        End::DiskFull => "killed because the disk was nearly full".to_owned(),
+        End::MemoryFull => "killed because its shared memory exceeded the memory limit".to_owned(),
     }
 }

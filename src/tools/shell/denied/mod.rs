@@ -98,14 +98,18 @@ impl Denied {
         let mut lines = Vec::new();
         if self.narrowed {
             lines.push(
-                "[sandbox: this command ran in a read-only view of the workspace, because the policy allows it without an approval only \
-                 as a command that reads; it wrote nothing there. The user can approve to run it once more with write access.]"
+                "[sandbox: this command ran in a read-only view of the workspace, because the policy allows it without approval \
+                 only as a command that reads; nothing was written there. The user can approve to run it once more with write \
+                 access.]"
                     .to_owned(),
             );
         }
         if !self.only_read.is_empty() {
             let places: Vec<String> = self.only_read.iter().map(|path| format!("`{}`", path.display())).collect();
-            lines.push(format!("[sandbox: the policy lets commands only read {}; nothing was written there]", places.join(", ")));
+            lines.push(format!(
+                "[sandbox: the policy gives commands read-only access to {}; nothing was written there]",
+                places.join(", ")
+            ));
         }
         let is_told_by_the_narrowing = self.narrowed && self.outside.len() == 1;
         if !self.outside.is_empty() && !is_told_by_the_narrowing {

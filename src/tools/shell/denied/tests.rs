@@ -177,7 +177,7 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
     let found = machine.look(
         "curl: (6) Could not resolve host: x",
         &machine.root,
-        Kept { openable: vec![host.clone()], lines: vec!["x:443 (not opened)".into()] },
+        Kept { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()] },
     );
     assert_eq!(found.outside, [host]);
     assert!(found.sentence().unwrap().contains("blocked x:443"));

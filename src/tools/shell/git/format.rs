@@ -61,7 +61,7 @@ impl Files {
         let real = match file.canonicalize() {
             Ok(real) => real,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
-            Err(error) => return self.gaps.push(format!("`{shown}` cannot be read: {error}")),
+            Err(error) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
         // Git reads no settings from a directory. One is there for a moment while a sandboxed command of another aye starts.
         if real.is_dir() || !self.known.insert(real.clone()) {
@@ -69,12 +69,12 @@ impl Files {
         }
         self.read += 1;
         if self.read > MAX_FILES || depth > MAX_DEPTH {
-            return self.gaps.push(format!("`{shown}` is one of too many included files"));
+            return self.gaps.push(format!("`{shown}` exceeds the limit of included files"));
         }
         let text = match read(&real, MAX_BYTES) {
             Ok(text) => text,
             Err(ReadError::TooLarge { .. }) => return self.gaps.push(format!("`{shown}` is too large")),
-            Err(ReadError::Io(error)) => return self.gaps.push(format!("`{shown}` cannot be read: {error}")),
+            Err(ReadError::Io(error)) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
         let Parsed { variables, is_broken } = parse(&text);
         if is_broken {

@@ -127,7 +127,7 @@ impl Made {
         let is_old =
             file.metadata().and_then(|data| data.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > UNUSED / 7));
         if is_old && let Err(error) = file.set_modified(SystemTime::now()) {
-            tracing::warn!(%error, "the global git configuration of commands cannot be marked as used");
+            tracing::warn!(%error, "cannot update the modification time of the global git configuration of commands");
         }
     }
 
@@ -173,7 +173,7 @@ fn ignored(files: &Files, usual: &Path, home: Option<&Path>) -> Vec<u8> {
     match read(&real, MAX_IGNORE_BYTES) {
         Ok(text) => text,
         Err(error @ (ReadError::TooLarge { .. } | ReadError::Io(_))) => {
-            tracing::warn!(%error, file = %real.display(), "the ignore file of git is left out");
+            tracing::warn!(%error, file = %real.display(), "the global git ignore file is left out");
             Vec::new()
         }
     }

@@ -147,7 +147,7 @@ impl Hardening {
     /// Why a line is asked about, where the project is not trusted.
     pub(in crate::tools) fn doubt(&self) -> Option<String> {
         let gap = self.gaps.first()?;
-        Some(format!("git may start programs that the repository names, because {gap}, and the project is not trusted"))
+        Some(format!("git may run programs that the repository configures, because {gap}, and the project is not trusted"))
     }
 }
 

@@ -12,13 +12,13 @@ impl Settings {
             GitWrites::Writes | GitWrites::Makes if !holds => None,
             GitWrites::Nothing => None,
             GitWrites::Writes => {
-                Some("git  all of this line may write `.git`, but for its hooks, config, info and those of its modules")
+                Some("git  this whole line can write `.git`, except its hooks, config and info and those of its modules")
             }
-            GitWrites::Makes => Some("git  all of this line may write `.git`, and make one where there is none"),
+            GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where there is none"),
         };
         let untrusted = self.holding.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
-        let apart =
-            untrusted.then_some("git  the project is not trusted: filters, hooks and other programs of the repository are off");
+        let apart = untrusted
+            .then_some("git  the project is not trusted: filters, hooks and other programs of the repository are disabled");
         writes.into_iter().chain(apart).map(str::to_owned).collect()
     }
 }

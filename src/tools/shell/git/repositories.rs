@@ -146,7 +146,7 @@ impl Search<'_> {
                 Err(error) => error.kind() != ErrorKind::NotFound,
             };
             if is_outside {
-                self.reached.gaps.push(format!("the configuration names `{}` as its work tree", place.display()));
+                self.reached.gaps.push(format!("the configuration sets `{}` as the work tree", place.display()));
             }
         }
     }

@@ -64,7 +64,7 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     }
     let refused = |error: ToolError| ToolResult::refused(id.clone(), tool_name, error);
     if let Err(error) = view.keep_result(&result) {
-        let message = format!("what the command did could not be kept: {error}; nothing was written");
+        let message = format!("cannot apply the changes of the command: {error}; nothing was written");
         return over(view, refused(ToolError::new(ErrorCode::ToolExecutionFailed, message)), settings);
     }
     // Whatever ends this from now on, what was begun is finished at the next start.
@@ -79,8 +79,8 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
         Ok(outcome) => over(view, said_left(result, &outcome), settings),
         Err(error) if overlay::has_begun(view.path()) => {
             let message = format!(
-                "aye could not finish keeping what the command did ({error}); a part of it may be written. it is finished when aye \
-                 starts again"
+                "aye could not finish applying the changes of the command ({error}); some of them may be written. aye finishes \
+                 this when it starts again"
             );
             (refused(ToolError::new(ErrorCode::OutcomeUnknown, message)), None)
         }
@@ -96,7 +96,7 @@ fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult,
     }
     view.leave();
     if let Err(error) = view.keep_final(&result).and_then(|()| view.shrink()) {
-        tracing::warn!(%error, "what is left of a preview could not be tidied");
+        tracing::warn!(%error, "cannot clean up a preview");
     }
     (result, Some(Settled(view, false)))
 }
@@ -114,13 +114,13 @@ fn refusal(error: CommitError) -> ToolError {
     match error {
         CommitError::Conflict(paths) => {
             let message = format!(
-                "{} changed since the command ran in its preview; nothing of it was written. look at it, and run the command again",
+                "{} changed since the command ran in its preview; nothing was written. Look at it, and run the command again",
                 listed(paths.iter().map(|path| format!("`{}`", path.display())))
             );
             ToolError::new(ErrorCode::Conflict, message)
         }
         CommitError::Io { .. } => {
-            let message = format!("what the command did could not be kept: {error}; nothing was written");
+            let message = format!("cannot apply the changes of the command: {error}; nothing was written");
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
     }
@@ -148,8 +148,8 @@ fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolRe
 pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
     if !outcome.is_whole() {
         let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
-        let later = if outcome.is_over() { "" } else { "; aye tries again what the system refused when it starts again" };
-        let _ = write!(result.output_text, "\n[not as the command left it: {}{later}]", listed(left));
+        let later = if outcome.is_over() { "" } else { "; aye retries when it starts again" };
+        let _ = write!(result.output_text, "\n[differs from the result of the command: {}{later}]", listed(left));
     }
     result
 }

@@ -20,26 +20,28 @@ pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer 
 fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     let holding = &settings.holding;
     if work.background {
-        return Some("it goes on in the background, and a preview ends with its command".to_owned());
+        return Some("the command keeps running in the background, but a preview ends with its command".to_owned());
     }
     if work.narrow.read_only || holding.writes_in_workspace() == Writes::Nothing {
-        return Some("commands may only read the workspace, so there is nothing to preview".to_owned());
+        return Some("commands can only read the workspace, so there is nothing to preview".to_owned());
     }
     if holding.tier < SandboxTier::Preview {
         let why = holding.previews.as_ref().err().cloned();
-        return Some(why.unwrap_or_else(|| format!("the sandbox of this system is `{}`", holding.tier.as_str())));
+        return Some(
+            why.unwrap_or_else(|| format!("the sandbox of this system (`{}`) does not support previews", holding.tier.as_str())),
+        );
     }
     if let Err(why) = &holding.previews {
         return Some(why.clone());
     }
     if holding.network == NetworkAccess::Open || !work.opens.is_empty() {
-        return Some("it is given the network or a place outside, and a preview has neither".to_owned());
+        return Some("the command has network access or access outside the workspace, and previews support neither".to_owned());
     }
     if git_writes(&work.line) != GitWrites::Nothing {
-        return Some("git commands that write are run for good: `.git` is no part of a preview".to_owned());
+        return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());
     }
     let stays = attendance(&work.line) == Some(Attendance::Endless);
-    stays.then(|| "it goes on in the background, and a preview ends with its command".to_owned())
+    stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
 }
 
 /// Whether a line as it was planned can run in a layer before anybody is asked. Waits for a disk.
@@ -55,7 +57,7 @@ pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Se
         PreviewOffer::Impossible { reason } => return impossible(reason.clone()),
     }
     if settings.holding.trust != RepositoryTrust::Trusted {
-        return impossible("you do not trust this project".to_owned());
+        return impossible("this project is not trusted".to_owned());
     }
     LayerRun::Possible
 }

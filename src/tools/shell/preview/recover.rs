@@ -40,12 +40,12 @@ pub fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
             Ok(Some((result, false))) => dropped.push(result),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%error, path = %entry.path().display(), "a preview could not be taken up");
+                tracing::warn!(%error, path = %entry.path().display(), "cannot recover a preview");
                 if overlay::has_begun(&entry.path()) {
                     let path = entry.path();
                     notices.push(format!(
-                        "what a command did was being kept when aye ended, and could not be finished: {error}; it is in `{}` and is \
-                         tried again at the next start",
+                        "aye ended while applying the changes of a command and could not finish: {error}; the rest is in `{}`, \
+                         and aye retries at the next start",
                         path.display()
                     ));
                 }
@@ -80,12 +80,12 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         (Some(result), _, _) => result,
         (None, Some(outcome), Some(kept)) => said_left(kept, &outcome),
         (None, Some(outcome), None) => {
-            let message = "aye ended while what the command did was kept; that is done now, but what it printed is lost";
+            let message = "aye ended while applying the changes of the command; they are applied now, but its output is lost";
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
             said_left(ToolResult::refused(tool_call_id, tool_name, error), &outcome)
         }
         (None, None, _) => {
-            let message = "aye ended before anything that the command did was kept; nothing was written, run it again";
+            let message = "aye ended before any change of the command was applied; nothing was written, run it again";
             ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
         }
     };
@@ -110,11 +110,11 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
 
 /// What the person sees of a commit that was finished just now.
 fn told(outcome: &Outcome) -> String {
-    let said = "aye ended while what a command did was being kept";
+    let said = "aye ended while applying the changes of a command";
     if outcome.is_whole() {
-        return format!("{said}; that is finished now");
+        return format!("{said}; they are applied now");
     }
     let left = listed(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)));
-    let later = if outcome.is_over() { "" } else { "; it is tried again at the next start" };
-    format!("{said}; not as it left it: {left}{later}")
+    let later = if outcome.is_over() { "" } else { "; aye retries at the next start" };
+    format!("{said}; these differ from the result of the command: {left}{later}")
 }

@@ -186,7 +186,7 @@ fn a_preview_needs_its_permit_and_a_plan_that_can_have_one() {
     assert_eq!(error.code, ErrorCode::PolicyDenied);
     let plan = previewed(&bench, "touch x").unwrap();
     let permit = PreviewPermit::for_test(plan.actions.clone());
-    assert!(block_on(router.preview(plan, permit, context())).unwrap_err().message.contains("it ran already"));
+    assert!(block_on(router.preview(plan, permit, context())).unwrap_err().message.contains("it has already run"));
     let plan = bench.plan("WriteFile", json!({"path": "x", "content": "x"})).unwrap();
     let permit = PreviewPermit::for_test(plan.actions.clone());
     assert_eq!(block_on(router.preview(plan, permit, context())).unwrap_err().code, ErrorCode::InvalidRequest);
@@ -210,7 +210,7 @@ fn a_command_that_does_not_end_is_shown_with_what_it_did() {
     let plan = previewed_for(&bench, json!({"command": "echo x > made; sleep 60", "timeout": 1})).unwrap();
     assert_eq!(effects(&plan).ended, "killed after 1 s");
     assert!(effects(&plan).files.iter().any(|file| file.path == "made"));
-    assert!(plan.proposal.as_ref().unwrap().notes.iter().any(|note| note.contains("did not come to its end")));
+    assert!(plan.proposal.as_ref().unwrap().notes.iter().any(|note| note.contains("did not finish")));
     let result = bench.run(plan);
     assert_eq!(result.error.unwrap().code, ErrorCode::ToolExecutionTimeout);
     assert!(bench.path("made").exists());
@@ -273,7 +273,7 @@ fn why_there_is_no_preview_is_said() {
     assert_eq!(offer(&bench, "git status"), PreviewOffer::Possible);
     assert!(reason(offer(&bench, "sleep 9 &")).contains("background"));
     bench.settings.holding.network = NetworkAccess::Open;
-    assert!(reason(offer(&bench, "true")).contains("given the network"));
+    assert!(reason(offer(&bench, "true")).contains("has network access"));
     bench.settings.holding.network = NetworkAccess::Proxied;
     bench.settings.holding.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));
@@ -291,7 +291,7 @@ fn what_is_opened_stands_in_the_plan_and_is_judged() {
     let router = Router::new(bench.settings.clone());
     let plan = block_on(router.plan_opened(call("RunCommand", json!({"command": "make"})), opens.clone())).unwrap();
     assert_eq!(plan.opens, opens[..2]);
-    assert_eq!(plan.summary, "$ make, with example.com:443, writing `/opt/x` open");
+    assert_eq!(plan.summary, "$ make, allowing example.com:443, writing `/opt/x`");
     let fetched = plan
         .actions
         .iter()
@@ -483,8 +483,8 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
 #[test]
 fn signs_of_what_a_preview_cannot_do_are_known() {
     let told = |text: &str| super::trial::limits(text).collect::<Vec<_>>().join(" ");
-    assert!(told("mv: cannot move 'a' to 'b': Invalid cross-device link").contains("renaming directories"));
-    assert!(told("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'").contains("renaming directories"));
+    assert!(told("mv: cannot move 'a' to 'b': Invalid cross-device link").contains("rename directories"));
+    assert!(told("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'").contains("rename directories"));
     assert!(told("cp: cannot open 'f': Value too large for defined data type").contains("other owners"));
     assert_eq!(told("all is well"), "");
 }

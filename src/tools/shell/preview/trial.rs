@@ -21,13 +21,16 @@ use std::sync::Arc;
 const LIMITS: &[(&[&str], &str)] = &[
     (
         &["invalid cross-device link", "cross-device link not permitted", "exdev", "os error 18", "errno 18"],
-        "renaming directories does not work in a preview; if that is what failed, run it without one",
+        "a preview cannot rename directories; if that is what failed, run the command without a preview",
     ),
     (
         &["value too large for defined data type", "eoverflow", "os error 75", "errno 75"],
-        "files of other owners cannot be changed in a preview; if that is what failed, run it without one",
+        "a preview cannot change files of other owners; if that is what failed, run the command without a preview",
     ),
-    (&["stale file handle", "estale"], "a file was changed by somebody else while the preview ran; run it again"),
+    (
+        &["another program changed a file while the preview ran; run it again", "estale"],
+        "a file was changed by somebody else while the preview ran; run it again",
+    ),
 ];
 
 /// A command that ran in its view, until it is kept or dropped.
@@ -80,7 +83,7 @@ pub(in crate::tools) async fn run(
         let mut changes = Vec::new();
         for layered in &layers {
             let found = overlay::changes(layered, began);
-            changes.push(found.map_err(|error| trouble("what the command did could not be read", &error))?);
+            changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
         }
         let (effects, proposal, end) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let limit = settings.max_output_bytes;
@@ -110,10 +113,10 @@ struct Prepared {
 
 impl Prepared {
     fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
-        let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("it cannot be previewed: {why}"));
+        let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
         let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
-        let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
+        let held = held.ok_or_else(|| impossible("this system has no sandbox that supports previews"))?;
         let made = || -> io::Result<Made> {
             let view = View::make(base, call)?;
             let began = overlay::mark(view.path())?;
@@ -124,7 +127,7 @@ impl Prepared {
             Ok(Made { view, layers, caches, substitute, began })
         };
         let Made { view, layers, caches, substitute, began } =
-            made().map_err(|error| trouble("the preview could not be made", &error))?;
+            made().map_err(|error| trouble("cannot create the preview", &error))?;
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));
         let mut read_only = Vec::new();
@@ -179,11 +182,13 @@ fn looked_at(
         shown(changes, settings);
     let mut notes: Vec<String> = build.iter().map(build_note).collect();
     match finished.end {
-        End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
-        End::DiskFull => notes.push("it left no room on the disk and was ended: these are the effects until then".to_owned()),
+        End::TimedOut | End::Killed => notes.push("the command did not finish; these are its effects until then".to_owned()),
+        End::DiskFull => {
+            notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned())
+        }
         End::MemoryFull => {
             notes.push(
-                "its shared memory was over the memory limit and it was ended: these are the effects until then".to_owned(),
+                "the command exceeded the shared-memory limit and was stopped; these are its effects until then".to_owned(),
             );
         }
         End::Exited(_) | End::Signalled(_) => {}

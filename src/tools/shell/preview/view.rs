@@ -165,7 +165,7 @@ impl Drop for View {
         if self.stays {
             // A process that is just being started has this file too, until it is another program.
             if let Err(error) = self.held.unlock() {
-                tracing::debug!(%error, path = %self.path.display(), "the lock of a preview");
+                tracing::debug!(%error, path = %self.path.display(), "cannot unlock a preview");
             }
             return;
         }
@@ -178,7 +178,7 @@ impl Drop for View {
         // It can take long.
         beside(move || {
             if let Err(error) = overlay::discard(&path) {
-                tracing::warn!(%error, path = %path.display(), "a preview could not be removed");
+                tracing::warn!(%error, path = %path.display(), "cannot remove a preview");
             }
         });
     }

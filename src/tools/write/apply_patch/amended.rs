@@ -29,9 +29,9 @@ impl Changes {
 /// Why the hunks of a file go with it.
 fn fixed(file: &File) -> &'static str {
     match (&file.now, &file.moved_from) {
-        (Now::Absent, _) => "a file is deleted as a whole",
-        (_, Some(_)) => "a file that moves is changed as it is proposed",
-        _ => "it is no text that could be split",
+        (Now::Absent, _) => "a file can only be deleted as a whole",
+        (_, Some(_)) => "a moved file can only be changed as proposed",
+        _ => "it is not text, so it has no hunks",
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn amend(
     let (proposal, changes) = changes(changed.files, changed.actions, settings);
     let count = changes.steps.steps.len();
     if count == 0 {
-        return Err(invalid("nothing of the patch is left; deny it instead"));
+        return Err(invalid("no change is left; deny it instead"));
     }
     Ok((Draft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
 }
@@ -86,7 +86,7 @@ fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoi
     for (part, (_, cuts)) in changes.cuts.iter().enumerate() {
         let these: Vec<&HunkChoice> = rest.by_ref().take(cuts.len()).collect();
         if these.len() < cuts.len() {
-            return Err(invalid("not every hunk of the patch was decided about"));
+            return Err(invalid("some hunks of the patch have no choice"));
         }
         if changes.sides(part).is_some() {
             own.extend(these.into_iter().cloned());

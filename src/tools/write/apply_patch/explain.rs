@@ -38,8 +38,8 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
             places(starts)
         ),
         Misfit::Lost { hunk, why: Lost::NothingToFind } => format!(
-            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. Give the line before or after them \
-             with a space at its start, or `*** End of File` after the hunk to append them",
+            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. Give the line before or \
+             after them with a leading space, or `*** End of File` after the hunk to append them",
             at(*hunk)
         ),
         Misfit::Unclear(Unclear::Several { hunk, starts }) => format!(
@@ -50,7 +50,7 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
             places(starts)
         ),
         Misfit::Unclear(Unclear::Overlap { first, second }) => format!(
-            "{}: this hunk changes lines of `{path}` that the hunk in {} changes too; nothing was changed. Make one hunk of them",
+            "{}: this hunk changes lines of `{path}` that the hunk in {} changes too; nothing was changed. Merge the two hunks",
             at(*second),
             at(*first)
         ),
@@ -90,10 +90,10 @@ fn closest(text: &str, hunk: &Hunk) -> String {
         .map(|start| (alike(start), start))
         .max_by_key(|(count, start)| (*count, std::cmp::Reverse(*start)));
     let Some((count, start)) = best.filter(|(count, _)| *count > 0) else {
-        return "no similar lines were found; read the file again".to_owned();
+        return "no similar lines found; read the file again".to_owned();
     };
     let meant = wanted.iter().filter(|line| !line.is_empty()).count();
-    let mut message = format!("closest, from line {} ({count} of {meant} lines are the same):", start + 1);
+    let mut message = format!("closest, from line {} ({count} of {meant} lines match):", start + 1);
     let differs = wanted.iter().enumerate().position(|(index, line)| there.get(start + index) != Some(line));
     if let Some(index) = differs {
         let given = hunk.old().nth(index).unwrap_or_default();

@@ -82,7 +82,7 @@ impl Tool for ApplyPatch {
                 Ok(()) => {}
                 Err(Fault::Plain(error)) => return Err(error),
                 Err(Fault::Told { target, error }) => {
-                    return unfit(("Patch", "the patch does not fit"), target, error, settings, Work::Explain);
+                    return unfit(("Patch", "the patch does not match"), target, error, settings, Work::Explain);
                 }
             }
         }
@@ -135,7 +135,7 @@ fn changes(files: Vec<File>, actions: Vec<Action>, settings: &Settings) -> (Prop
 }
 
 fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
-    let sections = parse(patch).map_err(|error| invalid(format!("{error}. nothing was changed")))?;
+    let sections = parse(patch).map_err(|error| invalid(format!("{error}. Nothing was changed")))?;
     if sections.len() > MAX_SECTIONS {
         let message =
             format!("the patch has {} sections, more than {MAX_SECTIONS}; nothing was changed. Split it", sections.len());
@@ -148,7 +148,7 @@ fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
         };
         if let Some(marker) = has_marker(&section.path).or_else(|| moved_to.and_then(has_marker)) {
             return Err(invalid(format!(
-                "line {} of the patch: `{marker}` replaces a secret and cannot be in a path",
+                "line {} of the patch: `{marker}` replaces a secret and cannot be part of a path",
                 section.line
             )));
         }
@@ -192,14 +192,14 @@ fn refused(changes: &Changes, failure: Failure) -> ToolError {
     let (given, before) = &changes.steps.given[failure.step];
     let mut error = not_written(given, *before, failure.why);
     if changes.steps.steps.len() > 1 && failure.left.is_empty() {
-        error.message.push_str(". no file of the patch was changed");
+        error.message.push_str(". No file of the patch was changed");
     }
     if !failure.left.is_empty() {
         let left: Vec<_> = failure.left.iter().map(|path| format!("`{}`", path.display())).collect();
         let _ = write!(
             error.message,
-            ". These could not be restored and have the content of the patch: {}. Their old content is in files next to them \
-             whose names begin with `.aye-`. Tell the user",
+            ". These files could not be rolled back and are still patched: {}. The originals are next to them as `.aye-*`. Tell \
+             the user",
             left.join(", ")
         );
     }

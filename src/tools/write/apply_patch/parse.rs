@@ -81,7 +81,7 @@ pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
         sections.push(section);
     }
     if sections.is_empty() {
-        return Err(parser.wrong("it has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; give at least one"));
+        return Err(parser.wrong("the patch has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; give at least one"));
     }
     Ok(sections)
 }
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
         }
-        Err(Self::error(1, format!("`{BEGIN}` is missing; a patch begins with that line and ends with `{END}`")))
+        Err(Self::error(1, format!("`{BEGIN}` is missing; a patch starts with that line and ends with `{END}`")))
     }
 
     fn section(&mut self) -> Result<Option<Section>, ParseError> {
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         if self.ended {
             return Ok(());
         }
-        Err(self.wrong(format!("it ends in the middle of a line, without `{END}`; send the whole patch")))
+        Err(self.wrong(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
     }
 
     /// What closes a fence or a heredoc that was opened before the patch, and nothing after it.
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
             } else if (content.is_empty() && line.starts_with("@@")) || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
                 // What a hunk has; here it says nothing.
             } else {
-                let message = format!("{} does not start with `+`; every line of a file that is added does", shown(line));
+                let message = format!("{} does not start with `+`; every line of an added file must", shown(line));
                 return Err(self.wrong(message));
             }
             self.at += 1;
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
             return Err(Self::error(empty.line, message));
         }
         if hunks.is_empty() && move_to.is_none() {
-            let message = "there is nothing to update; give hunks of lines that start with a space, `-` or `+`, each after `@@`";
+            let message = "nothing to update; give hunks of lines that start with a space, `-` or `+`, each after `@@`";
             return Err(Self::error(number, message));
         }
         Ok(What::Update { move_to, hunks })
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
             Some('\t' | '\r') => (Kind::Context, line),
             Some(_) => {
                 let message =
-                    format!("{} starts with neither a space (a line that stays), `-` nor `+`; put one before it", shown(line));
+                    format!("{} does not start with a space (an unchanged line), `-` or `+`; put one before it", shown(line));
                 return Err(self.wrong(message));
             }
         };

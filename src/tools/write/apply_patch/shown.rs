@@ -65,7 +65,7 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
         let _ = writeln!(done, "[{note}]");
     }
     if parts.is_empty() {
-        done.push_str("the patch changes nothing: the files are already as it would make them");
+        done.push_str("the patch changes nothing: the files already have this content");
     }
     let touched = files.iter().filter(|file| !(file.is_new() && matches!(file.now, Now::Absent)));
     let bytes = files.iter().map(|file| match &file.now {
@@ -121,7 +121,7 @@ fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
                 notes.push(HAS_NUL.to_owned());
             }
             if text.is_empty() && source.is_none() && before.is_some() {
-                notes.push("only line endings or bytes that are not shown change".to_owned());
+                notes.push("changes only line endings or bytes that are not shown".to_owned());
             }
             diff.push_str(&text);
             (added, removed, cuts)

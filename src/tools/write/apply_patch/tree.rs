@@ -97,7 +97,8 @@ impl<'a> Tree<'a> {
             return Ok(known);
         }
         if self.files.iter().any(|file| file.target.given == path) {
-            let message = format!("`{path}` is a link that the patch deletes, and cannot be written too; nothing was changed");
+            let message =
+                format!("`{path}` is a symlink that the patch deletes, so it cannot also be written; nothing was changed");
             return Err(invalid(message));
         }
         let before = Before::of(&target, self.paths.settings)?;
@@ -188,7 +189,7 @@ impl<'a> Tree<'a> {
         let notes = std::mem::take(&mut self.files[index].notes);
         let file = &mut self.files[there];
         if !matches!(file.now, Now::Absent) {
-            file.notes.push("replaces the file that stands there".to_owned());
+            file.notes.push("replaces an existing file".to_owned());
         }
         file.now = now;
         file.moved_from = from.filter(|from| *from != file.target.real);
@@ -239,19 +240,19 @@ impl<'a> Tree<'a> {
         for (hunk, places) in hunks.iter().zip(&applied.places) {
             let how = match places.level {
                 Level::Exact => None,
-                Level::TrailingSpace => Some("white space at the ends of lines"),
-                Level::OuterSpace => Some("white space around lines"),
+                Level::TrailingSpace => Some("white space at line ends"),
+                Level::OuterSpace => Some("leading and trailing white space"),
                 Level::Typography => Some("typographic characters and white space"),
             };
             let line = hunk.line;
-            file.notes.extend(how.map(|what| format!("the hunk in line {line} of the patch was found without regard to {what}")));
+            file.notes.extend(how.map(|what| format!("the hunk in line {line} of the patch matched ignoring {what}")));
             if let Some(header) = &places.unknown_header {
                 file.notes.push(format!(
-                    "no line is `{header}`, the header in line {line} of the patch; the place is the only one anyway"
+                    "no line is `{header}`, the header in line {line} of the patch; the lines match only one place"
                 ));
             }
             if places.not_at_end {
-                file.notes.push(format!("the hunk in line {line} of the patch is not at the end of the file, as it says"));
+                file.notes.push(format!("the hunk in line {line} of the patch is not at the end of the file as it says"));
             }
         }
         file.now = Now::Text(Document { text: applied.text, form: document.form });
@@ -337,7 +338,7 @@ fn restored_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hu
 
 fn gone(section: &Section) -> ToolError {
     invalid(format!(
-        "line {} of the patch: `{}` is not there any more after an earlier section; nothing was changed",
+        "line {} of the patch: `{}` no longer exists after an earlier section; nothing was changed",
         section.line, section.path
     ))
 }

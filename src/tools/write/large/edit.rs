@@ -55,7 +55,7 @@ pub(in crate::tools::write) fn edited(
         Ok(form @ (Form::Utf8 | Form::Utf8Bom | Form::Latin1)) => form,
         Ok(form) => {
             return Err(invalid(format!(
-                "`{}` is {} and too large to be edited as that; change it with a program, through RunCommand",
+                "`{}` is {} and too large to be edited in that encoding; change it with a program, through RunCommand",
                 target.given,
                 form.name()
             )));
@@ -69,7 +69,7 @@ pub(in crate::tools::write) fn edited(
         edits.make(index, edit)?;
     }
     let mut proposal = proposal(&mut edits.pieces, form, large, target, settings).map_err(failed)?;
-    proposal.notes.push("the rest of the file is too large to be compared and stays as it is".to_owned());
+    proposal.notes.push("the rest of the file is too large to compare; it is not changed".to_owned());
     let done = proposal.summary.replacen("Edit", "Edited", 1);
     let parts = edits.pieces.into_parts();
     Ok((Splice { target: target.clone(), parts, before: large.before, done }, proposal))
@@ -103,14 +103,14 @@ impl Edits<'_> {
         let all = edit.replace_all == Some(true);
         let message = match places.len() {
             0 => format!(
-                "not found: {at} is not in `{given}`; nothing was changed. A file of this size is searched for exact matches only: copy the text \
-                 from ReadFile, or look for it with Grep"
+                "not found: {at} is not in `{given}`; nothing was changed. Files of this size are searched for exact matches \
+                 only: copy the text from ReadFile, or find it with Grep"
             ),
             1 => return self.put(&places, edit),
             _ if all && places.len() <= MAX_PLACES => return self.put(&apart(places), edit),
             _ if all => format!(
-                "{at} occurs in `{given}` more than {MAX_PLACES} times, more than one edit can replace; nothing was changed. Do it \
-                 with a program, through RunCommand"
+                "{at} occurs in `{given}` more than {MAX_PLACES} times, the limit for one edit; nothing was changed. Do it with \
+                 a program, through RunCommand"
             ),
             _ => {
                 let (count, shown) = self.candidates(&places)?;

@@ -42,7 +42,7 @@ pub(super) fn proposal(
     let text = |bytes: Vec<u8>| plain(&form.encoding().decode_without_bom_handling(&bytes).0, settings);
     for (((old, new), old_before), new_before) in windows.into_iter().zip(old_lines).zip(new_lines) {
         if old.end - old.start > MAX_BYTES || new.end - new.start > MAX_BYTES {
-            notes.push(format!("a change from line {} on is too large to be shown", old_before + 1));
+            notes.push(format!("the change at line {} is too large to show", old_before + 1));
             continue;
         }
         let (old, new) = (text(original.read(old)?), text(pieces.read(new)?));
@@ -51,7 +51,7 @@ pub(super) fn proposal(
         diff.push_str(&moved(&hunks, old_before, new_before, diff.is_empty()));
     }
     if groups.len() > MAX_GROUPS {
-        notes.push(format!("{} more places are changed and not shown", groups.len() - MAX_GROUPS));
+        notes.push(format!("{} more changed places are not shown", groups.len() - MAX_GROUPS));
     }
     if form != Form::Utf8 {
         notes.push(format!("stays {}", form.name()));

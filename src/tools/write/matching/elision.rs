@@ -39,7 +39,7 @@ pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<F
         from = range.end;
         places.push(Place { range: range.clone(), new });
     }
-    let how = Some("with the lines kept that `...` replaces".to_owned());
+    let how = Some("keeping the lines that `...` replaces".to_owned());
     (!places.is_empty()).then_some(Ok(Found { places, how }))
 }
 

@@ -172,9 +172,9 @@ impl Loose<'_> {
     fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Found, Missed>> {
         let words = match level {
             Level::Exact => "",
-            Level::Trailing => "apart from white space at line ends",
-            Level::Characters => "apart from typographic characters",
-            Level::Spaces => "apart from spaces within lines",
+            Level::Trailing => "ignoring white space at line ends",
+            Level::Characters => "ignoring typographic characters",
+            Level::Spaces => "ignoring spaces within lines",
         };
         let index = self.fold(level);
         let passages = self.passages(level, index, reading);
@@ -186,9 +186,9 @@ impl Loose<'_> {
         }
         let windows = self.windows(level, index, reading);
         let words = match level {
-            Level::Exact | Level::Trailing => "without its indentation",
-            Level::Characters => "without its indentation and typographic characters",
-            Level::Spaces => "without its indentation and spaces within lines",
+            Level::Exact | Level::Trailing => "ignoring its indentation",
+            Level::Characters => "ignoring its indentation and typographic characters",
+            Level::Spaces => "ignoring its indentation and spaces within lines",
         };
         (!windows.is_empty()).then(|| self.decided(windows, words, reading))
     }

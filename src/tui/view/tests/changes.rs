@@ -74,7 +74,7 @@ fn what_changed_is_shown_only_to_who_asked_and_keeps_the_keys() {
 #[test]
 fn nothing_changed() {
     check("changes-none", |model| {
-        let notes = vec!["changes by other programs are not looked for: the workspace has more than 200000 files".to_owned()];
+        let notes = vec!["changes by other programs are not tracked: the workspace has more than 200000 files".to_owned()];
         asked(model, ChangedFiles { notes, ..ChangedFiles::default() });
     });
 }

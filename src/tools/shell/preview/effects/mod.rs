@@ -63,7 +63,7 @@ pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
     let (text, without) = diff.finish();
     shown.diff = text;
     if without > 0 {
-        shown.notes.push(format!("{without} more files have no diff here, because they are many or large"));
+        shown.notes.push(format!("{without} more files are shown without a diff: too many or too large"));
     }
     hide(shown, settings)
 }
@@ -180,7 +180,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
             (kind, _) => kind,
         };
         if change.is_only_touched() {
-            notes.push("only the time of its last change".to_owned());
+            notes.push("only its modification time".to_owned());
         }
         let real = changes.old(&change.path);
         let reader = reader(&real, settings);

@@ -25,9 +25,9 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
     match (change.before, change.after) {
         (Some(before), Some(after)) if before.kind != after.kind => {
             notes.push(match before.kind {
-                Kind::Directory => "replaces a directory and all that was in it".to_owned(),
+                Kind::Directory => "replaces a directory and everything in it".to_owned(),
                 Kind::File => format!("replaces a file of {} bytes", before.bytes),
-                Kind::Link => "replaces a link".to_owned(),
+                Kind::Link => "replaces a symlink".to_owned(),
                 Kind::Special => "replaces a device, FIFO or socket".to_owned(),
             });
         }
@@ -68,7 +68,7 @@ pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffe
     let mut refused = Vec::new();
     for ((directory, reason), all) in together {
         if all.len() > TOGETHER {
-            let reason = format!("{reason} ({} entries in it)", all.len());
+            let reason = format!("{reason} ({} entries)", all.len());
             refused.push(RefusedEffect { path: format!("{}/", name(&directory)), reason });
         } else {
             refused.extend(all.into_iter().map(|unkept| RefusedEffect { path: name(&unkept.path), reason: reason.clone() }));
@@ -85,13 +85,13 @@ fn place(path: &Path) -> PathBuf {
 
 fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
     match &unkept.why {
-        Why::Special => "a socket, FIFO or device is not kept".to_owned(),
-        Why::SetId => "a set-id bit is not kept".to_owned(),
-        Why::Attributes => "access lists and extended attributes are not kept".to_owned(),
-        Why::Closed => "the directory cannot be listed, so that nobody can say what it would lose; it stays as it is".to_owned(),
-        Why::TooDeep => "its path is too long; it stays as it is".to_owned(),
-        Why::Refused => "the policy does not let a command change it; it stays as it is".to_owned(),
-        Why::With(other) => format!("not done because of `{}`", shown_in_one_line(&changes.old(other), settings)),
+        Why::Special => "sockets, FIFOs and devices are not applied".to_owned(),
+        Why::SetId => "set-id bits are not applied".to_owned(),
+        Why::Attributes => "access lists and extended attributes are not applied".to_owned(),
+        Why::Closed => "the directory cannot be listed, so its content is unknown; it is left as is".to_owned(),
+        Why::TooDeep => "its path is too long; it is left as is".to_owned(),
+        Why::Refused => "the policy does not allow commands to change it; it is left as is".to_owned(),
+        Why::With(other) => format!("not applied because of `{}`", shown_in_one_line(&changes.old(other), settings)),
     }
 }
 
@@ -125,7 +125,7 @@ pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> Strin
         return format!("[{kept}]");
     }
     let not = listed(not.iter().map(|path| format!("`{}`", path.display())));
-    format!("[{kept}; not kept, so these are as they were: {not}]")
+    format!("[{kept}; not applied, so unchanged: {not}]")
 }
 
 fn is_directory(change: &Change) -> bool {
