@@ -55,8 +55,8 @@ pub(super) fn hidden_would_open(
 
 fn would_open(marker: &str, target: &Target) -> ToolError {
     invalid(format!(
-        "`{}` is not changed: the secret behind `{marker}` would no longer be redacted; keep its name and quotes, or ask the user \
-         to make this change",
+        "`{}` was not changed: the secret behind `{marker}` would no longer be redacted; keep its name and quotes, or ask the \
+         user to make this change",
         target.given
     ))
 }

@@ -80,7 +80,7 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
         Ok(bytes) => bytes,
         // How long it may take has nothing to do with it.
         Err(UnpackError::TooLarge) => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
-        Err(UnpackError::Packed(why)) => return Ok(format!("Packed body ({packed}), {length} bytes, {kind}; {why}").into()),
+        Err(UnpackError::Packed(why)) => return Ok(format!("Compressed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
     if let Some(media_type) = image_type(&bytes) {
         return Ok(kept_image(&bytes, media_type, &answer.url, settings));

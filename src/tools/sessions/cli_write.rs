@@ -335,7 +335,7 @@ fn writable(entry: &Entry) -> Result<(Reads, &Keys), ToolError> {
 
 fn went_on(entry: &Entry) -> ToolError {
     let message =
-        format!("{} has new output since this was checked; nothing was typed. Look with CliRead and try again", entry.id());
+        format!("{} has new output since this was checked; nothing was typed. Read it with CliRead and try again", entry.id());
     ToolError::new(ErrorCode::Conflict, message)
 }
 

@@ -177,7 +177,7 @@ fn notes_say_what_a_diff_cannot() {
     assert_eq!(notes("new", "x"), ["creates the file"]);
     assert_eq!(notes("crlf", "b\n"), ["line endings stay CRLF"]);
     assert_eq!(notes("lf", "a\r\n"), ["line endings change from LF to CRLF", "the text does not change"]);
-    assert_eq!(notes("bom", "b"), ["stays UTF-8 with BOM"]);
+    assert_eq!(notes("bom", "b"), ["encoding stays UTF-8 with BOM"]);
     assert_eq!(notes("bin", "b"), ["replaces 2 bytes that are not text and not shown"]);
 }
 

@@ -158,7 +158,7 @@ fn a_body_that_is_no_text_is_told_by_its_size() {
         (ok("application/json", "{\"ä\": 1}"), "{\"ä\": 1}"),
         (
             packed,
-            "Packed body (gzip), 3 bytes, unknown type; the data is corrupt: corrupt gzip stream does not have a matching checksum",
+            "Compressed body (gzip), 3 bytes, unknown type; the data is corrupt: corrupt gzip stream does not have a matching checksum",
         ),
     ] {
         let net = Net::new(OPEN, &[A], vec![answer]);

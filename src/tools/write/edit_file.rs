@@ -220,13 +220,13 @@ impl One<'_> {
                 format!("not found: {at} is not in `{path}`; nothing was changed. {earlier}{closest}")
             }
             Missed::Indentation(range) => format!(
-                "not found: {at} is in `{path}` only with another indentation, from line {}, and the indentation of `newText` is \
-                 ambiguous; nothing was changed. Give both with the indentation of the file",
+                "not found: {at} is in `{path}` only with different indentation, from line {}, and the indentation of `newText` \
+                 is ambiguous; nothing was changed. Use the indentation of the file in both",
                 line_of(plain, range.start)
             ),
             Missed::Elided => format!(
-                "not found: {at} leaves out lines with `...`, and `newText` does not in the same places; nothing was changed. Give \
-                 the lines themselves"
+                "not found: {at} uses `...` for omitted lines, but `newText` does not in the same places; nothing was changed. \
+                 Give the full lines"
             ),
         })
     }

@@ -167,7 +167,7 @@ pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<
 pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if document.form != Form::Utf8 {
-        notes.push(format!("stays {}", document.form.name()));
+        notes.push(format!("encoding stays {}", document.form.name()));
     }
     match (endings(&document.text), endings(new)) {
         (Some(old), Some(new)) if old == new && old != "LF" => notes.push(format!("line endings stay {old}")),
@@ -256,7 +256,7 @@ pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form,
     if form.encode(&text).is_some() {
         return (text, *form, None);
     }
-    (text, Form::Utf8, Some(format!("becomes UTF-8: {} lacks some of its characters", form.name())))
+    (text, Form::Utf8, Some(format!("encoding changes to UTF-8: {} lacks some of its characters", form.name())))
 }
 
 /// What a change of one file is made of.

@@ -143,8 +143,8 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     let kept = form.encode(&text);
     let mut notes = vec![format!("replaces {} bytes, too many to compare or show", large.bytes)];
     match &kept {
-        None => notes.push(format!("becomes UTF-8: {} lacks some of its characters", form.name())),
-        Some(_) if form != Form::Utf8 => notes.push(format!("stays {}", form.name())),
+        None => notes.push(format!("encoding changes to UTF-8: {} lacks some of its characters", form.name())),
+        Some(_) if form != Form::Utf8 => notes.push(format!("encoding stays {}", form.name())),
         Some(_) => {}
     }
     let content = kept.unwrap_or_else(|| text.clone().into_bytes());

@@ -48,7 +48,7 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
     let (added, removed) =
         (parts.iter().map(|part| part.added).sum::<usize>(), parts.iter().map(|part| part.removed).sum::<usize>());
     let summary = match parts.as_slice() {
-        [] => "Patch that changes nothing".to_owned(),
+        [] => "Patch without changes".to_owned(),
         [part] => part.line(part.verb),
         parts => {
             format!("Patch {} files +{added} −{removed}: {}", parts.len(), listed(parts.iter().map(|part| part.name.clone())))

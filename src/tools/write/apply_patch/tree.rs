@@ -152,7 +152,7 @@ impl<'a> Tree<'a> {
         guard(&target)?;
         if target.place == Place::Directory {
             let message = format!(
-                "line {} of the patch: `{}` is a directory, and a patch only deletes files; nothing was changed. Use Delete",
+                "line {} of the patch: `{}` is a directory, and a patch can only delete files; nothing was changed. Use Delete",
                 section.line, section.path
             );
             return Err(invalid(message).into());

@@ -54,7 +54,7 @@ pub(super) fn proposal(
         notes.push(format!("{} more changed places are not shown", groups.len() - MAX_GROUPS));
     }
     if form != Form::Utf8 {
-        notes.push(format!("stays {}", form.name()));
+        notes.push(format!("encoding stays {}", form.name()));
     }
     let summary = format!("Edit {name} +{added} −{removed}");
     Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes, ..Proposal::default() })
