@@ -1,4 +1,4 @@
-//! Other names of a tool: most are habits of other agents, some come with arguments, defaults and bounds of their own.
+//! Alternative names of a tool. Most follow the habits of other agents; some have arguments, defaults and limits of their own.
 
 use super::arguments;
 use crate::protocol::ToolError;
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A name that is accepted and never offered. `A` is what the tool takes.
+/// An accepted name that is never offered. `A` is the argument type of the tool.
 pub(super) struct Alias<A> {
     pub name: &'static str,
     pub parse: fn(Map<String, Value>) -> Result<A, ToolError>,
@@ -14,14 +14,14 @@ pub(super) struct Alias<A> {
 }
 
 impl<A: DeserializeOwned + JsonSchema> Alias<A> {
-    /// Another name for the same thing.
+    /// Creates an alias with the same arguments as the tool.
     pub(super) const fn same(name: &'static str) -> Self {
         Self { name, parse: arguments::parse::<A>, schema: arguments::schema::<A> }
     }
 }
 
 impl<A> Alias<A> {
-    /// A name whose arguments are `B`: checked as such, then put into the words of the tool.
+    /// Creates an alias with arguments of type `B`, which are parsed as such and then converted to those of the tool.
     pub(super) const fn of<B: DeserializeOwned + JsonSchema + Into<A>>(name: &'static str) -> Self {
         Self { name, parse: |given| arguments::parse::<B>(given).map(Into::into), schema: arguments::schema::<B> }
     }

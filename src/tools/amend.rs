@@ -1,4 +1,4 @@
-//! A plan as the person has it. What it would touch is judged again; what has to stand at its places stays what it was.
+//! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
 
 use super::markers::hide_in_proposal;
 use super::registry::resolve;
@@ -11,7 +11,7 @@ use crate::ports::{Amends, Plan};
 use crate::protocol::{Amendment, ToolError};
 use std::sync::Arc;
 
-/// What the person may change of what was planned.
+/// Returns which parts of a planned call the user may edit.
 pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Amends {
     let (mut offer, texts) = tool.amendable(payload, settings);
     if let Some(work) = payload.downcast_ref::<Work>() {
@@ -33,13 +33,13 @@ pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings
     };
     plan.amends.offer.edited = true;
     let told = settings.redactor.redact(&told).text.into_owned();
-    // A line in the place of another one leaves nothing of that.
+    // A replaced command line makes earlier amendments obsolete.
     let earlier = earlier.filter(|_| !amendment.is_another_line());
     plan.amends.told = Some(earlier.map_or(told.clone(), |earlier| format!("{earlier}\n{told}")));
     Ok(plan)
 }
 
-/// The plan of what was drafted anew.
+/// Builds the plan of an edited draft.
 fn with(plan: Plan, draft: Draft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),

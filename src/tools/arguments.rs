@@ -1,4 +1,4 @@
-//! How a model's arguments become a typed struct: the schema it was told, the words for what is wrong.
+//! Conversion of a model's arguments into typed structs: the JSON Schema and the error messages.
 
 use super::habits::settle;
 use super::tool::invalid;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The JSON Schema of `T`, in the plain form that every provider takes.
+/// Returns the JSON Schema of `T`, in the plain form that every provider accepts.
 pub(super) fn schema<T: JsonSchema>() -> Value {
     Value::clone(&made::<T>())
 }
 
-/// The same, made once: every call is checked against it.
+/// Returns the cached JSON Schema of `T`, because every call is checked against it.
 fn made<T: JsonSchema>() -> Arc<Value> {
     static MADE: Mutex<BTreeMap<Cow<'static, str>, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,14 +30,14 @@ fn make<T: JsonSchema>() -> Value {
     });
     let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
     simplify(&mut value);
-    // What the struct is for is said to who reads its code.
+    // The doc comment of the struct is meant for readers of the code.
     if let Some(object) = value.as_object_mut() {
         object.remove("description");
     }
     value
 }
 
-/// Without titles and number formats; what may be absent need not be called nullable as well.
+/// Removes titles and number formats, and the `null` type of optional values.
 fn simplify(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -52,7 +52,7 @@ fn simplify(value: &mut Value) {
                 if let Some(Value::Array(choices)) = object.get_mut("enum") {
                     choices.retain(|choice| !choice.is_null());
                 }
-                // A map says itself what its values are.
+                // A map declares the type of its values itself.
                 if object.get("type").is_some_and(|kind| kind == "object") && !object.contains_key("additionalProperties") {
                     object.insert("additionalProperties".to_owned(), Value::Bool(false));
                 }
@@ -64,7 +64,7 @@ fn simplify(value: &mut Value) {
     }
 }
 
-/// Takes out of a schema what a model needs in no request: the error of a call that breaks a bound names it.
+/// Removes the limits that a request does not need: the error of a call that exceeds one names it.
 pub(super) fn without_bounds(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -83,7 +83,11 @@ pub(super) fn without_bounds(schema: &mut Value) {
     }
 }
 
-/// The arguments as `T`, or a sentence that names the one that is wrong.
+/// Parses the arguments as `T`.
+///
+/// # Errors
+///
+/// Names the invalid argument.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
     settle(&mut value, &made::<T>(), "")?;

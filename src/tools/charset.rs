@@ -1,4 +1,4 @@
-//! Which encoding a text is in: what it says itself, then UTF-8, then what the person's locale says, then latin-1.
+//! Detection of the encoding of a text: its own declaration, then UTF-8, then the user's locale, then Latin-1.
 
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
@@ -9,24 +9,24 @@ use memchr::memrchr;
 use std::io::{self, Cursor, Read};
 use std::ops::Range;
 
-/// Bytes of a file that decide its encoding, where the file is larger than `HELD_BYTES` or than what is read whole.
+/// Number of bytes that decide the encoding of a file larger than `HELD_BYTES` or than the limit for whole files.
 pub(in crate::tools) const SNIFFED_BYTES: u64 = 64 * 1024;
-/// Most bytes of a file that are held in memory, whatever the policy allows.
+/// Maximum number of bytes of a file held in memory, regardless of the policy.
 pub(in crate::tools) const HELD_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes that are decoded at once.
+/// Number of bytes decoded at once.
 pub(in crate::tools) const CHUNK_BYTES: usize = 64 * 1024;
-/// Characters in a row that many texts have by chance.
+/// Length of a character run that occurs in many texts by chance.
 const SHORT_RUN: usize = 4;
 
-/// Which encodings a tool tries.
+/// The encodings that a tool tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum ReadAs {
     Detected,
-    /// UTF-8, with replacement characters for what is not.
+    /// UTF-8, with replacement characters for invalid bytes.
     Utf8,
 }
 
-/// What the C library calls otherwise than the web does.
+/// Names of the C library that differ from those of the web.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("eucjp", "euc-jp"),
     ("euckr", "euc-kr"),
@@ -52,20 +52,20 @@ fn find(label: &str) -> Option<&'static Encoding> {
     let plain = label.trim().to_ascii_lowercase();
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == plain).map(|(_, label)| *label);
     Encoding::for_label(other.unwrap_or(&plain).as_bytes()).or_else(|| {
-        // `ISO8859-15`, `iso88591` as locales have it.
+        // Locale spellings such as `ISO8859-15` and `iso88591`.
         let part = plain.strip_prefix("iso8859")?.trim_start_matches(['-', '_']).to_owned();
         Encoding::for_label(format!("iso-8859-{part}").as_bytes())
     })
 }
 
-/// Of a text whose start is `sample`; `charset` is what the locale says.
+/// Detects the encoding of a text that starts with `sample`; `charset` is the locale's encoding.
 pub(in crate::tools) fn of(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
     let form = Form::of(sample)?;
     match (form, read_as) {
         (Form::Latin1, ReadAs::Utf8) => Ok(UTF_8),
         (Form::Latin1, ReadAs::Detected) => {
             let local = charset.and_then(find).filter(|encoding| *encoding != UTF_8);
-            // The last line may end within a character.
+            // The last line may end in the middle of a character.
             let lines = memrchr(b'\n', sample).map_or(sample, |end| &sample[..end]);
             let fits = |encoding: &&'static Encoding| !encoding.decode_without_bom_handling(lines).1;
             Ok(local.filter(fits).unwrap_or_else(|| form.encoding()))
@@ -74,8 +74,8 @@ pub(in crate::tools) fn of(sample: &[u8], charset: Option<&str>, read_as: ReadAs
     }
 }
 
-/// Whether a text that was decoded from `encoding` shows a secret which the redactor finds only in its bytes: two of its
-/// characters became one, or NULs are between them.
+/// Returns whether text decoded from `encoding` shows a secret that the redactor finds only in the bytes, because two of its
+/// characters became one or NULs separate them.
 pub(in crate::tools) fn hides(text: &str, encoding: &'static Encoding, redactor: &Redactor) -> bool {
     let is_secret = |text: &str| redactor.holds_secret(text);
     if text.contains('\0') && is_secret(&text.replace('\0', "")) {
@@ -86,7 +86,7 @@ pub(in crate::tools) fn hides(text: &str, encoding: &'static Encoding, redactor:
         return false;
     }
     if encoding != UTF_16LE && encoding != UTF_16BE {
-        // A character of the secret's name, or its own first, may have become the second half of another.
+        // A character of the secret's name, or its first one, may have become the second half of another character.
         let bytes = encoding.encode(text).0;
         let (own, shown) = (String::from_utf8_lossy(&bytes), redactor.hide(text));
         let stands = |run: &str| run.len() > SHORT_RUN && shown.contains(&run[1..]);
@@ -97,14 +97,14 @@ pub(in crate::tools) fn hides(text: &str, encoding: &'static Encoding, redactor:
     is_secret(&String::from_utf8_lossy(&bytes))
 }
 
-/// The next piece of a text; no bytes are its end.
+/// Decodes the next piece of a text; an empty piece marks its end.
 pub(in crate::tools) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> String {
     let mut decoded = String::with_capacity(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(CHUNK_BYTES * 3));
     let _ = decoder.decode_to_string(bytes, &mut decoded, bytes.is_empty());
     decoded
 }
 
-/// A text in another encoding, as UTF-8.
+/// A reader that converts text from another encoding to UTF-8.
 pub(in crate::tools) struct Decoded<R> {
     from: R,
     decoder: Decoder,

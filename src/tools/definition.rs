@@ -1,4 +1,4 @@
-//! The definitions of tools: whole for who asks for one, concise in a request.
+//! Tool definitions: complete on demand, concise in requests.
 
 use super::arguments::without_bounds;
 use super::on_demand::FIND_TOOLS;
@@ -6,12 +6,12 @@ use super::registry::built_in;
 use super::tool::AnyTool;
 use crate::protocol::ToolDefinition;
 
-/// The whole definition of a tool under one of its names.
+/// Returns the complete definition of a tool under one of its names.
 pub(super) fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
     ToolDefinition { tool_name: called.to_owned(), description: tool.description().to_owned(), input_schema: tool.schema(called) }
 }
 
-/// The definition in a request: it is sent with every one, so that its schema is short.
+/// Returns the definition for requests. It is part of every request, so its schema is short.
 pub(super) fn concise(tool: &dyn AnyTool) -> ToolDefinition {
     let mut definition = definition(tool, tool.offered_name());
     if tool.name() == FIND_TOOLS || built_in(tool.name()).is_some() {

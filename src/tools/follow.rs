@@ -1,4 +1,4 @@
-//! Whether what plans found at their places stands there still, told as it changes. Nothing wakes while nothing changes.
+//! Watches the files of pending plans and reports when they no longer match. It is idle while nothing changes.
 
 use super::outcome::stands;
 use crate::ports::Followed;
@@ -10,12 +10,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
-/// A file of more than this is read again only where its stamp is another one.
+/// Size in bytes above which a file is read again only if its stamp has changed.
 const LARGE_BYTES: u64 = 1 << 20;
-/// Directories of a tree that are watched; of a larger one what lies deeper is looked at only before it is run.
+/// Maximum number of watched directories in a tree; deeper levels are checked only before the call runs.
 const DIRECTORIES: usize = 64;
 
-/// The stream of `ToolRouter::follow`.
+/// The stream behind `ToolRouter::follow`.
 pub(in crate::tools) fn follow(mut list: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
     list.mark_changed();
     let follow = Follow { list, plans: Vec::new(), watch: None, untold: VecDeque::new() };
@@ -25,7 +25,7 @@ pub(in crate::tools) fn follow(mut list: watch::Receiver<Followed>) -> BoxStream
 struct Follow {
     list: watch::Receiver<Followed>,
     plans: Vec<Plan>,
-    /// None where nothing is to be watched, or it cannot be.
+    /// `None` if there is nothing to watch, or watching failed.
     watch: Option<Watch>,
     untold: VecDeque<(ApprovalId, bool)>,
 }
@@ -33,17 +33,17 @@ struct Follow {
 struct Plan {
     id: ApprovalId,
     places: Vec<Place>,
-    /// As it was told last; a plan found what it was made for.
+    /// Last reported state; at first, a plan matches.
     outdated: bool,
 }
 
 struct Place {
     change: PlaceChange,
-    /// Of a large file: its stamp when it was read last, and whether it was what the plan found.
+    /// For a large file: its stamp at the last reading, and whether the content matched the plan.
     seen: Option<(Stamp, bool)>,
 }
 
-/// Inode, bytes, and when the content and the entry were changed.
+/// Inode, bytes, and the change times of content and entry.
 type Stamp = (u64, u64, (i64, i64), (i64, i64));
 
 impl Follow {
@@ -70,12 +70,12 @@ impl Follow {
                     }
                 }
             }
-            // What changed before the watch was there is seen by this.
+            // Detects changes made before the watch was set up.
             self.look().await;
         }
     }
 
-    /// Other questions wait than before.
+    /// Replaces the followed plans when the set of pending approvals changes.
     fn take(&mut self) {
         let list = self.list.borrow_and_update().clone();
         let mut known = std::mem::take(&mut self.plans);
@@ -148,7 +148,7 @@ fn large(path: &Path) -> Option<Stamp> {
     Some((form.ino(), form.len(), (form.mtime(), form.mtime_nsec()), (form.ctime(), form.ctime_nsec())))
 }
 
-/// A directory and those in it, the upper ones first; of anything else none.
+/// Lists a directory and its subdirectories, parents first; nothing for other paths.
 fn directories(tree: &Path) -> Vec<PathBuf> {
     let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|form| form.is_dir());
     let mut found: Vec<PathBuf> = is_directory(tree).then(|| tree.to_owned()).into_iter().collect();

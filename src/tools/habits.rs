@@ -1,11 +1,11 @@
-//! What models write instead of what the schema says, and what it stands for where only one thing can be meant.
+//! Common deviations of models from a schema, and their unambiguous corrections.
 
 use super::shapes::{plain, reshape, unwrap};
 use super::tool::invalid;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
-/// Names that models use out of habit, and the one they stand for. Taken where the schema knows the second and not the first.
+/// Argument names that models use by habit. An alias applies if the schema has the real name and not the alias.
 const ALIASES: &[(&str, &[&str])] = &[
     (
         "path",
@@ -80,14 +80,14 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("captureStderr", &["stderr"]),
 ];
 
-/// Names under which models say why they call: nothing that a tool could do otherwise.
+/// Names of arguments in which models explain a call. They are ignored, because they cannot change what a tool does.
 const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
-/// Most of a wrong value that is repeated.
+/// Maximum number of characters of a wrong value repeated in an error.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// Makes `value` what `schema` says: own names, own types. Refuses what has no meaning or two; ignored, the call would not be
-/// what was meant.
+/// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors: ignoring them would run a
+/// different call than intended.
 pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     list(value, schema);
     retype(value, kind(schema), at)?;
@@ -121,7 +121,7 @@ fn within(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-/// One text where a list of texts is meant.
+/// Wraps a single string if a list of strings is expected.
 fn list(value: &mut Value, schema: &Value) {
     let texts = kind(schema) == "array" && schema.get("items").is_some_and(|items| kind(items) == "string");
     if let Value::String(text) = value
@@ -132,7 +132,7 @@ fn list(value: &mut Value, schema: &Value) {
     }
 }
 
-/// A value of another type that says the same. What cannot be read so stays for the message of the parser.
+/// Converts a value to the expected type if it is equivalent. Other values are left for the parser to report.
 fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     let meant =
         match (kind, &*value) {
@@ -160,7 +160,7 @@ fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Says what was expected in the words of the schema.
+/// Checks the type of a value, and names the expected one in the words of the schema.
 fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     let (fits, expected) = match kind(schema) {
         "integer" => (value.is_u64(), "a whole number, 0 or more"),
@@ -179,13 +179,13 @@ fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError>
     Err(invalid(format!("`{at}` is {shown}{rest}; expected {expected}")))
 }
 
-/// `10.0` as `10`; larger numbers are not exact, and no argument is as large.
+/// Converts `10.0` to `10`. Larger numbers are not exact, and no argument is that large.
 fn whole(number: f64) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() < EXACT).then(|| Value::from(number as i64))
 }
 
-/// Puts every argument under its own name, and what belongs to the only item of a list into that item.
+/// Renames arguments to their schema names, and moves those of a single list item into that item.
 fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, Value>, at: &str) -> Result<(), ToolError> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

@@ -1,33 +1,33 @@
-//! What a tool is to other agents: whether it reads, destroys, can be repeated, reaches out; and which are for a session alone.
+//! Properties of tools for other agents: read-only, destructive, idempotent, open-world, or only for use in a session.
 
 use serde_json::Value;
 
-/// As the Model Context Protocol has it. Said for those who show tools; nothing is allowed by it.
+/// Tool annotations of the Model Context Protocol. They inform clients and grant nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hints {
     pub reads_only: bool,
-    /// What was there before may be gone.
+    /// Existing data may be lost.
     pub destructive: bool,
-    /// The same call once more changes nothing more.
+    /// Repeating the same call has no further effect.
     pub idempotent: bool,
-    /// It reaches beyond this machine.
+    /// The tool interacts with systems outside this machine.
     pub open_world: bool,
 }
 
-/// What another agent is told of a tool beside its definition.
+/// Details of a tool for other agents, in addition to its definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
     pub hints: Hints,
-    /// JSON Schema of what it tells, where that is JSON.
+    /// JSON Schema of its output, if that is JSON.
     pub output_schema: Option<Value>,
 }
 
 const READS: Hints = Hints { reads_only: true, destructive: false, idempotent: true, open_world: false };
 const ADDS: Hints = Hints { reads_only: false, destructive: false, idempotent: false, open_world: false };
 const CHANGES: Hints = Hints { destructive: true, ..ADDS };
-/// Of a command nothing is known before.
+/// Nothing is known in advance about a command.
 pub(super) const RUNS: Hints = Hints { open_world: true, ..CHANGES };
-/// Of a tool that is held to reading where it runs, and may ask others.
+/// For a tool that runs in a read-only sandbox, but may contact other systems.
 pub(super) const READS_BY_PROGRAM: Hints = Hints { open_world: true, ..READS };
 
 static BUILT_IN: &[(&str, Hints)] = &[
@@ -51,7 +51,7 @@ static BUILT_IN: &[(&str, Hints)] = &[
     ("RunCommand", RUNS),
     ("CliSession", RUNS),
     ("CliWrite", RUNS),
-    // What was read once is not told again.
+    // Output that was read is not returned again.
     ("CliRead", Hints { idempotent: false, ..READS }),
     ("CliStop", Hints { idempotent: true, ..CHANGES }),
     ("CliGetPlatform", READS),
@@ -61,11 +61,11 @@ static BUILT_IN: &[(&str, Hints)] = &[
     ("HttpRequest", RUNS),
 ];
 
-/// For the person of a session, whom nobody else has: not for other agents.
+/// Tools for the user of a session, which other agents do not have.
 #[cfg(test)]
 const OF_A_SESSION: &[&str] = &["UploadArtifact"];
 
-/// Of a built-in tool; none where it means nothing to other agents.
+/// Returns the hints of a built-in tool; `None` for tools that are useless to other agents.
 pub(super) fn of(name: &str) -> Option<Hints> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, hints)| *hints)
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::tools::registry::built_in_tools;
 
-    /// That of the tests, which nobody is told of.
+    /// The tool added by the tests, which is not served.
     const ADDED: &str = "CountWords";
 
     #[test]

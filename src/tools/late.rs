@@ -1,4 +1,4 @@
-//! Calls that cannot be done, where saying why would tell what nobody may look at: the place is judged first.
+//! Impossible calls whose error would reveal a hidden path: the policy judges the path first.
 
 use super::paths::Paths;
 use super::tool::{AnyTool, Settings};
@@ -6,14 +6,14 @@ use crate::ports::Plan;
 use crate::protocol::{Action, ToolCall, ToolError};
 use serde_json::{Map, Value};
 
-/// What a call names, if some of it lies where nothing may be read.
+/// Returns the actions of a call, if one of them concerns an unreadable path.
 pub(super) fn hidden(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,
     settings: &Settings,
 ) -> Option<Vec<Action>> {
-    // Where links cannot be followed to their end, the text says enough.
+    // If symlinks cannot be resolved, the path text is enough.
     let actions = tool
         .actions(called, arguments.clone(), &Paths::on_disk(settings))
         .or_else(|_| tool.actions(called, arguments, &Paths::lexical(settings)))
@@ -31,10 +31,10 @@ pub(super) fn hidden(
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
 
-/// Why a call cannot be done, told once the policy let it pass.
+/// The error of an impossible call, reported after the policy has allowed the call.
 pub(super) struct Late(pub ToolError);
 
-/// The places as the model wrote them.
+/// Returns the paths as the model wrote them.
 fn named(actions: &[Action]) -> String {
     let given = |action: &Action| match action {
         Action::Read { target }

@@ -1,4 +1,4 @@
-//! Markers on their way in and out: hidden in all that a tool tells, put back in what a tool writes.
+//! Redaction markers: inserted into tool output, restored in written content.
 
 use super::tool::{Settings, invalid};
 use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
@@ -8,7 +8,7 @@ use crate::tools::write::file_change::Before;
 use crate::tools::write::replacement::with_lf;
 use serde_json::{Map, Value};
 
-/// What the markers of a file stand for, as the file was shown: with LF endings.
+/// Returns the restorer for the markers of a file, as shown with LF endings.
 pub(super) fn restorer(before: &Before, settings: &Settings) -> Restorer {
     match before {
         Before::Text { document: Document { text, .. }, .. } => settings.redactor.restorer(&with_lf(text)),
@@ -16,7 +16,7 @@ pub(super) fn restorer(before: &Before, settings: &Settings) -> Restorer {
     }
 }
 
-/// The text with what its markers hide in the place of them.
+/// Returns the text with its markers replaced by the secrets.
 pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: &Target) -> Result<String, ToolError> {
     restorer.restore(text).map_err(|error| {
         invalid(format!(
@@ -27,7 +27,7 @@ pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: 
     })
 }
 
-/// Refuses a change that would leave something open that the file hides now: a new name for it, or none.
+/// Refuses a change that would expose a secret that the file hides now, for example under a new or missing name.
 pub(super) fn keep_hidden(
     restorer: &Restorer,
     before: &Before,
@@ -41,7 +41,7 @@ pub(super) fn keep_hidden(
     opened.map_or(Ok(()), |marker| Err(would_open(&marker, target)))
 }
 
-/// The same for a part of a file too large to be looked at as a whole.
+/// Like `keep_hidden`, for a part of a file too large to examine as a whole.
 pub(super) fn hidden_would_open(
     before: &str,
     after: &str,
@@ -61,7 +61,7 @@ fn would_open(marker: &str, target: &Target) -> ToolError {
     ))
 }
 
-/// Refuses a call that is given a marker it has no use for.
+/// Refuses a call that contains a marker it cannot use.
 pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Value>) -> Result<(), ToolError> {
     let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
     let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };

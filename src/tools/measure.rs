@@ -1,4 +1,4 @@
-//! The tools without a session around them, for `fuzz/` and for `benches/mcp.rs`.
+//! The tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
 use super::{Commands, Conflict, Holding, LoadedTools, Remote, Router, Seen, Settings, TextTools, actions_for};
 use crate::policy::redact::Redactor;
@@ -57,18 +57,18 @@ fn settings(workspace: &Path) -> Settings {
     }
 }
 
-/// What a call with this text for its arguments would touch, or what is wrong with it.
+/// Returns the actions of a call with this text as its arguments.
 pub fn actions(tool_name: &str, text: &str) -> Result<Vec<Action>, String> {
     let settings = settings(Path::new("/home/user/project"));
     let arguments = serde_json::from_str(text).map_or_else(|_| Arguments::Malformed(text.to_owned()), Arguments::Object);
     actions_for(tool_name, &arguments, &settings).map_err(|error| format!("{error:?}"))
 }
 
-/// Reads in the workspace, and every tool of every server, without a question.
+/// A policy that allows reading the workspace and all MCP tools without approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
 
-/// All that a call passes between the loop and the work itself: plan, verdict, permit, run.
+/// All stages of a call between the agent loop and the tool: plan, verdict, permit, run.
 pub struct Bench {
     router: Router,
     policy: Enforcer,

@@ -1,4 +1,4 @@
-//! The tools: plan and run, one file each.
+//! The tools: planning and execution, one file per tool.
 
 mod alias;
 mod amend;

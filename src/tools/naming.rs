@@ -1,23 +1,23 @@
-//! Which tool a name means, where tools of this process and of servers have names alike. Names alone: nothing is asked.
+//! Resolution of tool names when local tools and MCP tools share names. It uses only names and sends no requests.
 
 use std::collections::{HashMap, HashSet};
 
-/// What model APIs take for the name of a tool.
+/// Maximum length of a tool name in model APIs.
 const MAX_LETTERS: usize = 64;
 const HASH_LETTERS: usize = 8;
 const BETWEEN: &str = "__";
 
-/// Which of two tools a bare name means that both have: `tools.conflict`.
+/// The meaning of an unqualified name that a local tool and an MCP tool share: `tools.conflict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Conflict {
     #[default]
     LocalFirst,
     McpFirst,
-    /// Neither, until the name says which.
+    /// Neither, until the name is qualified.
     Error,
 }
 
-/// What a name stands for.
+/// The tool that a name refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Meaning {
     Local(String),
@@ -32,7 +32,7 @@ pub enum NameError {
     Ambiguous { name: String, names: Vec<String> },
 }
 
-/// All names there are at one time.
+/// All tool names at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     local: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Names {
 struct Remote {
     server: String,
     tool: String,
-    /// As the model is offered it.
+    /// The name offered to the model.
     mapped: String,
 }
 
@@ -53,7 +53,7 @@ impl Remote {
         Meaning::Remote { server: self.server.clone(), tool: self.tool.clone() }
     }
 
-    /// Whether the name says the server as well: `server:Tool`, `server/tool`, `Mcp.server/tool`.
+    /// Returns whether the name is qualified with the server: `server:Tool`, `server/tool` or `Mcp.server/tool`.
     fn is_said_by(&self, called: &str, same: fn(&str, &str) -> bool) -> bool {
         let called = called.strip_prefix("Mcp.").unwrap_or(called);
         let rest = called.get(..self.server.len()).filter(|start| same(start, &self.server)).and(called.get(self.server.len()..));
@@ -70,7 +70,7 @@ fn any_case(one: &str, other: &str) -> bool {
 }
 
 impl Names {
-    /// Of tools of this process, and of servers as `(server, tool)`. What has a name twice counts once.
+    /// Collects the names of local tools and of MCP tools as `(server, tool)`. Duplicates count once.
     pub fn new<'a>(
         local: impl IntoIterator<Item = &'a str>,
         remote: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -88,7 +88,7 @@ impl Names {
                 pairs.push(pair);
             }
         }
-        // Names are given in an order of their own, so that they do not depend on which server answered first.
+        // Sorted, so that the names do not depend on which server responded first.
         let mut ordered: Vec<(&str, &str)> = pairs.clone();
         ordered.sort_unstable();
         let mut taken: HashSet<String> = names.local.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -115,17 +115,17 @@ impl Names {
         names
     }
 
-    /// The tools of servers, each with the name that the model is offered.
+    /// Returns the MCP tools with the names offered to the model.
     pub fn mapped(&self) -> impl Iterator<Item = ((String, String), String)> {
         self.remote.iter().map(|remote| ((remote.server.clone(), remote.tool.clone()), remote.mapped.clone()))
     }
 
-    /// Whether a tool of a server has this bare name.
+    /// Returns whether an MCP tool has this unqualified name.
     pub fn is_contested(&self, name: &str) -> bool {
         self.remote.iter().any(|remote| any_case(&remote.tool, name))
     }
 
-    /// What the model is offered, each under a name that means exactly that.
+    /// Returns the offered names, each with its exact meaning.
     #[cfg(test)]
     fn offered(&self) -> Vec<(String, Meaning)> {
         let clear = |name: &&String| self.conflict == Conflict::LocalFirst || !self.is_contested(name);
@@ -133,12 +133,12 @@ impl Names {
         local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
     }
 
-    /// What is called by this name: a name as it is offered, one that says its server, or a bare one.
+    /// Resolves a name: an offered one, a qualified one, or an unqualified one.
     pub fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
         self.explicit(called).unwrap_or_else(|| self.bare(called))
     }
 
-    /// What is called by a name as it is offered, or by one that says its server; nothing where it does neither.
+    /// Resolves an offered or a qualified name; `None` for other names.
     pub fn explicit(&self, called: &str) -> Option<Result<Meaning, NameError>> {
         if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
             return Some(Ok(remote.meaning()));
@@ -154,7 +154,7 @@ impl Names {
         None
     }
 
-    /// What a name means that says no server.
+    /// Resolves an unqualified name.
     pub fn bare(&self, called: &str) -> Result<Meaning, NameError> {
         let local =
             self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
@@ -171,7 +171,7 @@ impl Names {
         }
     }
 
-    /// Bare names that more than one tool has, to be said at the start.
+    /// Returns notices about unqualified names that several tools share.
     pub fn conflicts(&self) -> Vec<String> {
         let of = |name: &String| {
             let servers: Vec<&str> =
@@ -192,7 +192,7 @@ fn is_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_-".contains(letter)
 }
 
-/// The two names as they are. Only where they can be told apart again: no other two make the same.
+/// Joins server and tool, if no other pair results in the same name.
 fn plain(server: &str, tool: &str) -> Option<String> {
     let name = format!("{server}{BETWEEN}{tool}");
     let clear = !server.is_empty()
@@ -204,7 +204,7 @@ fn plain(server: &str, tool: &str) -> Option<String> {
     (clear && name.len() <= MAX_LETTERS).then_some(name)
 }
 
-/// As much as can be read of both, and a hash of what they are.
+/// Returns a readable prefix of both names with a hash of them.
 fn hashed(server: &str, tool: &str, taken: &HashSet<String>) -> String {
     let readable: String =
         format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();
@@ -298,7 +298,7 @@ mod tests {
             let remotes = offered.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Remote { .. })).count();
             assert_eq!(remotes, pairs.len());
         }
-        // A tool of this process has that name already.
+        // A local tool already has that name.
         let names = Names::new(["docs__search"], [("docs", "search")], Conflict::LocalFirst);
         assert_eq!(names.meaning("docs__search"), Ok(local("docs__search")));
         assert!(names.offered()[1].0.starts_with("docs__search_"));

@@ -1,4 +1,4 @@
-//! What became of a call that was under way when aye ended: the disk is held against what its plan said.
+//! Outcome of calls that were running when aye ended, determined by comparing the disk with their plans.
 
 use crate::ports::Found;
 use crate::protocol::{PlaceChange, Standing};
@@ -8,9 +8,9 @@ use crate::sys::file::tree::{Survey, survey};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// How the names of what is not done yet begin.
+/// Prefix of the names of temporary files.
 const UNFINISHED: &str = ".aye-";
-/// Of each kind that many are named, the others counted.
+/// Maximum number of named paths per kind.
 const MAX_NAMED: usize = 10;
 
 pub(in crate::tools) fn content(image: &PreImage) -> Standing {
@@ -25,22 +25,22 @@ pub(in crate::tools) fn entry(survey: &Survey) -> Standing {
     Standing::Entry { files, directories, links, bytes }
 }
 
-/// A file that gets other content, or that is made.
+/// Returns the change of a file that is created or gets new content.
 pub(in crate::tools) fn written(path: &Path, before: &PreImage, after: &PreImage) -> PlaceChange {
     PlaceChange { path: path.to_owned(), before: content(before), after: Some(content(after)) }
 }
 
-/// What stands at a place now: as the call found it, as it leaves it, or neither.
+/// The current state of a path relative to the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {
     Old,
     New,
-    /// The call leaves it as it was.
+    /// The call does not change it.
     Same,
     Other,
 }
 
-/// What the disk says of a call that was to change these places; nothing where it was to change none.
+/// Determines the outcome of a call from the disk; `None` if it was to change nothing.
 pub fn found(changes: &[PlaceChange]) -> Option<Found> {
     let looked: Vec<(Now, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {
@@ -68,7 +68,7 @@ fn now(change: &PlaceChange) -> Now {
     }
 }
 
-/// Whether this stands there. What cannot be looked at stands nowhere.
+/// Returns whether the path is in this state. An unreadable path matches no state.
 pub(in crate::tools) fn stands(path: &Path, what: &Standing) -> bool {
     let form = path.symlink_metadata();
     match what {
@@ -84,7 +84,7 @@ pub(in crate::tools) fn stands(path: &Path, what: &Standing) -> bool {
     }
 }
 
-/// What stands unfinished beside these places.
+/// Returns temporary files left next to these paths.
 fn left(changes: &[PlaceChange]) -> Vec<PathBuf> {
     let above: BTreeSet<&Path> = changes.iter().filter_map(|change| change.path.parent()).collect();
     let entries = above.into_iter().filter_map(|directory| directory.read_dir().ok()).flatten().flatten();
@@ -94,7 +94,7 @@ fn left(changes: &[PlaceChange]) -> Vec<PathBuf> {
     left
 }
 
-/// ``new: `a`; as before: `b`; neither: `c` ``
+/// Formats the states, for example ``changed by the call: `a`; not changed: `b` ``.
 fn words(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
     let of =
         |wanted: &[Now]| -> Vec<&Path> { looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect() };

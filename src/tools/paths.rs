@@ -1,4 +1,4 @@
-//! How a path argument becomes a target that can be judged, and how a path is named to the model.
+//! Conversion of path arguments to targets, and of paths to names for the model.
 
 use super::tool::{Settings, invalid};
 use crate::protocol::{ARTIFACT_SCHEME, ErrorCode, Place, Target, ToolError};
@@ -6,7 +6,7 @@ use crate::sys::path::{self, Kind, PathError, Resolved};
 use std::io;
 use std::path::Path;
 
-/// Where paths of a call are looked up.
+/// The rules for resolving the paths of a call.
 pub(super) struct Paths<'a> {
     pub(super) settings: &'a Settings,
     lookup: Lookup,
@@ -14,7 +14,7 @@ pub(super) struct Paths<'a> {
 
 enum Lookup {
     Disk,
-    /// By their text alone.
+    /// By path text only, without the disk.
     Text,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Paths<'a> {
         Self { settings, lookup: Lookup::Text }
     }
 
-    /// The same as `target` for what is only read: an artifact may be named by its URI.
+    /// Resolves a path that is only read, which may be the URI of an artifact.
     pub(super) fn source(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
@@ -42,7 +42,7 @@ impl<'a> Paths<'a> {
         Ok(Target { given: kept.artifact.uri, real: kept.path, place: Place::File { bytes: kept.artifact.bytes } })
     }
 
-    /// The target of the argument `field`; `meant` is what it is taken for where nothing is looked up.
+    /// Resolves the argument `field`. Without the disk, `meant` is the assumed kind.
     pub(super) fn target(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
         self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
@@ -63,7 +63,7 @@ impl<'a> Paths<'a> {
         Ok(Target { given: given.to_owned(), real, place })
     }
 
-    /// The same for what is to be deleted or moved: a link at the end is itself what is meant, unless a slash follows.
+    /// Resolves a path to delete or move. A final symlink is the target itself, unless a slash follows.
     pub(super) fn entry(&self, field: &str, given: &str) -> Result<Target, ToolError> {
         let Lookup::Disk = self.lookup else { return self.target(field, given, Meant::File) };
         self.form_may_be(field, given)?;
@@ -73,7 +73,7 @@ impl<'a> Paths<'a> {
         Ok(Target { given: given.to_owned(), place: place(found.kind), real: found.real })
     }
 
-    /// `tools.absolute_paths_only`. What stands for the workspace itself is no less exact.
+    /// Checks `tools.absolute_paths_only`. A path of the workspace itself is allowed too.
     fn form_may_be(&self, field: &str, given: &str) -> Result<(), ToolError> {
         if given.starts_with(ARTIFACT_SCHEME) {
             let message = "names an artifact, which only ReadFile and Grep can read; for a file of that name use";
@@ -87,7 +87,7 @@ impl<'a> Paths<'a> {
         Err(invalid(message))
     }
 
-    /// `tools.follow_symlinks = false`.
+    /// Checks `tools.follow_symlinks = false`.
     fn links_may_be(&self, field: &str, given: &str, found: &Resolved) -> Result<(), ToolError> {
         if !found.through_links || self.settings.follow_links {
             return Ok(());
@@ -98,7 +98,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// What an argument is expected to name.
+/// The kind of path that an argument expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meant {
     File,
@@ -116,7 +116,7 @@ impl Meant {
 
 fn place(kind: Kind) -> Place {
     match kind {
-        // The link itself is as good as a small file; nobody reads through it.
+        // The symlink itself counts as a small file, because nothing reads through it.
         Kind::File { bytes } | Kind::Link { bytes } => Place::File { bytes },
         Kind::Directory => Place::Directory,
         Kind::Missing => Place::Missing,
@@ -139,7 +139,7 @@ fn refused(field: &str, error: &PathError) -> ToolError {
     ToolError::new(code, format!("`{field}`: {error}"))
 }
 
-/// Relative to the workspace where it is in it; an artifact by its URI.
+/// Returns the path relative to the workspace if it is inside; artifacts by URI.
 pub(super) fn shown(real: &Path, settings: &Settings) -> String {
     if let Some(uri) = settings.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
         return uri;
@@ -151,7 +151,7 @@ pub(super) fn shown(real: &Path, settings: &Settings) -> String {
     }
 }
 
-/// The same for what a person is shown: a line break in a name would start a line that says anything.
+/// Returns a path for the user on one line, because a line break in a name could fake another line.
 pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
     let name = shown(real, settings);
     if !name.contains(['\n', '\r']) {
@@ -160,7 +160,7 @@ pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
     name.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// What the system said when a resolved path was opened.
+/// Converts the error of opening a resolved path.
 pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;
     match error.kind() {
@@ -181,7 +181,7 @@ fn moved(given: &str) -> ToolError {
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-/// Devices, FIFOs and sockets have no content to read or replace.
+/// Error for devices, FIFOs and sockets, which have no content to read or replace.
 pub(super) fn special(target: &Target) -> ToolError {
     invalid(format!(
         "`{}` is a device, FIFO or socket, not a file; Stat describes it, and only a command can use it",
@@ -189,7 +189,7 @@ pub(super) fn special(target: &Target) -> ToolError {
     ))
 }
 
-/// Says what is there instead: entries of the same directory with similar names.
+/// Error for a missing path, with similar names in the same directory.
 pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
@@ -204,7 +204,7 @@ pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
 }
 
 fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
-    /// Entries looked at, and how alike two names must be.
+    /// Maximum number of entries examined, and the required similarity of two names.
     const LOOKED_AT: usize = 10_000;
     const ALIKE: f64 = 0.7;
     let (Some(directory), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
@@ -227,10 +227,10 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
     alike.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// More names in a sentence are counted.
+/// Maximum number of names listed in a sentence.
 const MAX_NAMED: usize = 5;
 
-/// The first of some names, and how many more there are.
+/// Lists the first names and the number of the others.
 pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let named = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! The list of all tools; a tool that is not here does not exist.
+//! The registry of all tools.
 
 use super::custom::CustomTool;
 use super::http::http_request;
@@ -17,7 +17,7 @@ use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// In the order in which a model sees them: reads, writes, commands, network.
+/// All built-in tools in the order shown to the model: reads, writes, commands, network.
 static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
     &Hidden::<list_directory::ListDirectory>(PhantomData),
@@ -51,7 +51,7 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<super::tests::adding::CountWords>(PhantomData),
 ];
 
-/// The tools that are here: the built-in ones, then those that the policy makes of commands, then those of manifests.
+/// Returns the local tools: built-in ones, then named commands of the policy, then custom tools.
 pub(super) fn local(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
     let own = |tool: &&Arc<CustomTool>| {
@@ -61,20 +61,20 @@ pub(super) fn local(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     built_in_here(settings).map(|tool| tool as &dyn AnyTool).chain(named.map(|tool| tool as &dyn AnyTool)).chain(custom)
 }
 
-/// The built-in tools that settings leave.
+/// Returns the built-in tools that the settings enable.
 pub(super) fn built_in_here(settings: &Settings) -> impl Iterator<Item = &'static dyn AnyTool> {
     let text = |tool: &&dyn AnyTool| settings.text.enabled || !TextTools::binds(tool.name(), tool.name());
     TOOLS.iter().copied().filter(text)
 }
 
-/// All tools that a call can name: the local ones whose name no server's tool takes, then the tools of servers.
+/// Returns all callable tools: local ones whose name is not taken by an MCP tool, then MCP tools.
 fn all(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let remote = settings.remote.as_deref();
     let clear = move |tool: &&dyn AnyTool| remote.is_none_or(|remote| !remote.takes(tool.name()));
     local(settings).filter(clear).chain(remote.into_iter().flat_map(RemoteTools::listed))
 }
 
-/// The tools in the next request. Those that were loaded come last, so that the list before them stays the same.
+/// Returns the tools of the next request. Loaded tools come last, so that the list before them does not change.
 pub(super) fn offered(settings: &Settings) -> Vec<&dyn AnyTool> {
     let Some(finder) = settings.finder.as_deref() else { return all(settings).collect() };
     let mut offered: Vec<&dyn AnyTool> = all(settings).filter(|tool| !finder.loads(*tool)).collect();
@@ -83,7 +83,7 @@ pub(super) fn offered(settings: &Settings) -> Vec<&dyn AnyTool> {
     offered
 }
 
-/// The tools that a front end may show: those in the next request, and the built-in ones that wait to be loaded.
+/// Returns the tools to show in front ends: those of the next request, and built-in ones that are not loaded yet.
 pub(super) fn available(settings: &Settings) -> Vec<&dyn AnyTool> {
     let Some(finder) = settings.finder.as_deref() else { return all(settings).collect() };
     let shown = |tool: &&dyn AnyTool| built_in(tool.name()).is_some() || !finder.waits(*tool);
@@ -92,24 +92,29 @@ pub(super) fn available(settings: &Settings) -> Vec<&dyn AnyTool> {
     shown
 }
 
-/// By its name or one of its aliases, in any case; or by a name of a server's tool.
+/// Finds a tool by name or alias, ignoring case, or by the name of an MCP tool.
 pub(super) fn find<'a>(name: &str, settings: &'a Settings) -> Option<&'a dyn AnyTool> {
     resolve(name, settings).ok()
 }
 
-/// The same, or what is said of a name that none has, or several.
+/// Resolves a tool name.
+///
+/// # Errors
+///
+/// The name is unknown or ambiguous.
 pub(super) fn resolve<'a>(name: &str, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
     if let Some(finder) = settings.finder.as_deref().filter(|_| FindTools::is_called(name)) {
         return Ok(finder);
     }
     let own = built_in(name).or_else(|| local(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)));
     let remote = settings.remote.as_ref().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
-    // What the policy does not grant is no way out.
+    // Do not suggest tools that the policy does not grant.
     let granted = |tool: &&dyn AnyTool| (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok();
     remote.or(own).ok_or_else(|| unknown(name, available(settings).into_iter().filter(granted).map(AnyTool::offered_name)))
 }
 
-/// Nobody gives a name of these another meaning. `grep` is an alias with bounds of its own, so that case counts first.
+/// Finds a built-in tool; its names cannot be redefined. An exact match comes first, because `grep` is an alias with limits of
+/// its own.
 pub(super) fn built_in(name: &str) -> Option<&'static dyn AnyTool> {
     let tools = || TOOLS.iter().copied();
     tools()
@@ -119,23 +124,23 @@ pub(super) fn built_in(name: &str) -> Option<&'static dyn AnyTool> {
         .or_else(|| tools().find(|tool| tool.alias_names().iter().any(|alias| alias.eq_ignore_ascii_case(name))))
 }
 
-/// Those that no policy and no manifest made.
+/// Returns all built-in tools.
 pub(super) fn built_in_tools() -> impl Iterator<Item = &'static dyn AnyTool> {
     TOOLS.iter().copied()
 }
 
-/// Their names.
+/// Returns the names of all built-in tools.
 pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     built_in_tools().map(|tool| tool.name())
 }
 
-/// The same with all their other names.
+/// Returns the names and aliases of all built-in tools.
 #[cfg(test)]
 pub(super) fn all_names() -> Vec<&'static str> {
     TOOLS.iter().flat_map(|tool| std::iter::once(tool.name()).chain(tool.alias_names())).collect()
 }
 
-/// Tools of other agents that have no counterpart, and what to do in their place.
+/// Tools of other agents without a counterpart, and what to do instead.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
     (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
@@ -145,10 +150,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
 ];
 
-/// Of servers there may be thousands.
+/// Limit of listed names, because MCP servers may offer thousands.
 const MAX_NAMED: usize = 100;
 
-/// What is said of a name that no tool has; these are the names that there are.
+/// Builds the error for an unknown tool, with suggestions from `names`.
 pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();
     let lower = name.to_lowercase();
@@ -171,16 +176,16 @@ pub fn name_of(tool_name: &str) -> Option<&'static str> {
     built_in(tool_name).and_then(|tool| built_in_names().find(|name| *name == tool.name()))
 }
 
-/// Whether the tool of this name only reads or changes files, so that it starts no program.
+/// Returns whether the tool only reads or changes files and starts no program.
 pub fn starts_nothing(tool_name: &str) -> bool {
     built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
 }
 
-/// Checks that a tool has this name or alias, built in or among `named`.
+/// Checks that a tool has this name or alias, among the built-in ones and `named`.
 ///
 /// # Errors
 ///
-/// `TOOL_NOT_FOUND` with the names that there are.
+/// `TOOL_NOT_FOUND`, with the available names.
 pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));

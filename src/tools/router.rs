@@ -1,4 +1,4 @@
-//! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
+//! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
 
 use super::amend::{amended, offered};
 use super::changes;
@@ -41,11 +41,11 @@ use tokio::sync::watch;
 /// The tools of one workspace.
 pub struct Router {
     settings: Arc<Settings>,
-    /// Outcomes on disk, for a crash before the session has them.
+    /// Outcomes stored on disk, in case of a crash before the session records them.
     settled: Mutex<Vec<Settled>>,
 }
 
-/// Fewer of them than this were told of since for sure.
+/// Number of stored outcomes that may not be recorded yet.
 const SETTLED: usize = 16;
 
 impl Router {
@@ -54,7 +54,7 @@ impl Router {
         Self { settings: Arc::new(settings), settled: Mutex::new(Vec::new()) }
     }
 
-    /// What a call by this name or alias takes.
+    /// Returns the definition of a tool by name or alias.
     pub fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
         let tool = resolve(name, &self.settings)?;
         let own =
@@ -63,12 +63,12 @@ impl Router {
         Ok(definition(tool, called))
     }
 
-    /// The names of all tools that a front end may show, also of those that the model has to load first.
+    /// Returns the names of all tools to show in front ends, including those that are not loaded yet.
     pub fn available(&self) -> Vec<String> {
         available(&self.settings).into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
-    /// What policies call each tool that there is, whether or not settings and the policy let it be used.
+    /// Returns the policy names of all tools, whether or not the settings and the policy allow their use.
     pub fn full_names(&self) -> Vec<String> {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
         names.extend(local(&self.settings).map(|tool| tool.name().to_owned()));
@@ -77,30 +77,31 @@ impl Router {
         names
     }
 
-    /// What other agents are told of the tool of this name; none where it is not for them.
+    /// Returns the details of a tool for other agents; `None` if it is not meant for them.
     pub fn served(&self, name: &str) -> Option<Served> {
         let tool = find(name, &self.settings)?;
         Some(Served { hints: tool.hints()?, output_schema: tool.output_schema() })
     }
 
-    /// What policies call the tool of this name.
+    /// Returns the policy name of a tool.
     pub fn full_name(&self, name: &str) -> Option<&str> {
         find(name, &self.settings).map(AnyTool::name)
     }
 
-    /// The tools of servers, as they were when this was made.
+    /// Returns the MCP tools as they were when this router was created.
     pub fn remote(&self) -> Option<&RemoteTools> {
         self.settings.remote.as_deref()
     }
 
-    /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
-    /// `bases` are the places where previews may lie, and `awaits` knows the calls that began and of which the session's journal does not say what came of them.
+    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before
+    /// any command. `bases` are the directories of previews; `awaits` tells whether a call started but has no result in the
+    /// session's journal.
     pub fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
         let resumed = self.settings.session.as_ref().map(|session| Resumed { session, awaits });
         recover(bases, resumed.as_ref())
     }
 
-    /// Plans a call on a thread that may wait for a disk, and hides what is secret in what the plan says.
+    /// Plans a call on a blocking thread, and redacts the plan.
     async fn planned(&self, call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
         let settings = Arc::clone(&self.settings);
         let redactor = Arc::clone(&settings.redactor);
@@ -124,7 +125,7 @@ impl Router {
         })
     }
 
-    /// Ends as a process does that is killed: what is on disk stays there.
+    /// Ends like a killed process: everything on disk stays.
     #[cfg(test)]
     pub(in crate::tools) fn forget(&self) {
         let kept = std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner));
@@ -219,7 +220,7 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        // What was allowed because it only reads can change nothing, also where it does more than it says.
+        // A call allowed as read-only must not change anything, even if it tries to.
         let settings = if permit.reads_only() || apart::starts_programs(&plan.actions) {
             Arc::new(self.settings.under(&permit))
         } else {
@@ -231,7 +232,7 @@ impl ToolRouter for Router {
                 let error = ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call");
                 return ToolResult::refused(id, plan.tool_name, error);
             }
-            // By the name that was called: the name of the tool may mean another one of a server.
+            // Resolved by the called name, because the tool's own name may refer to an MCP tool.
             let tool = match resolve(&plan.call.tool_name, &settings) {
                 Ok(tool) => tool,
                 Err(error) => return ToolResult::refused(id, plan.tool_name, error),
@@ -376,7 +377,7 @@ impl ToolRouter for Router {
     }
 }
 
-/// The settings of a call whose output has no more room than this.
+/// Returns the settings of a call with this limit for its output.
 fn within(settings: Arc<Settings>, payload: &Payload, most_bytes: usize) -> Arc<Settings> {
     if settings.max_output_bytes <= most_bytes || is_chain(payload) {
         return settings;
@@ -384,7 +385,7 @@ fn within(settings: Arc<Settings>, payload: &Payload, most_bytes: usize) -> Arc<
     Arc::new(Settings { max_output_bytes: most_bytes, ..(*settings).clone() })
 }
 
-/// Asks for them where waiting for a disk harms nobody.
+/// Runs a query on the artifacts on a blocking thread.
 fn with_artifacts<'a, T: Send + 'static>(
     settings: &Settings,
     ask: impl FnOnce(&dyn Artifacts) -> Result<T, ArtifactError> + Send + 'static,
@@ -398,7 +399,7 @@ fn with_artifacts<'a, T: Send + 'static>(
     .boxed()
 }
 
-/// The same result, and what it changed kept as a diff where that is long.
+/// Adds the stored diff of the changes to a result, if it is long.
 async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc<Settings>) -> ToolResult {
     let done = proposal.filter(|_| result.status == ToolStatus::Succeeded);
     if !is_long(done.as_ref()) && !is_long(result.changed.as_deref()) {
@@ -416,8 +417,8 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
     proposal.is_some_and(|proposal| proposal.diff.len() > KEPT_FROM_BYTES)
 }
 
-/// Why a call failed, as far as the policy lets it be said: of a tool that is denied nothing else is, not even why it could not be
-/// planned. A name that no tool has is denied by nobody.
+/// Returns the error of a failed call as far as the policy allows: a denied tool reports only the denial. An unknown name is
+/// not denied.
 fn denied_first(name: &str, error: ToolError, settings: &Settings) -> ToolError {
     let denial = resolve(name, settings).ok().and_then(|tool| (settings.may_use)(tool.name()).err());
     denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
@@ -429,7 +430,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     refuse(tool.name(), tool.restores(), &arguments)?;
     let draft = match drafted(tool, &call.tool_name, arguments.clone(), settings) {
         Ok(draft) => draft,
-        // Why it fails may tell what is at a place that nobody may look at: the place is judged first.
+        // The error may reveal an unreadable path, so the policy judges the path first.
         Err(error) => match hidden(tool, &call.tool_name, arguments, settings) {
             Some(actions) => return Ok(told_later(call, tool.name(), actions, error)),
             None => return Err(with_hint(error, tool, settings)),
@@ -467,7 +468,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     })
 }
 
-/// The same plan with what is opened for it. What a fetch of a host would be judged by, opening it is.
+/// Adds temporary access to a plan. Access to a host is judged like a request to it.
 fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
         Outside::Write { path } => (settings.may_open)(Path::new(path)),
@@ -508,13 +509,13 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     })
 }
 
-/// What a call would touch by its text alone: no link is followed, nothing is looked up.
+/// Returns the actions of a call from its text alone, without resolving symlinks.
 pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = resolve(tool_name, settings)?;
     tool.actions(tool_name, object(arguments)?, &Paths::lexical(settings))
 }
 
-/// The same with every link followed, as the call would find it now. Nothing is opened.
+/// Returns the actions of a call with all symlinks resolved, without opening anything.
 pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = resolve(tool_name, settings)?;
     tool.actions(tool_name, object(arguments)?, &Paths::on_disk(settings))

@@ -1,4 +1,4 @@
-//! Marks what a call changes that other programs run, in its proposal.
+//! Notes in a proposal about changed files that other programs run as code.
 
 use super::paths::shown_in_one_line;
 use super::tool::Settings;
@@ -6,27 +6,27 @@ use crate::policy::{self, CodeReader};
 use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
 use std::path::{Path, PathBuf};
 
-/// Notes of one proposal; `runs_code` has all that are marked.
+/// Maximum number of notes in one proposal; `runs_code` has all marked files.
 const MAX_NOTES: usize = 5;
-/// Files that are marked in one proposal.
+/// Maximum number of marked files in one proposal.
 const MAX_MARKED: usize = 1_000;
 
-/// What the table says of a real path.
+/// Returns the program that runs this real path as code, if any.
 pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
     let roots: Vec<PathBuf> = settings.holding.roots.iter().chain([&settings.workspace]).cloned().collect();
     policy::runs_code(path, &roots)
 }
 
-/// Whether a program runs it as soon as the folder is opened.
+/// Returns whether a program runs the file as soon as the folder is opened.
 pub(super) fn is_opened(path: &Path, settings: &Settings) -> bool {
     reader(path, settings).is_some_and(|found| found.when == RunsWhen::Opened)
 }
 
-/// The proposal of a call with these actions, with what it changes of the table.
+/// Marks the changed files of these actions in a proposal.
 pub(super) fn marked_by_actions(proposal: Proposal, actions: &[Action], settings: &Settings) -> Proposal {
     let paths = actions.iter().filter_map(|action| match action {
         Action::Write { target } | Action::Delete { target } => {
-            // A link of such a name is as good as the file.
+            // A symlink with such a name counts like the file.
             let given = Path::new(&target.given);
             let by_name = reader(&target.real, settings).is_none() && policy::runs_code(given, &[]).is_some();
             Some(if by_name && given.is_relative() { settings.workspace.join(given) } else { target.real.clone() })
@@ -37,7 +37,7 @@ pub(super) fn marked_by_actions(proposal: Proposal, actions: &[Action], settings
     marked(proposal, paths.iter().map(PathBuf::as_path), settings)
 }
 
-/// The proposal with what is in the table of these real paths.
+/// Marks these real paths in a proposal.
 pub(super) fn marked<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &Settings) -> Proposal {
     let mut notes = Vec::new();
     for path in paths {

@@ -1,7 +1,7 @@
-//! What the model last saw of each file, by its content: nobody else's change is overwritten as if it had not been made.
+//! Content of each file as last seen by the model, so that changes by others are not overwritten unnoticed.
 //!
-//! A time stamp proves nothing: it stays where a tool sets it back, and changes where nothing did. A file is known by the hash of
-//! its content; one of more than 64 MB by its size and samples of it.
+//! Timestamps are not reliable: tools set them back, or change them without changing the file. A file is identified by the hash
+//! of its content; one of more than 64 MB by its size and samples.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::Fingerprint;
@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Of more files than this the one that was looked at longest ago is forgotten, and with it what would be refused.
+/// Maximum number of files. Beyond that, the one seen longest ago is dropped and no longer protected.
 const MAX_FILES: usize = 4096;
 
-/// The list that all routers of a session share.
+/// The list shared by all routers of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Seen(Arc<Mutex<Files>>);
 
@@ -25,29 +25,29 @@ struct Files {
 
 #[derive(Debug)]
 struct Look {
-    /// The how manieth it was.
+    /// Sequence number of the entry.
     number: u64,
     content: Fingerprint,
 }
 
 impl Seen {
-    /// The model is about to be shown this file, or a part of it. To be called before it is read: what changes in between is then
-    /// taken for unseen, and never the other way round.
+    /// Records that the model is about to see this file. Must be called before the file is read: a change in between then
+    /// counts as unseen, never the reverse.
     pub(in crate::tools) fn looks_at(&self, real: &Path) {
         if let Ok(content) = Fingerprint::of_file(real) {
             self.locked().keep(real, content);
         }
     }
 
-    /// The model is shown this content of it, which does not stand on the disk.
+    /// Records that the model sees this content, which is not on disk.
     pub(in crate::tools) fn saw(&self, real: &Path, content: Fingerprint) {
         self.locked().keep(real, content);
     }
 
-    /// Whether what stands there is what the model saw last. Files that it never saw pass, and so do those that are gone.
+    /// Returns whether the file still has the content last seen by the model. Unseen and missing files pass.
     ///
-    /// Before a change that the model need not have read the file for: where it did not stand, it is not `wrote` afterwards, so that
-    /// what somebody else did to the file stays unseen.
+    /// Used before a change that does not require reading the file: if it returns false, the file is not recorded as `wrote`
+    /// afterwards, so that the changes of others stay unseen.
     pub(in crate::tools) fn stands(&self, real: &Path) -> bool {
         let Some(known) = self.locked().known.get(real).map(|look| look.content) else { return true };
         match Fingerprint::of_file(real) {
@@ -56,12 +56,12 @@ impl Seen {
         }
     }
 
-    /// This content was written for the model.
+    /// Records that this content was written for the model.
     pub(in crate::tools) fn wrote(&self, real: &Path, content: Fingerprint) {
         self.locked().keep(real, content);
     }
 
-    /// Does a write of these files that need not have been read for it, and takes note of what stands there afterwards.
+    /// Runs a write of files that need not have been read, and records their new content.
     pub(in crate::tools) fn around<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.stands(real)).collect();
         let done = write()?;
@@ -71,8 +71,8 @@ impl Seen {
         Ok(done)
     }
 
-    /// Refuses what relies on what the model saw of a file, where that is no longer what stands there. To be called after the file
-    /// was read for the change: the change itself compares it again.
+    /// Refuses a change that relies on outdated content. Must be called after the file was read for the change; the change
+    /// itself compares it again.
     pub(in crate::tools) fn check(&self, target: &Target) -> Result<(), ToolError> {
         if self.stands(&target.real) {
             return Ok(());

@@ -1,13 +1,13 @@
-//! What other agents' tools take in another shape, put into ours where it says the same.
+//! Conversion of argument shapes of other agents' tools to those of aye.
 
 use super::tool::invalid;
 use crate::policy::line;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
-/// Under these all arguments come at times.
+/// Argument names that wrap all other arguments.
 const WRAPPERS: &[&str] = &["arguments", "args", "input", "parameters", "params"];
-/// Ours, and what says the opposite of it.
+/// Arguments, and foreign ones with the opposite meaning.
 const OPPOSITES: &[(&[&str], &[&str])] = &[
     (&["ignoreCase", "ignore_case"], &["casesensitive", "matchcase"]),
     (&["literal"], &["isregex", "isregexp", "useregex"]),
@@ -17,12 +17,12 @@ const EXCLUDED: &[&str] = &["ignore", "exclude", "excludes", "excludepattern", "
 const SEVERAL_PATHS: &[&str] = &["paths", "filepaths", "files", "filenames"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/env bash"];
 
-/// Without `_` and `-`, in small letters: `case_sensitive` and `caseSensitive` are one.
+/// Normalizes a name: without `_` and `-`, in lower case, so that `case_sensitive` equals `caseSensitive`.
 pub(super) fn plain(name: &str) -> String {
     name.replace(['_', '-'], "").to_lowercase()
 }
 
-/// The arguments without what was put around them.
+/// Removes a wrapper around the arguments.
 pub(super) fn unwrap(object: &mut Map<String, Value>, known: &Map<String, Value>) {
     let wrapper = match object.iter().next() {
         Some((name, Value::Object(_))) if object.len() == 1 && WRAPPERS.contains(&plain(name).as_str()) => name.clone(),
@@ -35,7 +35,7 @@ pub(super) fn unwrap(object: &mut Map<String, Value>, known: &Map<String, Value>
     }
 }
 
-/// Each argument that the schema does not have but says otherwise.
+/// Converts arguments that the schema does not have but can express.
 pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value>) -> Result<(), ToolError> {
     let names: Vec<String> = object.keys().filter(|name| !known.contains_key(*name)).cloned().collect();
     for name in names {
@@ -68,7 +68,7 @@ pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value
     Ok(())
 }
 
-/// Ours and their values; nothing where it is no known shape.
+/// Returns the equivalent arguments; `None` for an unknown shape.
 fn other_shape(name: &str, given: &Value, known: &Map<String, Value>) -> Result<Option<Vec<(&'static str, Value)>>, ToolError> {
     let plain = plain(name);
     let has = |own: &str| known.contains_key(own);
@@ -101,7 +101,7 @@ fn other_shape(name: &str, given: &Value, known: &Map<String, Value>) -> Result<
         let ends = given.as_array().map(Vec::as_slice);
         let (true, Some([start, end])) = (has(first) && has(last), ends) else { return Ok(None) };
         let mut range = vec![(first, start.clone())];
-        // To the end of the file.
+        // -1 means the end of the file.
         if end.as_i64() != Some(-1) {
             range.push((last, end.clone()));
         }
@@ -122,7 +122,7 @@ fn milliseconds(given: &Value) -> Option<u64> {
     given.as_u64().or_else(|| given.as_str()?.trim().parse().ok())
 }
 
-/// A text, or a list of texts and nothing else.
+/// Returns the strings of a value: one string, or a list of only strings.
 fn texts(given: &Value) -> Option<Vec<String>> {
     match given {
         Value::String(text) => Some(serde_json::from_str(text).unwrap_or_else(|_| vec![text.clone()])),
@@ -131,7 +131,7 @@ fn texts(given: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// A command that came as its words, as the line that a shell makes those words of.
+/// Converts a command given as a list of words to a shell line.
 fn line_of(words: &[Value]) -> Result<String, ToolError> {
     let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
     let Some(words) = words else { return Err(invalid("`command` must be a string or a list of strings; send one line")) };

@@ -1,4 +1,4 @@
-//! What a tool is: typed arguments in, actions and work out, the work done later.
+//! The interface of tools: typed arguments in, actions and deferred work out.
 
 use super::alias::Alias;
 use super::arguments;
@@ -40,106 +40,105 @@ pub(super) type Grants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
-/// What all tools are told once.
+/// Settings shared by all tools.
 #[derive(Clone)]
 pub struct Settings {
-    /// The real path that relative paths start from.
+    /// Real path that relative paths refer to.
     pub workspace: PathBuf,
-    /// What `~` stands for.
+    /// Replacement for `~`.
     pub home: Option<PathBuf>,
-    /// Largest file that is read whole or edited.
+    /// Size limit in bytes for reading a whole file and for editing.
     pub max_file_size_bytes: u64,
-    /// Kept of what a command prints.
+    /// Size limit in bytes for the output of a command.
     pub max_output_bytes: usize,
     pub environment: Environment,
-    /// What reads the lines of RunCommand.
+    /// The shell for the lines of RunCommand.
     pub shell: Shell,
-    /// Names of variables that hold provider keys; no command sees them.
+    /// Names of variables with provider keys, which no command sees.
     pub secret_names: Vec<String>,
-    /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from
-    /// what is blocked below.
+    /// Whether a search may show this real path. The policy judges where a search starts; this hides blocked paths below.
     pub may_read: MayTouch,
-    /// The same of an entry of a directory that may be shown, where that is told more quickly.
+    /// A faster version of `may_read` for the entries of a directory that may be shown.
     pub may_read_entry: Option<MayTouch>,
-    /// The same for what a tree that is copied or moved would bring to this real path.
+    /// Whether a copied or moved tree may write this real path.
     pub may_write: MayTouch,
-    /// The same for what a tree that is deleted or moved would take from it.
+    /// Whether a deleted or moved tree may remove this real path.
     pub may_delete: MayTouch,
-    /// Whether the person may be asked to let one command write at this real path outside the workspace.
+    /// Whether the user may be asked to let one command write this real path outside the workspace.
     pub may_open: MayTouch,
     /// Whether the user may be asked to let a command read this real path outside the workspace.
     pub may_show: MayTouch,
-    /// Whether a command may read this real path without an approval where a link leads it there.
+    /// Whether a symlink may lead a command to read this real path without approval.
     pub may_follow: MayTouch,
     /// Whether a path may be relative to the workspace.
     pub relative_paths: bool,
-    /// Whether a path may lead through links; where it leads is judged either way.
+    /// Whether a path may contain symlinks. The target is judged in either case.
     pub follow_links: bool,
-    /// What the text tools are kept to.
+    /// Restrictions of the text tools.
     pub text: TextTools,
     pub helper: Helper,
-    /// Commands of the policy that are tools of their own.
+    /// Commands that the policy offers as tools.
     pub named: Vec<NamedCommand>,
-    /// Tools of manifests.
+    /// Custom tools from manifests.
     pub custom: Vec<Arc<CustomTool>>,
-    /// Tools of MCP servers; none where no server is configured.
+    /// MCP tools; `None` if no server is configured.
     pub remote: Option<Arc<RemoteTools>>,
-    /// Whether built-in tools that few tasks need are loaded on demand.
+    /// Whether rarely needed built-in tools are loaded on demand.
     pub on_demand: bool,
-    /// The tools that the session loaded; another policy keeps them.
+    /// The tools loaded by the session, kept when the policy changes.
     pub loaded: LoadedTools,
-    /// The tool that loads others, set by `Router::new`; none where all are offered.
+    /// The tool that loads others, set by `Router::new`; `None` if all tools are offered.
     pub finder: Option<Arc<FindTools>>,
     /// Whether the policy grants a capability to any call.
     pub grants: Grants,
-    /// Whether a tool of this name may be used at all, or why not.
+    /// Whether a tool may be used at all, or why not.
     pub may_use: MayUse,
-    /// What the policy says of a request by this method to this URL; asked again for each redirect.
+    /// Verdict of the policy for a request, checked again for each redirect.
     pub may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.
     pub may_connect: MayConnect,
     pub fetcher: Fetcher,
-    /// Where the workspace is kept before a command can change it; none where it is not.
+    /// Store for workspace snapshots before commands; `None` if there is none.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
-    /// What the session changed; none where nobody asks.
+    /// Changes made in the session; `None` if they are not tracked.
     pub changes: Option<Changes>,
-    /// Where what is too long for a thread is kept whole; none where nothing is.
+    /// Store for long output; `None` if there is none.
     pub artifacts: Option<Arc<dyn Artifacts>>,
-    /// What an editor has open; none where there is none that says. Another policy keeps what is known of it.
+    /// Files open in an editor, if one is connected; kept when the policy changes.
     pub editor: Option<InEditor>,
-    /// What holds commands.
+    /// The sandbox of commands.
     pub holding: Holding,
-    /// Those that go on; another policy keeps them.
+    /// Running sessions and background commands, kept when the policy changes.
     pub commands: Commands,
-    /// What the model last saw of each file; another policy keeps that too.
+    /// File content last seen by the model, kept when the policy changes.
     pub seen: Seen,
-    /// Whose calls they are; nothing where nobody would ask for them after a crash.
+    /// Session of the calls; `None` if results are not needed after a crash.
     pub session: Option<SessionId>,
-    /// When the session began in this process: what says since then that a file is build output does not count.
+    /// Start of the session in this process. Later ignore rules do not make a file build output.
     pub since: SystemTime,
-    /// Hides what is secret in all that a tool tells.
+    /// Redacts secrets in all tool output.
     pub redactor: Arc<Redactor>,
 }
 
 impl Settings {
-    /// What says whether an entry of this directory may be shown.
+    /// Returns the check for showing entries of this directory.
     pub(super) fn may_read_in(&self, directory: &Path) -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
-        // Where the directory itself may be shown, all that is entered may be.
+        // If the directory itself may be shown, so may all entered ones.
         let quick = self.may_read_entry.clone().filter(|_| (self.may_read)(directory));
         quick.unwrap_or_else(|| self.may_read.clone())
     }
 
-    /// The same where commands change nothing.
+    /// Returns the settings with commands limited to reading.
     pub(super) fn reading_only(&self) -> Self {
         Self { holding: self.holding.clone().read_only(), ..self.clone() }
     }
 
-    /// The same for a command that nobody approved and that runs in a view, where it is looked at before it counts.
+    /// Returns the settings for an unapproved command in a preview, whose changes are reviewed before they apply.
     pub(super) fn viewed(&self) -> Self {
         Self { holding: Holding { unasked: Some(Unasked::default()), ..self.holding.clone() }, ..self.clone() }
     }
 
-    /// The same for a command that runs in a layer before anybody is asked: it sees no secrets, and gets no variables but the usual.
+    /// Returns the settings for a command in a layer before approval: it sees no secrets, and only the usual variables.
     pub(super) fn layered(&self) -> Self {
         let viewed = self.viewed();
         let environment = match viewed.environment {
@@ -149,7 +148,7 @@ impl Settings {
         Self { environment, holding: Holding { layered: true, ..viewed.holding }, ..viewed }
     }
 
-    /// The same for a command that runs by this permit.
+    /// Returns the settings for a call with this permit.
     pub(super) fn under(&self, permit: &Permit) -> Self {
         let settings = if permit.reads_only() { self.reading_only() } else { self.clone() };
         let unasked = permit.relies_on();
@@ -158,9 +157,9 @@ impl Settings {
     }
 }
 
-/// What a call comes to, before anything of it is done.
+/// A planned call before anything is done.
 pub(super) struct Draft<Work> {
-    /// One line for people.
+    /// One-line summary for the user.
     pub summary: String,
     pub actions: Vec<Action>,
     pub proposal: Option<Proposal>,
@@ -169,19 +168,19 @@ pub(super) struct Draft<Work> {
 }
 
 impl<Work> Draft<Work> {
-    /// Of a call that reads at one place.
+    /// Drafts a call that reads at one path.
     pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
         Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
     }
 
-    /// Of a call that changes what the proposal shows.
+    /// Drafts a call that makes the proposed changes.
     pub(super) fn changes(actions: Vec<Action>, proposal: Proposal, work: Work) -> Self {
         Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: Effect::Changes, work }
     }
 }
 
 impl<Work> Draft<Work> {
-    /// The same with work of another kind.
+    /// Converts the work of a draft.
     pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> Draft<Other> {
         let Self { summary, actions, proposal, effect, work } = self;
         Draft { summary, actions, proposal, effect, work: make(work) }
@@ -189,13 +188,13 @@ impl<Work> Draft<Work> {
 }
 
 impl<Work> Draft<Option<Work>> {
-    /// Of a call that the policy will refuse for these actions: more is not looked at.
+    /// Drafts a call that the policy will deny for these actions; nothing else is examined.
     pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
         Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
     }
 }
 
-/// What running such a call comes to, if the policy changed its mind meanwhile.
+/// Error of a call whose denial was lifted by a policy change in the meantime.
 pub(super) fn never_allowed() -> ToolError {
     ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done. Try again")
 }
@@ -204,23 +203,23 @@ pub(super) fn never_allowed() -> ToolError {
 pub(super) enum Effect {
     Reads,
     Changes,
-    /// `files` are those that it would run.
+    /// `files` are the files that it would run.
     Runs {
         timeout_seconds: u64,
         files: Vec<PathBuf>,
     },
 }
 
-/// A call that came to nothing, and what it printed until then.
+/// A failed call, and its output until then.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub error: ToolError,
     pub printed: String,
     pub denied: Vec<Outside>,
     pub changed: Option<Box<Proposal>>,
-    /// What it printed, whole.
+    /// Artifacts with the complete output.
     pub artifacts: Vec<Artifact>,
-    /// What is left out of what it printed.
+    /// Parts of the output that were left out.
     pub left_out: Option<Box<LeftOut>>,
 }
 
@@ -230,24 +229,24 @@ impl From<ToolError> for Failed {
     }
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub text: String,
-    /// What a command was kept from, where that is why it failed.
+    /// Blocked access that made a command fail.
     pub denied: Vec<Outside>,
-    /// What a command changed, where that is known.
+    /// Changes made by a command, if known.
     pub changed: Option<Box<Proposal>>,
-    /// What is kept whole beside the text.
+    /// Artifacts stored with the text.
     pub artifacts: Vec<Artifact>,
-    /// For models that take them; each is one of what is kept.
+    /// Images for models that accept them; each is also an artifact.
     pub images: Vec<Image>,
-    /// What the text leaves out.
+    /// Parts that the text leaves out.
     pub left_out: Option<Box<LeftOut>>,
 }
 
 impl Told {
-    /// The same with a note after it.
+    /// Appends a note to the text.
     pub(super) fn and(mut self, note: &str) -> Self {
         self.text.push_str(note);
         self
@@ -262,33 +261,33 @@ impl From<String> for Told {
 
 pub(super) type Output = Result<Told, Failed>;
 
-/// One tool. A new one is a type with this trait and a line in the registry.
+/// One tool. A new tool is a type with this trait and an entry in the registry.
 pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
-    /// Names other agents use for it; accepted, never listed.
+    /// Names that other agents use for it; accepted, but not listed.
     const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
-    /// Whether it writes text into the very file that its markers come from, and so can put back what they hide.
+    /// Whether it writes into the file that its markers come from, and can restore their secrets.
     const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema + 'static;
     type Work: Send + 'static;
 
-    /// What a call would touch.
+    /// Returns the actions of a call.
     fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
-    /// The whole plan; reads what it must, and tells nothing of what it read but to the person who is asked.
+    /// Drafts a call. It may read files, but reveals their content only to the user in the approval prompt.
     fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<Draft<Self::Work>, ToolError>;
-    /// What stands at the places that it changes, before and after, where that can be told before it runs.
+    /// Returns the state of the changed paths before and after, if known in advance.
     fn places(work: &Self::Work) -> Vec<PlaceChange> {
         let _ = work;
         Vec::new()
     }
-    /// How the person may have it otherwise, and what the files would be that this offers.
+    /// Returns what the user may edit, and the resulting texts for that.
     fn amendable(work: &Self::Work, settings: &Settings) -> (Amendable, Vec<String>) {
         let _ = (work, settings);
         (Amendable::default(), Vec::new())
     }
-    /// The same call as the person has it, and what the model is told of that.
+    /// Applies the user's edits, and returns a note about them for the model.
     fn amend(work: Self::Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Self::Work>, String), ToolError> {
         let _ = (work, amendment, settings);
         Err(not_amended())
@@ -302,10 +301,10 @@ pub(super) fn not_amended() -> ToolError {
 
 pub(super) type Payload = Box<dyn Any + Send>;
 
-/// A tool whose types are hidden, so that a list can hold all of them.
+/// A tool without its type parameters, for lists of tools.
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
-    /// What the model calls it.
+    /// Returns the name offered to the model.
     fn offered_name(&self) -> &str {
         self.name()
     }
@@ -313,13 +312,13 @@ pub(super) trait AnyTool: Send + Sync {
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
     fn restores(&self) -> bool;
-    /// What it is to other agents; none where it is not for them.
+    /// Returns the hints for other agents; `None` if the tool is not for them.
     fn hints(&self) -> Option<Hints> {
         None
     }
-    /// Of the arguments that it takes under this name.
+    /// Returns the schema of the arguments under this name.
     fn schema(&self, called: &str) -> Value;
-    /// Of what it tells, where that is always JSON of this shape.
+    /// Returns the schema of the output, if it is always such JSON.
     fn output_schema(&self) -> Option<Value> {
         None
     }
@@ -343,7 +342,7 @@ pub(super) trait AnyTool: Send + Sync {
 pub(super) struct Hidden<T>(pub PhantomData<T>);
 
 impl<T: Tool> Hidden<T> {
-    /// The alias it is called by; none by its own name.
+    /// Returns the alias of this name; `None` for the tool's own name.
     fn alias(called: &str) -> Option<&'static Alias<T::Arguments>> {
         if called == T::NAME {
             return None;
@@ -416,7 +415,7 @@ impl<T: Tool> AnyTool for Hidden<T> {
     }
 }
 
-/// Does work that waits for a disk where waiting harms nobody.
+/// Runs blocking work on a separate thread.
 pub(super) fn blocking<T: Into<Told> + Send + 'static>(
     work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
 ) -> BoxFuture<'static, Output> {
@@ -433,7 +432,7 @@ pub(super) fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorCode::InvalidRequest, message)
 }
 
-/// The arguments of a call, if they are an object.
+/// Returns the arguments of a call as an object.
 pub(super) fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
     match arguments {
         Arguments::Object(object) => Ok(object.clone()),

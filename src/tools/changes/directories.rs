@@ -1,14 +1,14 @@
-//! The directories that a change makes or removes; files say nothing of those that are empty.
+//! Directories that a change creates or removes. File changes do not cover empty directories.
 
 use crate::ports::TouchedDirectory;
 use crate::tools::shell::checkpoint::Directories;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Of one change; more of them are no project's.
+/// Maximum number of directories per change, more than any project has.
 const MAX: usize = 20_000;
 
-/// The directories at these paths, below them, and those above them that are there.
+/// Returns the directories at and below these paths, and their existing parents.
 pub(super) fn standing(paths: &[PathBuf]) -> Directories {
     let mut found = Directories::new();
     for path in paths {
@@ -42,7 +42,7 @@ fn note(path: &Path, found: &mut Directories) -> bool {
     }
 }
 
-/// What differs. One that was only not looked at is not gone.
+/// Returns the differences between two states. A directory that was not examined does not count as removed.
 pub(super) fn touched(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
     let made = now.iter().filter(|(path, _)| !before.contains_key(*path));
     let made = made.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: true, mode: *mode });

@@ -1,4 +1,5 @@
-//! What a session changed: kept before aye's own changes, found after those of commands, looked for where others write.
+//! Files changed by a session: saved before aye changes them, detected after commands, and watched for changes by other
+//! programs.
 
 mod directories;
 mod outside;
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 pub(in crate::tools) use written::{Mark, Written};
 
-/// The changes of one session, whatever policy its tools are under. Cheap to clone.
+/// The changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
 pub struct Changes {
     inner: Arc<Inner>,
@@ -29,25 +30,25 @@ struct Inner {
     baselines: Arc<dyn Baselines>,
     checkpoints: Arc<dyn Checkpoints>,
     session: SessionId,
-    /// Whether there was something in the session before this process.
+    /// Whether the session had records before this process started.
     resumed: bool,
     task: Mutex<Option<TaskId>>,
-    /// As counted over the session.
+    /// Number of the current step, counted over the whole session.
     step: AtomicU64,
-    /// Of the commands that are waited for.
+    /// Span numbers of commands that a call waits for.
     running: Mutex<HashSet<i64>>,
     outside: tokio::sync::Mutex<Outside>,
     written: Written,
 }
 
-/// What a tool is about to change, kept.
+/// Paths saved before a tool changes them.
 pub(in crate::tools) struct Kept {
     owner: Owner,
     paths: Vec<PathBuf>,
     directories: Directories,
 }
 
-/// A command that may change something: over when it is dropped, its changes told or not.
+/// A command that may change files. The span ends on drop, whether or not its changes were recorded.
 pub(in crate::tools) struct Watched {
     inner: Arc<Inner>,
     span: Span,
@@ -60,7 +61,7 @@ impl Drop for Watched {
 }
 
 impl Watched {
-    /// What became of directories.
+    /// Records the created and removed directories.
     pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
         let noted = directories::touched(before, now);
         if !noted.is_empty() {
@@ -89,7 +90,7 @@ impl Changes {
         Self { inner: Arc::new(inner) }
     }
 
-    /// From here on what happens belongs to this task. Before the first one nobody looks who else writes.
+    /// Assigns further changes to this task. Changes by other programs are tracked from the first task on.
     pub(in crate::tools) fn began(&self, task: TaskId, settings: &Arc<Settings>) {
         let first = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).replace(task).is_none();
         if first {
@@ -98,7 +99,7 @@ impl Changes {
         }
     }
 
-    /// From here on what happens belongs to this step.
+    /// Assigns further changes to this step.
     pub(in crate::tools) fn stepped(&self, step: u64) {
         self.inner.step.store(step, Ordering::Relaxed);
     }
@@ -108,7 +109,7 @@ impl Changes {
         Owner { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
     }
 
-    /// What a tool is about to change is kept before it does. That it cannot be is no reason to do nothing.
+    /// Saves the paths that a tool is about to change. A failure is recorded, but does not stop the tool.
     pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> Kept {
         let (owner, looked) = (self.owner(), paths.clone());
         let directories = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
@@ -119,7 +120,7 @@ impl Changes {
         Kept { owner, paths, directories }
     }
 
-    /// What stands there now is the tool's.
+    /// Records the current content of the saved paths as written by the tool.
     pub(in crate::tools) async fn settle(&self, kept: Kept) {
         let Kept { owner, paths, directories } = kept;
         self.inner.written.note(&paths);
@@ -132,40 +133,40 @@ impl Changes {
         noticed(self.inner.baselines.settle(owner, paths).await);
     }
 
-    /// Something of this step cannot be put back.
+    /// Records a change of this step that cannot be undone.
     pub(in crate::tools) async fn note_gap(&self, words: String) {
         noticed(self.inner.baselines.note_gap(self.owner(), words).await);
     }
 
-    /// What aye's tools write from here on is known as theirs.
+    /// Marks the point from which files written by aye's tools are recognized as theirs.
     pub(in crate::tools) fn mark(&self) -> Mark {
         self.inner.written.mark()
     }
 
-    /// The same for a command; `others_go_on` where one runs already that nobody waits for.
+    /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
     pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> Mark {
         self.inner.written.command(others_go_on)
     }
 
-    /// These were written by aye itself.
+    /// Records paths written by aye itself.
     pub(in crate::tools) fn wrote(&self, paths: &[PathBuf]) {
         self.inner.written.note(paths);
     }
 
-    /// A command is about to run that can change what was just kept.
+    /// Begins the span of a command that can change the files of the given snapshot.
     pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<Watched> {
         let span = noticed(self.inner.baselines.begin(self.owner(), since.clone()).await)?;
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
         Some(Watched { inner: Arc::clone(&self.inner), span })
     }
 
-    /// What others did until now is told from what comes next.
+    /// Records the changes that other programs made so far, to separate them from later ones.
     pub(in crate::tools) async fn note_others(&self, settings: &Arc<Settings>) {
         let mut outside = self.inner.outside.lock().await;
         noticed(outside.note(self, settings).await);
     }
 
-    /// All that is not what it was when the session began, or when the task first changed it.
+    /// Lists the files that differ from their state at the start of the session, or before the task first changed them.
     pub(in crate::tools) async fn list(&self, task: Option<TaskId>, settings: &Arc<Settings>) -> ChangedFiles {
         if !self.inner.resumed && self.owner().task.is_none() {
             return ChangedFiles::default();
@@ -193,7 +194,7 @@ impl Changes {
         }
     }
 
-    /// The changes of commands that nobody has looked at: they run still, or aye ended while they did.
+    /// Records the changes of commands that nobody has examined: they are still running, or aye ended while they ran.
     async fn look_at_commands(&self, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
         for span in self.inner.baselines.open_spans(self.inner.session.clone()).await? {
             let waited_for = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).contains(&span.number);
@@ -201,7 +202,7 @@ impl Changes {
             let files = checkpoint::files(settings, &span.since.root, &CancellationToken::new()).await;
             let files = files.map_err(|error| CheckpointError { message: error.message })?;
             let changed = self.inner.checkpoints.changes(span.since.clone(), files).await;
-            // Of a snapshot that is gone nothing more will be known.
+            // If the snapshot is gone, nothing more can be learned.
             self.inner.baselines.end(span, changed.clone().unwrap_or_default(), goes_on).await?;
             changed?;
         }
@@ -209,7 +210,7 @@ impl Changes {
     }
 }
 
-/// The places that a tool changes itself; none for what runs a command.
+/// Returns the paths that a tool changes directly; none if the call runs a command.
 pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for action in actions {

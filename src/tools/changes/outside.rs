@@ -1,4 +1,4 @@
-//! Who else writes in the workspace: what was there when the first task began, and what was touched since.
+//! Changes by other programs in the workspace: the files at the start of the first task, and those touched since.
 
 use super::{Changes, Settings};
 use crate::ports::{CheckpointError, Noted, Stood};
@@ -13,20 +13,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Every directory that is watched is one that no other program of the person can have: many systems give 8192 to all of them.
+/// Maximum number of watched directories. Each watch is one less for the user's other programs: many systems allow 8192 in
+/// total.
 const MAX_DIRECTORIES: usize = 4096;
-/// Files that are remembered; of a larger tree only what aye does itself is told.
+/// Maximum number of remembered files. In a larger tree, only aye's own changes are reported.
 const MAX_FILES: usize = 200_000;
-/// Paths that are taken up at once.
+/// Maximum number of paths recorded at once.
 const MAX_TOUCHED: usize = 5_000;
 
-/// Tells a file from another one without reading it: bytes, time, inode, mode.
+/// Fingerprint of a file without its content: bytes, time, inode, mode.
 type Stamp = [i64; 5];
 
 #[derive(Default)]
 pub(super) struct Outside {
     state: State,
-    /// What happened before this process was looked for.
+    /// Whether changes from before this process have been looked for.
     caught_up: bool,
     left_out: usize,
 }
@@ -37,14 +38,14 @@ enum State {
     NotYet,
     Known {
         files: HashMap<PathBuf, Stamp>,
-        /// None where all is looked at instead.
+        /// Directory watch; `None` if the whole tree is scanned instead.
         watch: Option<TreeWatch>,
     },
-    /// Nothing is known, and why.
+    /// Nothing can be tracked, with the reason.
     Blind(String),
 }
 
-/// The files below a directory that git does not ignore, and the directories.
+/// The files below a directory that git does not ignore, and its directories.
 #[derive(Default)]
 struct Tree {
     files: HashMap<PathBuf, Stamp>,
@@ -52,7 +53,7 @@ struct Tree {
 }
 
 impl Outside {
-    /// Remembers what is there. It is done once.
+    /// Records the current files. Only the first call has an effect.
     pub(super) async fn begin(&mut self, settings: &Arc<Settings>) {
         if let State::NotYet = self.state {
             let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
@@ -61,7 +62,7 @@ impl Outside {
         }
     }
 
-    /// What is to be known of how this looks.
+    /// Returns notes on the limits of change tracking.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         match &self.state {
@@ -78,7 +79,7 @@ impl Outside {
         words
     }
 
-    /// Takes up what was touched since the last time.
+    /// Records the files touched since the last call.
     pub(super) async fn note(&mut self, changes: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
         if changes.inner.resumed && !std::mem::replace(&mut self.caught_up, true) {
             self.catch_up(changes, settings).await?;
@@ -116,14 +117,14 @@ impl Outside {
         }
         self.left_out += touched.len().saturating_sub(MAX_TOUCHED);
         let touched: Vec<_> = touched.into_iter().take(MAX_TOUCHED).collect();
-        // A command that goes on is the likelier one.
+        // A running command is the more likely author.
         let spans = changes.inner.baselines.open_spans(changes.inner.session.clone()).await?;
         let by = if spans.is_empty() { ChangedBy::Outside } else { ChangedBy::Command };
         let noted = baselines(touched, changes, settings).await?;
         changes.inner.baselines.note(changes.owner(), by, noted).await
     }
 
-    /// What changed while no aye ran in this session, by its first snapshots.
+    /// Records changes from while no aye process ran this session, based on its first snapshots.
     async fn catch_up(&self, changes: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
         for since in changes.inner.baselines.first(changes.inner.session.clone()).await? {
             let files = checkpoint::files(settings, &since.root, &CancellationToken::new()).await;
@@ -144,7 +145,7 @@ impl Outside {
 
 const NOT_KEPT: &str = "earlier content was not saved";
 
-/// What stood at these paths, where the session's first snapshot or the memory of what was there tells.
+/// Returns the earlier content of these paths, from the session's first snapshot or the remembered file list.
 async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &Settings) -> Result<Vec<Noted>, CheckpointError> {
     let first = changes.inner.baselines.first(changes.inner.session.clone()).await?;
     let first = first.into_iter().find(|first| first.root == settings.workspace);
@@ -174,7 +175,7 @@ struct Known {
 }
 
 impl Known {
-    /// Files that are not what they were, and whether there was one; what is remembered is what is there now.
+    /// Returns the changed files and whether each existed before, and updates the remembered state.
     fn touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
         let told = self.watch.as_mut().map(TreeWatch::touched);
         let found = match told {
@@ -197,7 +198,7 @@ impl Known {
         Ok(touched)
     }
 
-    /// What is there now, of the paths that were told and of what is in new directories.
+    /// Returns the current state of the reported paths and of the files in new directories.
     fn of(
         &mut self,
         files: &BTreeSet<PathBuf>,
@@ -207,7 +208,7 @@ impl Known {
         let mut found = HashMap::new();
         let watch = Mutex::new(self.watch.take());
         for directory in directories {
-            // Whether it is ignored only those above it tell.
+            // Only the parent directories tell whether it is ignored.
             let Some(parent) = directory.parent() else { continue };
             let seen = tree(parent, Depth::Levels(1), settings, None).unwrap_or_default();
             if seen.directories.contains(&directory)
@@ -228,9 +229,9 @@ impl Known {
         found.into_iter().collect()
     }
 
-    /// The same by a look at everything.
+    /// Returns the current state of all files by scanning the whole tree.
     fn of_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<Stamp>)>, String> {
-        // What moved is watched under its old name: those who watch begin anew.
+        // Moved directories are watched under their old names, so the watch starts over.
         let watch = Mutex::new(self.watch.take().and_then(|_| TreeWatch::new().ok()));
         let Tree { files, .. } = tree(&settings.workspace, Depth::All, settings, Some(&watch))?;
         self.watch = watch.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -249,7 +250,7 @@ fn begun(root: &Path, settings: &Settings) -> State {
     }
 }
 
-/// Watches one directory more; where there are too many, none is.
+/// Adds a directory to the watch; drops the watch if there are too many.
 fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
     let mut slot = watch.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(open) = slot.as_mut() else { return };
@@ -260,7 +261,7 @@ fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
     }
 }
 
-/// What is below a directory; each one in it is watched before it is read, so that nothing is missed in between.
+/// Lists the files below a directory. Each directory is watched before it is read, so that no change is missed in between.
 fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Option<TreeWatch>>>) -> Result<Tree, String> {
     let target = Target { given: ".".to_owned(), real: root.to_owned(), place: Place::Directory };
     let (found, enough) = (Mutex::new(Tree::default()), CancellationToken::new());

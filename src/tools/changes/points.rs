@@ -1,4 +1,4 @@
-//! What each task changed of files, for the list of prompts that can be gone back to.
+//! File changes per task, for the list of rewind points.
 
 use super::{Changes, Settings};
 use crate::ports::{ContentId, FileRewind, Stood, TaskChanges, Touch};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Of a larger file no lines are counted.
+/// Size limit in bytes for counting changed lines.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// The count of lines ends then; files are counted all the same.
+/// Time limit for counting lines; files are counted in any case.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// The first and the last of what a task did to a path.
+/// The first and the last change of a path by a task.
 struct Span {
     before: Stood,
     before_mark: Vec<u8>,
@@ -47,7 +47,7 @@ impl Changes {
         told
     }
 
-    /// Lines that came and went, where both contents are at hand.
+    /// Counts the added and removed lines, if both contents are available.
     async fn lines(&self, path: &Path, span: &Span, settings: &Arc<Settings>) -> Option<(u64, u64)> {
         let before = match &span.before {
             Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content, settings).await?,
@@ -55,13 +55,13 @@ impl Changes {
             Stood::File { .. } | Stood::Link { .. } | Stood::Unkept => return None,
         };
         let after = match span.after.as_deref()? {
-            // The mark of a file begins with its content.
+            // The mark of a file starts with the hash of its content.
             [1, rest @ ..] => {
                 let id = ContentId(rest.get(..32)?.try_into().ok()?);
                 if let Some(text) = self.text(id, settings).await {
                     text
                 } else {
-                    // Only what was overwritten since is kept; the last one stands there.
+                    // Only overwritten content is stored; the latest is the file itself.
                     let bytes = crate::sys::file::read(path, MAX_FILE_BYTES).ok()?;
                     (blake3::hash(&bytes).as_bytes() == &id.0).then(|| plain_of(&bytes, settings))??
                 }

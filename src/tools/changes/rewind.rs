@@ -1,7 +1,7 @@
-//! Files put back to what they were before a step: what would happen, and that it happens.
+//! Rewind of files to their state before a step: the plan and its execution.
 //!
-//! What stands there now is kept first, like before any other change; each path is written only if it still is what was kept. A
-//! process that dies in between does the rest when it is asked for the same again: what is back already is left alone.
+//! The current content is saved first, as before any other change. Each path is written only if it still has the saved content.
+//! After a crash, the same rewind completes the rest: paths that are already restored are skipped.
 
 use super::{Changes, Settings};
 use crate::ports::{
@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A larger file has no diff here.
+/// Size limit in bytes for showing the diff of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// All diffs together.
+/// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 2 << 20;
 
-/// What is to become of one path.
+/// The planned change of one path.
 struct Move {
     path: PathBuf,
     to: Standing,
@@ -30,16 +30,16 @@ struct Move {
 }
 
 enum What {
-    /// It is so already.
+    /// The path is already in the target state.
     Nothing,
     PutBack,
-    /// Somebody else changed it, and why that is known.
+    /// Another program changed the path, with the reason.
     Conflict(String),
-    /// It stays whatever is wanted.
+    /// The path cannot be restored, with the reason.
     Cannot(String),
 }
 
-/// All of it, and the rest of what was changed.
+/// The planned changes of all paths and directories.
 struct Moves {
     files: Vec<Move>,
     directories: Vec<TouchedDirectory>,
@@ -79,7 +79,7 @@ impl Changes {
         settings: &Arc<Settings>,
     ) -> Result<FilesRewound, CheckpointError> {
         let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number), settings).await?;
-        // What was made last goes first, and nothing is put where something else still stands.
+        // Newly created files are deleted first, so that nothing else occupies the restored paths.
         files.sort_by(|one, other| {
             let goes = |one: &Move| one.to.stood == Stood::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
@@ -103,7 +103,7 @@ impl Changes {
         let before = tokio::task::spawn_blocking(move || super::directories::standing(&to_keep)).await.unwrap_or_default();
         self.inner.baselines.keep(owner.clone(), paths.clone()).await?;
         let mut kept = self.kept_for(&owner).await?;
-        // Those were put back before a crash.
+        // Restored before a crash.
         done.restored +=
             back_already.iter().filter(|one| kept.get(&one.path).is_some_and(|kept| kept.mark != one.now.mark)).count() as u64;
         let gone_first = chosen.iter().position(|one| one.to.stood != Stood::Missing).unwrap_or(chosen.len());
@@ -112,7 +112,7 @@ impl Changes {
             self.put(one, &kept, &mut done, settings).await;
         }
         let noted = off(move || change_directories(&directories)).await?;
-        // Where a directory stood nothing was kept before.
+        // Paths that were directories were not saved before.
         self.inner.baselines.keep(owner.clone(), rest.iter().map(|one| one.path.clone()).collect()).await?;
         kept.extend(self.kept_for(&owner).await?);
         for one in rest {
@@ -130,14 +130,14 @@ impl Changes {
         Ok(done)
     }
 
-    /// What is kept for this rewind.
+    /// Returns the content saved for this rewind.
     async fn kept_for(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, Standing>, CheckpointError> {
         let trail = self.inner.baselines.trail(self.inner.session.clone(), owner.step).await?;
         let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
         Ok(own.map(|touch| (touch.path, touch.before)).collect())
     }
 
-    /// Puts one path back, if it is what was kept of it.
+    /// Restores one path, if it still has the saved content.
     async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, Standing>, done: &mut FilesRewound, settings: &Arc<Settings>) {
         match self.try_to_put(&one, kept).await {
             Ok(()) => done.restored += 1,
@@ -187,7 +187,7 @@ impl Changes {
         })
     }
 
-    /// What each path was and is, and who had to do with it. What the rewind `own` did until now does not count.
+    /// Returns the original state, current state and authors of each path. Changes made by the rewind `own` itself are ignored.
     async fn moves(&self, since: Since, own: Option<u32>, settings: &Arc<Settings>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
         if let Err(error) = self.look_at_commands(settings).await {
@@ -210,7 +210,7 @@ impl Changes {
             }
         }
         let mut by_path: BTreeMap<PathBuf, Vec<Touch>> = BTreeMap::new();
-        // What a tool looked at and left as it was is no change of it: the next one begins with what stood there then.
+        // A path that a tool examined but did not change is left out; its next change starts from the content at that time.
         for touch in files.into_iter().filter(|touch| counts(&touch.task) && !touch.by.is_empty()) {
             by_path.entry(touch.path.clone()).or_default().push(touch);
         }
@@ -222,7 +222,7 @@ impl Changes {
         Ok(Moves { directories: directories.collect(), files: files.collect(), cannot })
     }
 
-    /// From what stands there to what would, where both are text of a size that is looked at.
+    /// Returns the diff from the current to the restored content, if both are text within the size limit.
     async fn diff(&self, one: &Move, settings: &Arc<Settings>) -> (String, u64, u64) {
         let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
         let kept = match &one.to.stood {
@@ -252,7 +252,7 @@ const BY_HAND: &str = "it was edited outside aye since then";
 const IN_BETWEEN: &str = "it was edited outside aye between two changes of this session, and rewinding would lose that edit";
 const UNFINISHED: &str = "aye ended while it was being changed, so its current content may be yours";
 
-/// What is to become of a path with these changes, the oldest first.
+/// Decides how a path is rewound, given its changes, oldest first.
 fn moved(path: PathBuf, touches: &[Touch], now: Standing) -> Move {
     let nothing = Standing { stood: Stood::Missing, mark: Vec::new(), why: None };
     let to = touches.first().map_or(nothing, |touch| touch.before.clone());
@@ -260,7 +260,7 @@ fn moved(path: PathBuf, touches: &[Touch], now: Standing) -> Move {
     Move { path, to, now, what }
 }
 
-/// The policy holds the agent; who goes back is the person.
+/// Decides what to do with a path. The policy is not consulted: it restricts the agent, and a rewind is done by the user.
 fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> What {
     let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
     if now.mark == to.mark || !touches.iter().any(ours) {
@@ -295,7 +295,7 @@ fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> What
     }
 }
 
-/// Directories that were made go where nothing is in them, those that were removed come back. What was done.
+/// Removes created directories that are empty, recreates removed ones, and returns the changes made.
 fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
     let mut done = Vec::new();
     let mut made: Vec<_> = touched.iter().filter(|one| one.made).collect();
@@ -316,7 +316,7 @@ fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
     done
 }
 
-/// Paths are given as they were told.
+/// Returns whether the user chose to overwrite this path. Paths have the form in which they were shown.
 fn overwrites(paths: &[PathBuf], path: &Path, settings: &Settings) -> bool {
     paths.iter().any(|given| given == path || settings.workspace.join(given) == path)
 }
@@ -337,7 +337,7 @@ impl Move {
     }
 }
 
-/// Of what is no file, as the diff has it.
+/// Returns the diff content of anything that is not a regular file.
 fn plain(stood: &Stood) -> Option<Vec<u8>> {
     match stood {
         Stood::Missing => Some(Vec::new()),
@@ -346,7 +346,7 @@ fn plain(stood: &Stood) -> Option<Vec<u8>> {
     }
 }
 
-/// Where waiting for a disk harms nobody.
+/// Runs blocking work on a thread where it delays nothing else.
 async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| CheckpointError { message: format!("the rewind ended early: {error}") })

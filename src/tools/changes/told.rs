@@ -1,4 +1,4 @@
-//! Differences in the words of the person: which file, what happened to it, the diff without secrets, who it was.
+//! Changed files as shown to the user: path, kind of change, redacted diff and author.
 
 use super::Settings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, Stood};
@@ -10,15 +10,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Files that are told one by one; the others are counted.
+/// Maximum number of listed files; further ones are only counted.
 const MAX_FILES: usize = 1_000;
-/// A larger file has no diff here.
+/// Size limit in bytes for showing the diff of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The diff of one file; of a longer one only the lines are counted.
+/// Size limit in bytes for the diff of one file; of a longer one, only the lines are counted.
 const MAX_FILE_DIFF_BYTES: usize = 256 << 10;
-/// All diffs together.
+/// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 2 << 20;
-/// The search for diffs ends then; what is left has none.
+/// Time limit for computing diffs; the remaining files have none.
 const MAX_TIME: Duration = Duration::from_secs(4);
 
 pub(super) async fn told(
@@ -53,7 +53,7 @@ pub(super) async fn told(
     told
 }
 
-/// One side of a diff: its bytes, or why there are none.
+/// One side of a diff: its bytes, or the reason why there are none.
 type Side = Result<Vec<u8>, String>;
 
 async fn content(stood: &Stood, checkpoints: &dyn Checkpoints) -> Option<Side> {
@@ -99,7 +99,11 @@ fn status(before: &Stood, now: &Stood) -> ChangeStatus {
     }
 }
 
-/// Fills in the diff, or says why there is none.
+/// Fills in the diff of a file.
+///
+/// # Errors
+///
+/// The reason why there is none.
 fn diff(
     one: &Difference,
     before: Option<Side>,
@@ -149,7 +153,7 @@ fn diff(
     Ok(())
 }
 
-/// Of what is no file, as the diff has it.
+/// Returns the diff content of anything that is not a regular file.
 fn plain(stood: &Stood) -> Vec<u8> {
     match stood {
         Stood::Link { to } => to.display().to_string().into_bytes(),

@@ -1,4 +1,4 @@
-//! What aye's own tools wrote while a command ran, so that the command is not credited with it.
+//! Files written by aye's own tools while a command ran, so that they are not attributed to the command.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Writes that are known at once; beyond that the oldest are forgotten.
+/// Maximum number of remembered writes; the oldest are dropped.
 const WRITES: usize = 10_000;
 
-/// The writes of one session while commands run; of other times nothing is kept. Cheap to clone.
+/// The writes of one session while commands run; other writes are not recorded. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tools) struct Written {
     inner: Arc<Mutex<Inner>>,
@@ -17,13 +17,13 @@ pub(in crate::tools) struct Written {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Commands that run, and whoever else compares with what was written.
+    /// Number of marks in use: running commands and other comparisons.
     marks: usize,
-    /// Of those the commands that are waited for.
+    /// Number of marks that belong to commands that a call waits for.
     commands: usize,
-    /// Commands until now.
+    /// Number of commands started so far.
     begun: u64,
-    /// Writes until now, those that were forgotten among them.
+    /// Number of writes so far, including dropped ones.
     count: u64,
     writes: VecDeque<Write>,
 }
@@ -31,29 +31,29 @@ struct Inner {
 #[derive(Debug)]
 struct Write {
     path: PathBuf,
-    /// When it was done.
+    /// Time of the write.
     at: Time,
-    /// Nothing was left there.
+    /// Whether the path was deleted.
     gone: bool,
 }
 
-/// Seconds and nanoseconds, as the times of files have them.
+/// Seconds and nanoseconds, like file times.
 type Time = (i64, i64);
 
-/// The begin of a command, or of something else that aye does to the workspace.
+/// The start of a command, or of another operation of aye in the workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct Mark {
     written: Written,
     since: u64,
-    /// Commands that had begun until then, this one among them.
+    /// Number of commands started until then, including this one.
     number: u64,
-    /// Another command ran already.
+    /// Whether another command was already running.
     after_others: bool,
     is_command: bool,
 }
 
 impl Written {
-    /// What is done from here on is no command's.
+    /// Creates a mark that does not belong to a command.
     pub(in crate::tools) fn mark(&self) -> Mark {
         let mut inner = self.lock();
         inner.marks += 1;
@@ -61,7 +61,7 @@ impl Written {
         Mark { written: self.clone(), since, number, after_others: false, is_command: false }
     }
 
-    /// A command begins; `others_go_on` where one runs already that nobody waits for.
+    /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
     pub(in crate::tools) fn command(&self, others_go_on: bool) -> Mark {
         let mut inner = self.lock();
         let after_others = others_go_on || inner.commands > 0;
@@ -72,7 +72,7 @@ impl Written {
         Mark { written: self.clone(), since, number, after_others, is_command: true }
     }
 
-    /// A tool has written, moved or deleted what is at these paths, and all below them.
+    /// Records that a tool has written, moved or deleted these paths and everything below them.
     pub(in crate::tools) fn note(&self, paths: &[PathBuf]) {
         let mut inner = self.lock();
         if inner.marks == 0 {
@@ -94,19 +94,19 @@ impl Written {
 }
 
 impl Mark {
-    /// Whether another command ran at any time since this one began, so that what changed may be its work.
+    /// Returns whether another command ran at any time since this one started, so that changes may be its work.
     pub(in crate::tools) fn is_beside_others(&self) -> bool {
         self.after_others || self.written.lock().begun > self.number
     }
 
-    /// The same begin, for as long as the command goes on without being waited for.
+    /// Returns a copy of this mark for a command that continues in the background.
     pub(in crate::tools) fn again(&self) -> Self {
         let mut inner = self.written.lock();
         inner.marks += 1;
         Self { written: self.written.clone(), is_command: false, ..*self }
     }
 
-    /// Whether one of aye's tools wrote this path, something in it or what it lies in since the mark.
+    /// Returns whether one of aye's tools has written this path, a path below it or a parent of it since the mark.
     pub(in crate::tools) fn is_touched_by_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
         self.writes_since(&inner).any(|write| path.starts_with(&write.path) || write.path.starts_with(path))
@@ -118,7 +118,7 @@ impl Mark {
         inner.writes.iter().skip(skipped)
     }
 
-    /// Whether what is at this path is as one of aye's tools left it since the mark.
+    /// Returns whether the path is exactly as one of aye's tools left it since the mark.
     pub(in crate::tools) fn is_of_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
         let mut writes = self.writes_since(&inner).filter(|write| path.starts_with(&write.path)).peekable();
@@ -126,7 +126,7 @@ impl Mark {
             return false;
         }
         match path.symlink_metadata() {
-            // Whoever changes a file, or gives it a name, changes this time of it.
+            // Changing or renaming a file updates this time.
             Ok(metadata) => {
                 let changed = (metadata.ctime(), metadata.ctime_nsec());
                 writes.any(|write| !write.gone && changed <= write.at)
@@ -156,7 +156,7 @@ fn now() -> Time {
 pub(super) mod tests {
     use super::*;
 
-    /// Waits until the clock that files are stamped by is later than any stamp until now.
+    /// Waits until the file system clock is later than any timestamp so far.
     pub(in crate::tools::changes) fn next_tick(directory: &Path) {
         let stamp = || {
             std::fs::write(directory.join("clock"), "x").unwrap();

@@ -1,5 +1,5 @@
-//! A custom tool of several steps. The call is judged for all that its steps would do, so that no step gets leave from the whole;
-//! what a step would do must therefore be known before the first one runs.
+//! Custom tools with several steps. A call is judged by the actions of all its steps, so that no step gets permissions from the
+//! whole. The actions of each step must therefore be known before the first one runs.
 
 use super::fill::{Piece, pieces, word_of};
 use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 struct Planned {
     tool: String,
-    /// The name it is called by, which may bind it to more.
+    /// The name used for the call, which may imply stricter limits.
     called: String,
     payload: Payload,
-    /// Whether outputs of steps before it stand in its input.
+    /// Whether its input contains the output of earlier steps.
     takes: bool,
 }
 
@@ -28,14 +28,14 @@ struct Work {
     steps: Vec<Planned>,
 }
 
-/// Of what any step needs the most.
+/// Returns the strongest capability that any step needs.
 pub(super) fn capability(steps: &[Step]) -> &'static str {
     let of = |step: &Step| built_in(&step.tool).map_or("Shell.Exec", AnyTool::capability);
     let all: Vec<&'static str> = steps.iter().map(of).collect();
     if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
 }
 
-/// The arguments of a step: what the call gave put in, and marks where the output of a step will be.
+/// Builds the arguments of a step: fills in the arguments of the call and marks the places of step outputs.
 fn arguments_of(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
     let mut made = Map::new();
     for (name, value) in &step.arguments {
@@ -46,7 +46,8 @@ fn arguments_of(step: &Step, given: &Map<String, Value>) -> Result<Map<String, V
     Ok(made)
 }
 
-/// A text that is nothing but one placeholder becomes the value itself; an argument that was not given leaves its place empty.
+/// Fills in the placeholders of a value. A string that is only one placeholder becomes the value itself; it is dropped if the
+/// argument was not given.
 fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
     Ok(match value {
         Value::String(text) => {
@@ -90,7 +91,7 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
     })
 }
 
-/// The tool of a step, and whether it may be used as one.
+/// Returns the tool of a step, if it may be used as one.
 fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
     let tool = resolve(&step.tool, settings)?;
     (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
@@ -98,7 +99,8 @@ fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, T
     if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
         return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
     }
-    // Only a program that reads its arguments from its input takes what is not known yet: nothing it may do depends on it.
+    // Only a program that reads its arguments from stdin may get values that are not known yet: its actions do not depend on
+    // them.
     let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
     if !takes && waits(&Value::Object(step.arguments.clone())) {
         let message = format!(
@@ -111,7 +113,7 @@ fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, T
     Ok(tool)
 }
 
-/// Whether the output of a step stands in it.
+/// Returns whether a value contains the output of another step.
 fn waits(value: &Value) -> bool {
     let mut found = false;
     for_each_text(value, &mut |text| {
@@ -186,12 +188,12 @@ pub(super) fn draft(
     })
 }
 
-/// Whether this is the work of a chain, whose steps are given all of what the one before told.
+/// Returns whether the payload is a chain, whose steps get the complete output of the previous one.
 pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
     payload.is::<Work>()
 }
 
-/// One after the other; the first that fails ends it.
+/// Runs the steps in order and stops at the first failure.
 pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> Output {
     let Ok(work) = payload.downcast::<Work>() else {
         let message = "the plan belongs to another router; plan the call again";
@@ -204,15 +206,15 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }
         let tool = resolve(&name, &settings)?;
-        // Only what the last one tells is for the conversation.
+        // Only the output of the last step goes into the conversation.
         let most_bytes = if at + 1 == count { context.most_bytes } else { usize::MAX };
         let context = RunContext { most_bytes, ..context.clone() };
         match tool.run(payload, running(&name, &called, &settings), context).await {
             Ok(told) => {
-                // The next step is given what the model would be: no secrets.
+                // The next step gets the same redacted text as the model.
                 outputs.push(settings.redactor.redact(&told.text).text.into_owned());
                 whole.denied.extend(told.denied);
-                // How a step could be continued is no way to continue the chain.
+                // A hint for continuing one step does not apply to the chain.
                 whole.left_out = told.left_out.and_then(|left_out| LeftOut::of(left_out.gaps, None));
                 whole.changed = both(whole.changed, told.changed);
                 whole.artifacts.extend(told.artifacts);
@@ -226,7 +228,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = Failed { error: ToolError::new(failed.error.code, message), ..failed };
-                // What the steps before it did is done.
+                // The changes of earlier steps stay.
                 failed.changed = both(whole.changed, failed.changed);
                 whole.artifacts.append(&mut failed.artifacts);
                 failed.artifacts = whole.artifacts;
@@ -238,7 +240,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
     Ok(whole)
 }
 
-/// What two steps changed, one after the other.
+/// Combines the changes of two steps.
 pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) -> Option<Box<Proposal>> {
     let (mut whole, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
@@ -253,7 +255,7 @@ pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) 
     Some(whole)
 }
 
-/// The JSON on an input with the outputs in the places of their marks, all at once, so that an output is never read as a mark.
+/// Fills the outputs into an input in one pass, so that an output is never read as a mark.
 fn with_outputs(input: &str, outputs: &[String]) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
     put(&mut value, outputs);

@@ -1,16 +1,16 @@
-//! `{placeholders}` in words and arguments, and the values that take their place.
+//! `{placeholders}` in command-line arguments and strings, and their values.
 
 use serde_json::Value;
 
-/// A text, taken apart.
+/// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     Text(&'a str),
-    /// `{name}`, `{input.name}`, `{steps[0].output}`: what stands between the braces.
+    /// The name between the braces: `{name}`, `{input.name}` or `{steps[0].output}`.
     Named(&'a str),
 }
 
-/// Braces around anything but such a name are text.
+/// Splits a template. Braces around anything but such a name are plain text.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let named = |inner: &str| {
         !inner.is_empty()
@@ -36,7 +36,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     found
 }
 
-/// A value as one word; what is no plain value has none.
+/// Returns a scalar value as one argument; `None` for other values.
 pub(super) fn word_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -45,7 +45,7 @@ pub(super) fn word_of(value: &Value) -> Option<String> {
     }
 }
 
-/// The word with its values put in; `None` where it is nothing but an argument that was not given.
+/// Fills in a command-line argument; `None` if it is only a placeholder whose argument was not given.
 pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -> Result<Option<String>, String> {
     let mut whole = String::new();
     for piece in pieces(template) {
@@ -65,7 +65,7 @@ pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -
         if value.contains('\0') {
             return Err(format!("`{name}` contains a NUL byte and cannot be a command-line argument"));
         }
-        // A program would take it for one of its options.
+        // A program would read it as an option.
         if whole.is_empty() && value.starts_with('-') {
             return Err(format!("`{name}` starts with `-`, so it would be read as an option"));
         }

@@ -1,4 +1,4 @@
-//! The manifest of a tool, read strictly: what is not understood is said with its line, and the tool is left out.
+//! The manifest of a custom tool, parsed strictly: an error names the line, and the tool is not loaded.
 
 use super::fill::{Piece, pieces};
 use super::print::Print;
@@ -22,23 +22,24 @@ const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600;
 
 const SCHEMA_FILE_BYTES: u64 = 64 << 10;
 
-/// Where a manifest comes from.
+/// Origin of a manifest.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The manifest itself.
+    /// Path of the manifest.
     pub file: PathBuf,
-    /// Of a project: its root, and what a person said yes to, by name and hash. None where it is the person's own.
+    /// Root of the project that contains it, and the file hashes that the user trusted, by name; `None` for the user's own
+    /// tools.
     pub project: Option<(PathBuf, Arc<BTreeMap<String, String>>)>,
 }
 
-/// A tool as its manifest has it.
+/// A custom tool as described by its manifest.
 pub struct CustomTool {
     pub name: String,
     pub description: String,
     pub source: Source,
-    /// The hash of the manifest and of the schemas it names.
+    /// Hash of the manifest and its schema files.
     pub(super) hash: String,
-    /// Each of these files by itself.
+    /// Hashes of the individual files.
     pub(super) parts: Print,
     pub(super) input: Schema,
     pub(super) body: Body,
@@ -60,7 +61,7 @@ impl fmt::Debug for CustomTool {
     }
 }
 
-/// Why a manifest makes no tool.
+/// The reason why a manifest is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ManifestError {
     pub file: PathBuf,
@@ -137,17 +138,17 @@ enum Effects {
     Changes,
 }
 
-/// One manifest while it is read.
+/// The state of reading one manifest.
 struct Reader<'a> {
     text: &'a str,
     source: &'a Source,
-    /// What else belongs to its content.
+    /// Hash of everything that belongs to the tool definition.
     hasher: blake3::Hasher,
     files: Vec<(PathBuf, String)>,
 }
 
 impl CustomTool {
-    /// Reads a manifest; schemas in files of their own are read with it, nothing else is.
+    /// Parses a manifest and reads its schema files, but no other files.
     pub fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
         let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
         let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -168,7 +169,7 @@ impl CustomTool {
         Ok(Self { name, description, source, hash, parts, input, body })
     }
 
-    /// Whether it is the person's own.
+    /// Returns whether the tool belongs to the user and not to a project.
     pub fn is_own(&self) -> bool {
         self.source.project.is_none()
     }
@@ -254,7 +255,7 @@ impl Reader<'_> {
         made.map(Some).map_err(|why| self.error(&span, format!("`{key}` is not a valid schema: {why}")))
     }
 
-    /// Only beside the manifest, so that trust in a project covers it.
+    /// Reads a schema file. It must be in the directory of the manifest, so that project trust covers it.
     fn file(&mut self, name: &str) -> Result<Value, String> {
         let directory = self.source.file.parent().unwrap_or(Path::new("/"));
         let real = directory.join(name).canonicalize().map_err(|error| format!("`{name}`: {error}"))?;
@@ -397,7 +398,7 @@ impl Reader<'_> {
     }
 }
 
-/// Which step's output `steps[0].output` means.
+/// Returns the step index of a name such as `steps[0].output`.
 pub(super) fn step_of(name: &str) -> Option<usize> {
     name.strip_prefix("steps[")?.strip_suffix("].output")?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Tools that a person or a trusted project describes in a manifest: a program with a JSON Schema, or several tools in a row.
+//! Tools that the user or a trusted project describes in a manifest: a program with a JSON Schema, or a sequence of tools.
 
 pub(in crate::tools) mod chain;
 mod fill;

@@ -1,4 +1,4 @@
-//! What a tool runs, as it was when the call was judged: another content is another tool.
+//! Fingerprint of the files that a custom tool runs, taken when the call is judged. Different content means a different tool.
 
 use crate::policy::{line, run_files};
 use crate::protocol::{ErrorCode, ToolError};
@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files of a tool and what is in them.
+/// The files of a tool and their hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Print {
     files: Vec<(PathBuf, String)>,
 }
 
-/// A tool found on this system: the words it is started with, and its files.
+/// A tool found on this system: its command line and files.
 pub(super) struct Found {
     pub words: Vec<String>,
     pub print: Print,
 }
 
 impl Program {
-    /// Its words with every file that the manifest names by its real path.
+    /// Resolves every file that the command names to its real path.
     pub(super) fn find(&self, workspace: &Path) -> Result<Found, String> {
         let (mut words, mut files) = (Vec::new(), Vec::new());
         for (at, word) in self.command.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Program {
             let hash = hash(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
             files.push((found, hash));
         }
-        // What an interpreter is given to run, however it is named: it starts in the workspace.
+        // Scripts given to an interpreter, in any form; it starts in the workspace.
         for word in run_files(&line(&words)) {
             let Ok(found) = workspace.join(&word).canonicalize() else { continue };
             if found.is_file() && files.iter().all(|(known, _)| *known != found) {
@@ -56,11 +56,11 @@ impl Program {
         Ok(Found { words, print: Print { files } })
     }
 
-    /// Beside the manifest; a project's tool may also name what stands below the project's root.
+    /// Resolves a path relative to the manifest. A tool of a project may also name files below the project root.
     fn beside(&self, word: &str) -> Option<PathBuf> {
         let places = std::iter::once(&self.directory).chain(&self.root);
         let found = places.filter_map(|place| place.join(word).canonicalize().ok()).find(|found| found.is_file());
-        // What a project brings along lies in it, or is somebody else's.
+        // The files of a project tool must be in the project, unless they are named by absolute path.
         found.filter(|found| self.root.as_ref().is_none_or(|root| found.starts_with(root) || Path::new(word).is_absolute()))
     }
 }
@@ -70,7 +70,7 @@ impl Print {
         Self { files }
     }
 
-    /// With the manifest: the name of exactly this tool.
+    /// Returns the fingerprint of the tool together with its manifest.
     pub(super) fn with(&self, manifest: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(manifest.as_bytes());
@@ -80,7 +80,7 @@ impl Print {
         hasher.finalize().to_hex().chars().take(32).collect()
     }
 
-    /// Whether a person's yes was to these very bytes of what lies in their project.
+    /// Returns whether the user trusted exactly this content of the project's files.
     pub(super) fn is_known(&self, root: &Path, known: &BTreeMap<String, String>) -> bool {
         self.files
             .iter()
@@ -92,7 +92,7 @@ impl Print {
         self.files.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// Looks again, as late as can be.
+    /// Checks again, as late as possible, that the files are unchanged.
     pub(in crate::tools) fn still_holds(&self) -> Result<(), ToolError> {
         for (path, before) in &self.files {
             if hash(path).ok().as_ref() != Some(before) {
@@ -112,13 +112,13 @@ fn hash(path: &Path) -> std::io::Result<String> {
 
 pub(super) struct Program {
     pub command: Vec<String>,
-    /// Of the manifest: paths in `command` start there.
+    /// Directory of the manifest; relative paths in `command` start there.
     pub directory: PathBuf,
-    /// Of the project that brings it.
+    /// Root of the project that contains the tool.
     pub root: Option<PathBuf>,
     pub by_words: bool,
     pub timeout_seconds: u64,
-    /// Whether it prints JSON, and what that has to be like.
+    /// Whether it prints JSON.
     pub json: bool,
     pub output: Option<Arc<Schema>>,
     pub reads_only: bool,

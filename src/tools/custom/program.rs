@@ -1,4 +1,4 @@
-//! A custom tool that is a program: held, timed and ended like every command, told in its own words.
+//! Custom tools that are programs. They are sandboxed, timed and stopped like every command.
 
 use super::chain;
 use super::fill;
@@ -39,7 +39,7 @@ impl AnyTool for CustomTool {
         &self.description
     }
 
-    /// A marker stands for bytes of a file that is written, and this knows of none.
+    /// A marker can be restored only when a file is written, and this tool's files are unknown.
     fn restores(&self) -> bool {
         false
     }
@@ -121,7 +121,7 @@ impl AnyTool for CustomTool {
     }
 }
 
-/// What a call comes to: the words, and what is given on the input.
+/// The command line of a call, and its input.
 struct Started {
     words: Vec<String>,
     input: Option<String>,
@@ -151,7 +151,11 @@ impl Started {
 }
 
 impl CustomTool {
-    /// The arguments as the schema has them, or what is wrong with them and what to do.
+    /// Checks the arguments against the schema.
+    ///
+    /// # Errors
+    ///
+    /// Names the mismatch and the fix.
     pub(super) fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
         let value = Value::Object(arguments);
         self.input
@@ -178,7 +182,7 @@ impl CustomTool {
         Ok(Started { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
     }
 
-    /// Who made it, for the person who is asked.
+    /// Returns the origin of the tool, for the approval prompt.
     pub(super) fn origin(&self, settings: &Settings) -> String {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
         let whose = if self.is_own() { "your tool" } else { "a tool of this project" };
@@ -186,7 +190,7 @@ impl CustomTool {
     }
 }
 
-/// What is told of its end.
+/// Returns the function that builds the result of a finished run.
 fn answer(name: &str, program: &Program) -> Answer {
     let (name, timeout) = (name.to_owned(), program.timeout_seconds);
     let (json, schema) = (program.json, program.output.clone());

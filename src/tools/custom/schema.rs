@@ -1,13 +1,13 @@
-//! A JSON Schema that values are held against, and the words for what does not fit.
+//! JSON Schema validation, with short error messages.
 
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::{Value, json};
 use std::error::Error;
 
-/// A schema is told to the model with every request.
+/// Size limit in bytes, because the schema is part of every request.
 const MAX_BYTES: usize = 64 << 10;
 const PLACE: &str = "aye:///schema";
-/// What is wrong, one after the other.
+/// Maximum number of reported errors.
 const MAX_TOLD: usize = 3;
 
 pub(in crate::tools) struct Schema {
@@ -16,7 +16,7 @@ pub(in crate::tools) struct Schema {
     index: SchemaIndex,
 }
 
-/// A schema speaks for itself: nothing is fetched and no file is opened for a `$ref`.
+/// A loader that refuses every external `$ref`: nothing is fetched and no file is opened.
 struct Nothing;
 
 impl UrlLoader for Nothing {
@@ -44,7 +44,11 @@ impl Schema {
         &self.value
     }
 
-    /// What does not fit, each in a few words that name the field.
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// The mismatches in a few words each, with the name of the field.
     pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
         self.compiled.validate(value, self.index).map_err(|error| {
             let mut told = Vec::new();
@@ -58,7 +62,7 @@ impl Schema {
     }
 }
 
-/// The ends of the tree: what is above them only says that something below is wrong.
+/// Collects the leaves of the error tree. Inner nodes only say that something below is wrong.
 fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
     if error.causes.is_empty() {
         let at = error.instance_location.to_string();
@@ -77,7 +81,7 @@ fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
     error.causes.iter().for_each(|cause| collect(cause, told));
 }
 
-/// What a manifest may say, for editors.
+/// Returns the JSON Schema of manifests, for editors.
 pub fn manifest_schema() -> Value {
     let text = json!({"type": "string"});
     let schema = json!({"type": "object", "description": "A JSON Schema without external references."});
@@ -113,5 +117,5 @@ pub fn manifest_schema() -> Value {
     })
 }
 
-/// More in a row is a program.
+/// Maximum number of steps; a longer sequence should be a program.
 pub(super) const MAX_STEPS: usize = 16;

@@ -1,4 +1,4 @@
-//! The hunks of a diff as what they are made of, so that each can be taken, left out or written anew by itself.
+//! The hunks of a diff as separate parts that can each be applied, left out or edited.
 
 use crate::protocol::HunkChoice;
 use crate::tools::tool::Settings;
@@ -7,21 +7,21 @@ use crate::tools::write::replacement::{ending_near, endings, relined, with_lf};
 use similar::{DiffOp, DiffTag};
 use std::ops::Range;
 
-/// Lines above a hunk that are looked at for what it stands in.
+/// Number of lines above a hunk searched for its enclosing definition.
 const LOOKED_ABOVE: usize = 400;
-/// Letters of a name.
+/// Maximum length of a name in characters.
 const NAME: usize = 40;
 
-/// What one hunk puts in the place of what, by lines from 0 of the texts as a diff has them; without the lines around it.
+/// The lines that one hunk replaces and the new ones, counted from 0, without context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Cut {
     pub old: Range<usize>,
     pub new: Range<usize>,
-    /// What it stands in.
+    /// Name of the enclosing definition.
     pub name: Option<String>,
 }
 
-/// The hunks as a unified diff groups them.
+/// Converts the groups of a unified diff into hunks.
 pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<Cut> {
     let cut = |group: &Vec<DiffOp>| {
         let mut changes = group.iter().filter(|op| op.tag() != DiffTag::Equal);
@@ -34,7 +34,7 @@ pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<Cu
     groups.iter().filter_map(cut).collect()
 }
 
-/// What the first line of a change defines, or the nearest line above it that stands further out.
+/// Returns the name that the first changed line defines, or that the nearest less indented line above defines.
 fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<usize>) -> Option<String> {
     let mut own = old[old_lines.clone()].first().into_iter().chain(new[new_lines.clone()].first());
     if let Some(name) = own.find_map(|line| defined(line)) {
@@ -54,7 +54,7 @@ fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<
     None
 }
 
-/// `greet()` of `pub fn greet(name: &str) {`, `Token` of `struct Token<'a> {`, `Notes` of `## Notes`.
+/// Extracts a name: `greet()` from `pub fn greet(name: &str) {`, `Token` from `struct Token<'a> {`, `Notes` from `## Notes`.
 fn defined(line: &str) -> Option<String> {
     const BEFORE: &[&str] = &[
         "pub",
@@ -128,15 +128,15 @@ fn short(name: &str) -> String {
     }
 }
 
-/// A text as it is, by the lines that a diff shows of it.
+/// A text and the positions of the lines shown in a diff.
 struct Side<'a> {
     text: &'a str,
-    /// Where each line that is shown begins, and where the last one ends.
+    /// Byte offsets of the starts of the shown lines, and the end of the last one.
     starts: Vec<usize>,
 }
 
 impl<'a> Side<'a> {
-    /// Nothing where it is not sure which lines are shown as which.
+    /// Maps the shown lines to the text; `None` if the mapping is ambiguous.
     fn of(text: &'a str, settings: &Settings) -> Option<Self> {
         let plain_text = super::plain(text, settings);
         let plain = lines(&plain_text);
@@ -150,7 +150,7 @@ impl<'a> Side<'a> {
         if starts.len() == plain + 1 {
             return Some(Self { text, starts });
         }
-        // What is hidden stands on one line, however many it has.
+        // A redacted secret is shown on one line, even if it spans several.
         let lf = shown_lines(text);
         let mut within = Vec::new();
         for range in settings.redactor.hidden(&lf) {
@@ -178,7 +178,7 @@ fn lines(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }
 
-/// Whether the hunks of this change can be told apart in the texts themselves; why not, for people.
+/// Returns why the hunks of a change cannot be applied separately, if so.
 pub(in crate::tools) fn why_fixed(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
     if Side::of(old, settings).is_none() || Side::of(new, settings).is_none() {
         return Some("a redacted secret in the file spans several lines");
@@ -189,8 +189,8 @@ pub(in crate::tools) fn why_fixed(old: &str, new: &str, settings: &Settings) -> 
     }
 }
 
-/// The text with some of the hunks, byte for byte what was there and what was proposed but for lines that were written anew:
-/// those end as the lines do that they replace, or follow. `restored` puts back what is hidden in them.
+/// Builds the text with the chosen hunks. Everything else keeps its bytes. Edited lines get the line endings of the lines that
+/// they replace or follow. `restored` restores secrets in edited lines.
 pub(in crate::tools) fn with_choices<E>(
     (old_text, new_text): (&str, &str),
     cuts: &[Cut],
@@ -218,7 +218,7 @@ pub(in crate::tools) fn with_choices<E>(
                 if cut.old.end < old.count() && !written.is_empty() && !written.ends_with('\n') {
                     written.push('\n');
                 }
-                // No LF is near, so that all of its lines end as the file's do.
+                // Without any LF nearby, all lines end like those of the file.
                 if only_cr(old_text) {
                     text.push_str(&written.replace('\n', "\r"));
                     at = cut.old.end;

@@ -1,15 +1,15 @@
-//! Very long lines of a diff, cut to what changes in them.
+//! Shortening of very long lines in a diff to their changed part.
 
 use crate::protocol::{cut_after, cut_before};
 
-/// A longer line is cut.
+/// Line length in bytes above which a line is cut.
 const MAX_BYTES: usize = 4_000;
-/// Shown before and after what changes in a line.
+/// Number of bytes shown before and after the changed part of a line.
 const AROUND_BYTES: usize = 200;
-/// Most of what changes in a line that is shown.
+/// Maximum number of bytes shown of the changed part of a line.
 const CHANGED_BYTES: usize = 1_500;
 
-/// The diff with no line longer than a bound; lines that were cut say how much is left out.
+/// Shortens all long lines of a diff; a cut line shows how many bytes are omitted.
 pub(super) fn shortened(diff: String) -> String {
     if diff.lines().all(|line| line.len() <= MAX_BYTES) {
         return diff;
@@ -18,7 +18,7 @@ pub(super) fn shortened(diff: String) -> String {
     let mut result = String::new();
     let mut at = 0;
     while at < lines.len() {
-        // That a file has no final newline is said on a line of its own.
+        // The note about a missing final newline is a line of its own.
         let block = |from: usize, sign: char| match lines.get(from) {
             Some(first) if first.starts_with(sign) => {
                 lines[from..].iter().take_while(|line| line.starts_with([sign, '\\'])).count()
@@ -43,7 +43,7 @@ pub(super) fn shortened(diff: String) -> String {
     result
 }
 
-/// A line without most of what it has in common with the one in its place.
+/// Cuts most of the text that a line shares with its counterpart.
 fn cut(line: &str, other: Option<&str>) -> String {
     if line.len() <= MAX_BYTES {
         return line.to_owned();

@@ -1,4 +1,4 @@
-//! Diffs as they are shown: of texts without their secrets, with the names and headers that git gives them.
+//! Diffs for display: redacted, with git's file names and headers.
 
 pub(in crate::tools) mod cuts;
 mod long_lines;
@@ -12,29 +12,30 @@ use long_lines::shortened;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
 
-/// How long the search for the smallest diff may take; a longer diff is as true.
+/// Time limit for finding the smallest diff; a longer diff is still correct.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
 
-/// Lines around what changes.
+/// Number of context lines.
 const AROUND: usize = 3;
 
-/// A text as a diff has it: with LF endings, also where its lines end in a lone CR only, and hidden as a whole, so that no line of a key is shown alone.
+/// Prepares a text for a diff: LF endings (also for lone CR) and redaction of the whole text, so that no single line of a key
+/// is shown.
 pub(in crate::tools) fn plain(text: &str, settings: &Settings) -> String {
     settings.redactor.hide(&shown_lines(text)).into_owned()
 }
 
-/// The same of a content; nothing where it is no text.
+/// Prepares file content for a diff; `None` if it is not text.
 pub(in crate::tools) fn plain_of(content: &[u8], settings: &Settings) -> Option<String> {
     Document::decode(content).ok().map(|document| plain(&document.text, settings))
 }
 
-/// The unified diff, empty when both are the same, and the lines added and removed.
+/// Returns the unified diff (empty if nothing changed) and the number of added and removed lines.
 pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
     let (diff, added, removed, _) = unified_with_cuts(old, new, old_name, new_name);
     (diff, added, removed)
 }
 
-/// The same, and what each of its hunks is made of.
+/// Like `unified`, and also returns the hunks.
 pub(in crate::tools) fn unified_with_cuts(
     old: &str,
     new: &str,
@@ -44,7 +45,7 @@ pub(in crate::tools) fn unified_with_cuts(
     if old == new {
         return (String::new(), 0, 0, Vec::new());
     }
-    // Lines end at LF only: a lone CR is a character like others.
+    // Only LF ends a line; a lone CR is an ordinary character.
     let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
         (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
@@ -55,7 +56,7 @@ pub(in crate::tools) fn unified_with_cuts(
     (shortened(unified), added, removed, cuts)
 }
 
-/// The same of what stood at one place and stands there now.
+/// Returns the diff between the earlier and the current content of a path.
 pub(in crate::tools) fn of_place(
     name: &str,
     (before, old): (&Stood, &str),
@@ -65,7 +66,7 @@ pub(in crate::tools) fn of_place(
     unified(old, new, &side(before, 'a'), &side(now, 'b'))
 }
 
-/// The line that begins a file among others, and the modes where they changed.
+/// Returns the header line of a file in a diff, and its mode lines if the mode changed.
 pub(in crate::tools) fn head(name: &str, before: &Stood, now: &Stood) -> String {
     let modes = match (before, now) {
         (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) if old != new => {

@@ -1,4 +1,4 @@
-//! What a server answered, as a model reads it.
+//! HTTP responses as results for the model.
 
 use super::readable::{Form, readable};
 use crate::policy::url::{Destination, parse};
@@ -12,7 +12,7 @@ use crate::tools::tool::{Failed, Settings, Told};
 use encoding_rs::{Encoding, UTF_8};
 use std::fmt::Write;
 
-/// Headers of an answer that a model can act on.
+/// Response headers that are useful to a model.
 const SHOWN: &[&str] = &[
     "Content-Encoding",
     "Content-Range",
@@ -25,10 +25,10 @@ const SHOWN: &[&str] = &[
     "Last-Modified",
 ];
 const HEADER_CHARACTERS: usize = 1000;
-/// How far into a page its encoding is looked for.
+/// Number of bytes of a page searched for its encoding.
 const META_BYTES: usize = 1024;
 
-/// Status, headers and body.
+/// Formats the status, headers and body of a response.
 pub(super) fn told(mut answer: Answer, asked: &Destination, form: Option<Form>, settings: &Settings) -> Result<Told, Failed> {
     let mut text = format!("HTTP {}\n", answer.status_line);
     let mut line = |name: &str, value: &str| {
@@ -78,7 +78,7 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     }
     let bytes = match unpack_body(bytes, &packed, ANSWER_BYTES) {
         Ok(bytes) => bytes,
-        // How long it may take has nothing to do with it.
+        // The timeout is irrelevant here.
         Err(UnpackError::TooLarge) => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
         Err(UnpackError::Packed(why)) => return Ok(format!("Compressed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
@@ -132,7 +132,7 @@ fn is_page(kind: &str, text: &str) -> bool {
     }
 }
 
-/// The text of a body in its own encoding; `None` where it is no text.
+/// Decodes a body in its own encoding; `None` if it is not text.
 fn decode(bytes: &[u8], kind: &str) -> Option<String> {
     let mut parts = kind.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -152,7 +152,7 @@ fn decode(bytes: &[u8], kind: &str) -> Option<String> {
     (!text.contains('\0') && (declared || !malformed)).then(|| text.into_owned())
 }
 
-/// The encoding that a page names itself: `<meta charset=…>`, or as XML does.
+/// Returns the encoding that a page declares, with `<meta charset=…>` or as in XML.
 fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&bytes[..META_BYTES.min(bytes.len())]).to_ascii_lowercase();
     let label = |sign: &str| {
@@ -162,11 +162,11 @@ fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
         Encoding::for_label(&after.as_bytes()[..end])
     };
     let found = label("charset").or_else(|| label("encoding"))?;
-    // Whoever wrote that in letters of one byte did not write the page in those of two.
+    // A declaration in single-byte characters is not part of a UTF-16 page.
     Some(if found == encoding_rs::UTF_16LE || found == encoding_rs::UTF_16BE { UTF_8 } else { found })
 }
 
-/// Of an answer, before any of it is shown.
+/// Size limit of a response in bytes.
 pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 
 pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {

@@ -1,4 +1,4 @@
-//! HttpRequest: one request, and what the server answered.
+//! HttpRequest: sends one request and returns the response.
 
 use super::answer::told;
 use super::readable::Form;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
-/// Of what is sent; a person has to look at it.
+/// Size limit of a request body in bytes, because the user has to review it.
 const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
 const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
@@ -43,7 +43,7 @@ pub(in crate::tools) struct Arguments {
     timeout: Option<u64>,
     /// Of an HTML page; `raw` by default.
     format: Option<Format>,
-    /// By the names that are for reading pages: markdown where no `format` is given.
+    /// Set by the aliases for reading pages: markdown if no `format` is given.
     #[serde(skip)]
     for_reading: bool,
 }
@@ -57,7 +57,7 @@ enum Format {
     Markdown,
 }
 
-/// A name that other agents have for reading pages.
+/// Creates an alias that other agents use for reading pages.
 const fn for_reading(name: &'static str) -> Alias<Arguments> {
     Alias {
         name,
@@ -70,7 +70,7 @@ pub(in crate::tools) struct Work {
     to: Destination,
     request: Request,
     timeout_seconds: u64,
-    /// What becomes of a page; nothing where it stays as it is.
+    /// Form into which a page is converted; `None` leaves it unchanged.
     form: Option<Form>,
 }
 
@@ -162,7 +162,7 @@ fn method(given: Option<&str>) -> Result<String, ToolError> {
     Err(invalid(format!("`method` is `{}`, expected one of {}", shown.escape_debug(), METHODS.join(", "))))
 }
 
-/// The policy's say on each hop of a request that was allowed.
+/// Applies the policy to each redirect of an allowed request.
 struct Rules<'a> {
     settings: &'a Settings,
     approved: &'a Destination,
@@ -181,7 +181,7 @@ impl Guard for Rules<'_> {
         let told = (self.settings.may_fetch)(to.as_str(), method);
         match told.verdict {
             VerdictKind::Allow => Next::Follow(to.as_str().to_owned()),
-            // The yes was for this server; another one needs its own.
+            // The approval was for one server; another one needs its own.
             VerdictKind::Ask if same_server(self.approved, &to) => Next::Follow(to.as_str().to_owned()),
             VerdictKind::Ask => Next::Stay,
             VerdictKind::Deny => {
@@ -191,7 +191,7 @@ impl Guard for Rules<'_> {
     }
 }
 
-/// The same host on the same port, or the step from http to https; never the step back.
+/// Returns whether host and port are the same, or differ only by an upgrade from http to https; never a downgrade.
 fn same_server(approved: &Destination, to: &Destination) -> bool {
     let same = (approved.port(), approved.is_encrypted()) == (to.port(), to.is_encrypted());
     let upgraded = (approved.port(), approved.is_encrypted()) == (80, false) && (to.port(), to.is_encrypted()) == (443, true);

@@ -1,4 +1,4 @@
-//! Requests to servers.
+//! HTTP requests by the model.
 
 mod answer;
 pub(in crate::tools) mod http_request;

@@ -1,5 +1,5 @@
-//! A page of HTML as something to read. Only tags are looked at, one after the other, and no tree is built: a page that is made to
-//! be deep or broken costs no more than its length.
+//! Conversion of HTML pages to readable text. Tags are processed one by one without building a tree, so that a deeply nested or
+//! broken page costs no more than its length.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
@@ -11,15 +11,15 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// What one page may become.
+/// Size limit of the converted text in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// Longest time for one page; what comes after it is left out.
+/// Time limit for one page; the rest of it is left out.
 const MAX_DURATION: Duration = Duration::from_secs(5);
-/// The time is looked at after so much of the page.
+/// Number of bytes processed between checks of the time.
 const CHUNK_BYTES: usize = 4 * 1024;
-/// Lists and quotes within others are set off no further.
+/// Maximum visible nesting of lists and quotes.
 const DEEPEST: usize = 8;
-/// A longer address is no link that anyone follows.
+/// Maximum length of a link address in bytes.
 const ADDRESS_BYTES: usize = 2000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum Form {
     Markdown,
 }
 
-/// The page in this form; links are told as they lead from `base`.
+/// Converts a page to the given form; links are resolved against `base`.
 pub(super) fn readable(html: &str, base: &str, form: Form) -> String {
     let page = Page { base: Url::parse(base).ok(), form, ..Page::new() };
     let tokenizer = Tokenizer::new(Sink(RefCell::new(page)), TokenizerOpts::default());
@@ -38,7 +38,7 @@ pub(super) fn readable(html: &str, base: &str, form: Form) -> String {
         let (piece, after) = rest.split_at(crate::protocol::cut_after(rest, CHUNK_BYTES.min(rest.len())));
         rest = after;
         queue.push_back(StrTendril::from_slice(piece));
-        // Nothing is run, so that it never stops for a script.
+        // No script runs, so the tokenizer never pauses for one.
         let _ = tokenizer.feed(&queue);
         if tokenizer.sink.0.borrow().out.len() > MAX_BYTES || begun.elapsed() > MAX_DURATION {
             break;
@@ -77,22 +77,22 @@ struct Page {
     base: Option<Url>,
     form: Form,
     out: String,
-    /// Line breaks that come before the next word.
+    /// Number of line breaks before the next word.
     breaks: usize,
-    /// A space comes before it.
+    /// Whether a space precedes the next word.
     space: bool,
-    /// Within an element that is not for reading, its name and how often it is open.
+    /// The name and open count of a skipped element.
     skipped: Option<(String, usize)>,
-    /// How often `pre` is open, and where its text began.
+    /// The open count of `pre`, and the start of its text.
     verbatim: Option<(usize, usize)>,
-    /// The next number of each open list; none where it has none.
+    /// The next number of each open list; `None` for unordered lists.
     lists: Vec<Option<u64>>,
     quotes: usize,
-    /// The same when something was told last.
+    /// Quote depth at the last output.
     quoted: usize,
-    /// Where the text of a link began, and where it leads.
+    /// The start of a link's text, and its address.
     link: Option<(usize, String)>,
-    /// Cells of the row, and whether the row is the first of its table.
+    /// The number of cells in the current row, and whether it is the first row of the table.
     tables: Vec<(usize, bool)>,
 }
 
@@ -238,7 +238,7 @@ impl Page {
         }
     }
 
-    /// What was left open.
+    /// Closes all open elements.
     fn end_all(&mut self) {
         self.end_link();
         if let Some((depth, _)) = &mut self.verbatim {
@@ -263,14 +263,14 @@ impl Page {
         }
     }
 
-    /// At least so many line breaks come before what is next; two make an empty line.
+    /// Requires at least this many line breaks before the next output; two make an empty line.
     fn block(&mut self, breaks: usize) {
         if self.verbatim.is_none() {
             self.breaks = self.breaks.max(breaks);
         }
     }
 
-    /// Makes the line breaks, with what stands before each line.
+    /// Writes the pending line breaks and line prefixes.
     fn flush(&mut self) {
         if self.breaks > 0 && !self.out.is_empty() {
             let quote = "> ".repeat(self.quotes.min(DEEPEST));
@@ -298,7 +298,7 @@ impl Page {
         self.out.push_str(word);
     }
 
-    /// A sign that only markdown has; what follows stands right after it.
+    /// Writes a marker that only markdown has; the text follows directly.
     fn mark(&mut self, sign: &str) {
         if self.is_markdown() {
             self.put(sign);
@@ -410,7 +410,7 @@ fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
     tag.attrs.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| &*attribute.value)
 }
 
-/// Line breaks before and after an element of this name.
+/// Returns the number of line breaks around an element.
 fn breaks_around(name: &str) -> usize {
     match name {
         "p" | "dl" | "figure" | "details" | "article" | "section" | "header" | "footer" | "main" | "nav" | "aside" | "form"

@@ -1,36 +1,36 @@
-//! What is known of an editor's files: those it may not have followed yet, and what it is still to be told.
+//! State of files in the editor: possibly outdated texts, and updates still to be sent.
 
 use crate::protocol::CallId;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// Files of which earlier texts are known, and texts of one.
+/// Maximum number of files with remembered texts, and of texts per file.
 const MAX_FILES: usize = 1024;
 const MAX_TEXTS: usize = 64;
-/// Calls that wrote and of which the journal does not know yet.
+/// Maximum number of calls whose writes are not in the journal yet.
 const MAX_CALLS: usize = 256;
 
-/// How an editor's text of a file stands to the disk's.
+/// Relation of the editor's text of a file to the one on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stands {
     Same,
-    /// It is what stood on the disk before aye wrote: the editor changed nothing, and does not know it.
+    /// The editor has the text from before aye wrote: it has no edits, and missed the write.
     Behind,
     Unsaved,
 }
 
 #[derive(Default)]
 pub(super) struct Known {
-    /// Texts that stood on the disk before aye wrote another one there, since the editor had what the disk has.
+    /// Texts on disk before aye overwrote them, since editor and disk were last equal.
     before: HashMap<PathBuf, VecDeque<blake3::Hash>>,
-    /// What was written by calls, or by a rewind, the oldest first.
+    /// Paths written by calls or by a rewind, oldest first.
     written: VecDeque<(Option<CallId>, Vec<PathBuf>)>,
 }
 
 impl Known {
     pub(super) fn compare(&mut self, real: &Path, disk: blake3::Hash, buffer: blake3::Hash) -> Stands {
         if disk == buffer {
-            // From now on another text is one that the person made.
+            // From now on, any other text is an edit of the user.
             self.before.remove(real);
             return Stands::Same;
         }
@@ -38,7 +38,7 @@ impl Known {
         if was_there { Stands::Behind } else { Stands::Unsaved }
     }
 
-    /// These files are about to be written by this call, or by a rewind.
+    /// Records that this call, or a rewind, is about to write these files.
     pub(super) fn begins(&mut self, call: Option<CallId>, files: Vec<(PathBuf, blake3::Hash)>) {
         if files.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl Known {
         }
     }
 
-    /// What the call wrote, once.
+    /// Returns the paths that the call wrote, once.
     pub(super) fn written(&mut self, call: Option<&CallId>) -> Vec<PathBuf> {
         let (own, others) = std::mem::take(&mut self.written).into_iter().partition(|(of, _)| of.as_ref() == call);
         self.written = others;
@@ -70,7 +70,7 @@ impl Known {
         own.into_iter().flat_map(|(_, files)| files).collect()
     }
 
-    /// The editor has what the disk has.
+    /// Records that the editor has the text of the disk.
     pub(super) fn follows(&mut self, real: &Path) {
         self.before.remove(real);
     }

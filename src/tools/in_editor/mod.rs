@@ -1,5 +1,5 @@
-//! Files that are open in an editor: the model reads what stands there, what is unsaved there is not written over, and the editor is
-//! told what was written. The disk stays what counts: where the editor does not answer, it alone is looked at.
+//! Files open in an editor. The model reads the editor's text, unsaved edits are not overwritten, and the editor is told about
+//! writes. The disk stays authoritative: if the editor does not respond, only the disk is used.
 
 mod known;
 mod text;
@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Files that an editor is asked for at once.
+/// Maximum number of files requested from an editor at once.
 const AT_ONCE: usize = 16;
-/// Of a rewind no more than so many are told.
+/// Maximum number of files of a rewind that the editor is told about.
 const MAX_REWOUND: usize = 256;
 
-/// What an editor has open. All clones are the same.
+/// The files open in an editor. Clones share their state.
 #[derive(Clone)]
 pub struct InEditor {
     port: Arc<dyn Buffers>,
@@ -32,11 +32,11 @@ pub struct InEditor {
 #[derive(Default)]
 struct State {
     known: Known,
-    /// What the editor is being told. An editor writes what it is told to the disk, so that nothing else is written meanwhile.
+    /// Running notification of the editor. An editor writes received text to the disk, so nothing else is written meanwhile.
     telling: Option<Shared<BoxFuture<'static, ()>>>,
 }
 
-/// A file as it stands on the disk and in the editor.
+/// A file as it is on the disk and in the editor.
 struct Look {
     disk: Document,
     buffer: String,
@@ -52,7 +52,7 @@ impl InEditor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Comes when the editor was told all that it is to be told.
+    /// Waits until the editor has received all updates.
     async fn settled(&self) {
         let telling = self.state().telling.clone();
         if let Some(telling) = telling {
@@ -60,7 +60,7 @@ impl InEditor {
         }
     }
 
-    /// None where the file is no text, or the editor does not say.
+    /// Compares disk and editor; `None` if the file is not text, or the editor does not respond.
     async fn look(&self, real: &Path, most_bytes: u64) -> Option<Look> {
         let most_bytes = most_bytes.min(BUFFER_BYTES);
         text::on_disk(real, most_bytes).await?;
@@ -68,20 +68,20 @@ impl InEditor {
         if buffer.len() as u64 > most_bytes || buffer.contains('\0') {
             return None;
         }
-        // Read after the editor's: what was saved in between is no difference.
+        // The disk is read after the editor, so that a save in between is not a difference.
         let disk = text::on_disk(real, most_bytes).await?;
         let stands = self.state().known.compare(real, text::named(&disk.text), text::named(&buffer));
         Some(Look { disk, buffer, stands })
     }
 
-    /// The text that the editor has and the disk does not, as it would be saved.
+    /// Returns the editor's text as it would be saved, if it differs from the disk.
     async fn unsaved(&self, real: &Path, most_bytes: u64) -> Option<Document> {
         self.settled().await;
         let Look { disk, buffer, stands } = self.look(real, most_bytes).await?;
         (stands == Stands::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
-    /// Refuses a change of files of which the editor has something unsaved; else what stands on the disk of those it answers for.
+    /// Refuses a change of files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
     async fn all_saved(&self, files: Vec<Target>, most_bytes: u64) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
         self.settled().await;
         let look = |target: Target| async move {
@@ -100,7 +100,7 @@ impl InEditor {
         Ok(saved)
     }
 
-    /// Before a call is planned: only files that the policy does not keep from it are asked for.
+    /// Checks the files of a call before it is planned. Only files that the policy lets the call see are requested.
     pub(super) async fn may_plan(&self, call: &ToolCall, settings: &Arc<Settings>) -> Result<(), ToolError> {
         let (call, own) = (call.clone(), Arc::clone(settings));
         let files = tokio::task::spawn_blocking(move || {
@@ -114,12 +114,12 @@ impl InEditor {
             };
             actions.iter().all(|action| allowed(&action)).then(|| changed(&actions))
         });
-        // What cannot be looked at so is told by the plan itself.
+        // If the files cannot be determined, the plan reports the error.
         let Ok(Some(files)) = files.await else { return Ok(()) };
         self.all_saved(files, settings.max_file_size_bytes).await.map(drop)
     }
 
-    /// Just before a call changes something.
+    /// Checks the files of a call just before it changes something.
     pub(super) async fn may_run(
         &self,
         (tool, id): (&dyn AnyTool, &CallId),
@@ -136,7 +136,7 @@ impl InEditor {
         Ok(())
     }
 
-    /// Before files are put back, which an editor may have unsaved: it is told only of others.
+    /// Prepares the rewind of files. The editor is told only about files without unsaved edits.
     pub(super) async fn goes_back(&self, files: Vec<PathBuf>) {
         self.settled().await;
         let look = |real: PathBuf| async move {
@@ -147,7 +147,7 @@ impl InEditor {
         self.state().known.begins(None, looks.into_iter().flatten().collect());
     }
 
-    /// Tells the editor, beside all else, what this call wrote, or a rewind.
+    /// Tells the editor, in the background, about the writes of this call or of a rewind.
     pub(super) fn journaled(&self, call: Option<&CallId>) {
         let mut state = self.state();
         let files = state.known.written(call);
@@ -166,10 +166,10 @@ impl InEditor {
         state.telling = Some(told.map(drop).boxed().shared());
     }
 
-    /// Only an editor that has what stood there before is told: others know it already, or have something of the person's.
+    /// Sends new text to the editor if it has the text from before. Otherwise it is up to date, or has edits of the user.
     async fn tell(&self, real: &Path) {
         let Some(Look { disk, stands: Stands::Behind, .. }) = self.look(real, BUFFER_BYTES).await else { return };
-        // To the byte what stands on the disk: an editor saves what it is told.
+        // Exact bytes of the disk, because an editor saves the text it receives.
         let text = if disk.form == Form::Utf8Bom { format!("\u{FEFF}{}", disk.text) } else { disk.text };
         if self.port.follow(real, text).await {
             self.state().known.follows(real);
@@ -179,7 +179,7 @@ impl InEditor {
     }
 }
 
-/// What the model is to be shown of this file in the place of what stands on the disk.
+/// Returns the unsaved text of a file, to show to the model instead of the content on disk.
 pub(super) async fn unsaved(target: &Target, settings: &Settings, context: &RunContext) -> Option<Document> {
     let editor = settings.editor.as_ref().filter(|_| matches!(target.place, Place::File { .. }))?;
     tokio::select! {
@@ -188,7 +188,7 @@ pub(super) async fn unsaved(target: &Target, settings: &Settings, context: &RunC
     }
 }
 
-/// What is said behind a text of the editor.
+/// Appends the note about unsaved text.
 pub(super) fn noted(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(
@@ -201,7 +201,7 @@ fn writes_files(tool: &dyn AnyTool) -> bool {
     matches!(tool.capability(), "File.Write" | "File.Delete")
 }
 
-/// The files that there are and that these would change.
+/// Returns the existing files that these actions would change.
 fn changed(actions: &[Action]) -> Vec<Target> {
     let file = |action: &Action| match action {
         Action::Write { target } | Action::Delete { target } if matches!(target.place, Place::File { .. }) => {

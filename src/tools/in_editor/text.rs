@@ -1,4 +1,4 @@
-//! The text of a file on the disk and in an editor, and whether they are one.
+//! The text of a file on disk and in an editor, and their comparison.
 
 use crate::sys::file;
 use crate::tools::write::document::{Document, Form};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const BOM: char = '\u{FEFF}';
 
-/// The text of a file in UTF-8. Others are none that an editor is asked for: it may well read them otherwise than aye does.
+/// Reads the text of a UTF-8 file. Other encodings are not compared, because the editor may decode them differently.
 pub(super) async fn on_disk(real: &Path, most_bytes: u64) -> Option<Document> {
     let real: PathBuf = real.to_owned();
     let read = tokio::task::spawn_blocking(move || {
@@ -17,14 +17,13 @@ pub(super) async fn on_disk(real: &Path, most_bytes: u64) -> Option<Document> {
     read.await.ok().flatten()
 }
 
-/// Names a text by what is in its lines: how they end, a BOM and whether the last one ends make no difference, since editors keep
-/// those beside the text.
+/// Hashes the lines of a text. Line endings, a BOM and the final newline are ignored, because editors store them separately.
 pub(super) fn named(text: &str) -> blake3::Hash {
     let text = text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     blake3::hash(text.strip_suffix('\n').unwrap_or(&text).as_bytes())
 }
 
-/// What would stand on the disk if the editor saved its text now.
+/// Returns the file as it would be if the editor saved its text now.
 pub(super) fn as_saved(disk: &Document, buffer: &str) -> Document {
     let mut text = buffer.strip_prefix(BOM).unwrap_or(buffer).to_owned();
     if disk.text.ends_with('\n') && !text.is_empty() && !text.ends_with('\n') {

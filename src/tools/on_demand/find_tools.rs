@@ -19,13 +19,13 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Tools that one call loads by topic.
+/// Maximum number of tools loaded by one topic search.
 const MAX_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;
 const LINE_CHARS: usize = 300;
-/// Servers that the description names.
+/// Maximum number of servers named in the description.
 const SERVERS_NAMED: usize = 30;
-/// Words of a query that say nothing of a tool.
+/// Query words that are ignored.
 const FILLERS: &[&str] = &["a", "an", "and", "the", "of", "to", "for", "or", "in", "on", "with", "from", "tool", "tools"];
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,15 +43,15 @@ enum Tool {
     OfServer(Arc<ServerTool>),
 }
 
-/// The tool that loads others, for one state of the policy and the servers.
+/// The tool that loads other tools, for one state of the policy and the servers.
 pub struct FindTools {
     tools: Vec<Tool>,
-    /// Their names in policies.
+    /// Names of the tools in policies.
     names: HashSet<String>,
     loaded: LoadedTools,
     description: String,
     has_servers: bool,
-    /// One that the policy grants, since it grants the tools that can be loaded.
+    /// A capability that the policy grants, taken from the loadable tools.
     capability: &'static str,
 }
 
@@ -75,7 +75,8 @@ impl Tool {
         }
     }
 
-    /// Words of the name count most, then other names and the server, then the description. Without words every tool counts.
+    /// Scores a tool: words in the name count most, then aliases and the server, then the description. Without words, every
+    /// tool matches.
     fn score(&self, wanted: &[String]) -> usize {
         if wanted.is_empty() {
             return 1;
@@ -108,14 +109,14 @@ impl Tool {
 }
 
 impl FindTools {
-    /// The tools that can be loaded under these settings; none where all are offered from the start.
+    /// Creates the tool for these settings; `None` if all tools are offered from the start.
     pub(in crate::tools) fn new(settings: &Settings) -> Option<Self> {
         let remote = settings.remote.as_deref();
         let may = |tool: &dyn AnyTool| {
             let is_clear = remote.is_none_or(|remote| !remote.takes(tool.name()));
             is_clear && (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok()
         };
-        // Without this tool nothing could be loaded.
+        // Without this tool, nothing could be loaded.
         let on_demand = settings.on_demand && (settings.may_use)(NAME).is_ok();
         let built_in = built_in_here(settings).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
         let mut tools: Vec<Tool> = built_in.map(Tool::BuiltIn).collect();
@@ -131,24 +132,24 @@ impl FindTools {
         })
     }
 
-    /// Whether a tool has to be loaded before it is offered.
+    /// Returns whether a tool must be loaded before it is offered.
     pub(in crate::tools) fn loads(&self, tool: &dyn AnyTool) -> bool {
         self.names.contains(tool.name())
     }
 
-    /// Whether a tool has to be loaded and is not.
+    /// Returns whether a tool must be loaded and is not yet.
     pub(in crate::tools) fn waits(&self, tool: &dyn AnyTool) -> bool {
         self.loads(tool) && !self.loaded.has(tool)
     }
 
-    /// The loaded tools, in the order in which they were loaded: the list before them stays as it was.
+    /// Returns the loaded tools in loading order, so that the list before them does not change.
     pub(in crate::tools) fn loaded(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let mut seen = HashSet::new();
         let find = |name: String| self.tools.iter().map(Tool::any).find(|tool| is(*tool, &name));
         self.loaded.names().into_iter().filter_map(find).filter(move |tool| seen.insert(tool.name().to_owned()))
     }
 
-    /// Whether this tool is called so.
+    /// Returns whether `name` refers to this tool.
     pub(in crate::tools) fn is_called(name: &str) -> bool {
         name.replace('_', "").eq_ignore_ascii_case(NAME)
     }
@@ -183,7 +184,7 @@ impl FindTools {
         Ok(work(&found, more))
     }
 
-    /// The tools whose exact names are in a query, with those that are of use together with them.
+    /// Returns the tools named exactly in a query, together with their companions.
     fn named(&self, query: &str) -> Vec<&dyn AnyTool> {
         let is_in_name = |letter: char| letter.is_alphanumeric() || "_-./:".contains(letter);
         let given: Vec<&str> = query.split(|letter: char| !is_in_name(letter)).collect();
@@ -227,7 +228,7 @@ fn description(tools: &[Tool]) -> String {
     text
 }
 
-/// The names and what each tool does, a line each.
+/// Lists the names and descriptions of the tools, one per line.
 fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     let mut lines = String::new();
     for tool in found {
@@ -245,7 +246,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
 }
 
-/// Lower case, and `searchDocs_v2` in its parts.
+/// Splits a text into lower-case words, also `searchDocs_v2`.
 fn words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

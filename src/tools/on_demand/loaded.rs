@@ -1,4 +1,4 @@
-//! The tools that a session loaded, in the order in which it did.
+//! The tools loaded in a session, in order.
 
 use crate::ports::Record;
 use crate::protocol::{Action, ToolStatus};
@@ -10,15 +10,15 @@ use tokio::sync::watch;
 
 /// Name of the tool that loads others.
 pub const FIND_TOOLS: &str = "FindTools";
-/// Longest wait until the loaded tools are offered. A call by name works before that too.
+/// Maximum wait until the loaded tools are offered. A call by name works before that.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The loaded tools of one session. Cheap to clone; all clones share one list.
 #[derive(Clone)]
 pub struct LoadedTools {
-    /// Names as policies or the model know them, each once.
+    /// Names in policies or for the model, each once.
     names: Arc<Mutex<Vec<String>>>,
-    /// Number of times that tools were loaded, and how many of those are offered.
+    /// Number of loads requested, and number of those already offered.
     wanted: watch::Sender<u64>,
     offered: watch::Sender<u64>,
 }
@@ -30,7 +30,7 @@ impl Default for LoadedTools {
 }
 
 impl LoadedTools {
-    /// Changes whenever a tool is loaded.
+    /// Returns a receiver that changes whenever a tool is loaded.
     pub fn wanted(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
@@ -40,7 +40,7 @@ impl LoadedTools {
         self.offered.send_replace(up_to);
     }
 
-    /// Loads what the journal says was loaded or used before, in that order.
+    /// Loads the tools that the journal shows as loaded or used, in order.
     pub fn replay(&self, records: &[Record]) {
         for record in records {
             match record {
@@ -66,7 +66,7 @@ impl LoadedTools {
         names.iter().any(|name| is(tool, name))
     }
 
-    /// Loads tools, and waits until they are offered where somebody follows that.
+    /// Loads tools, and waits until they are offered if someone follows the list.
     pub(super) async fn add(&self, names: Vec<String>) {
         if !self.insert(names) {
             return;
@@ -82,7 +82,7 @@ impl LoadedTools {
         }
     }
 
-    /// Whether any of them is new.
+    /// Adds names and returns whether any is new.
     fn insert(&self, more: impl IntoIterator<Item = String>) -> bool {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let before = names.len();
@@ -95,12 +95,12 @@ impl LoadedTools {
     }
 }
 
-/// Whether a tool has this name, in a policy or for the model.
+/// Returns whether a tool has this name, in policies or for the model.
 pub(super) fn is(tool: &dyn AnyTool, name: &str) -> bool {
     tool.name() == name || tool.offered_name() == name
 }
 
-/// The names of the tools that a result of this tool lists.
+/// Returns the tool names listed in a result of FindTools.
 pub(super) fn names_in(output: &str) -> impl Iterator<Item = &str> {
     output.lines().filter(|line| !line.starts_with('[')).filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }

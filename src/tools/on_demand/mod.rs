@@ -1,4 +1,4 @@
-//! Tools on demand: their definitions are in no request until the model loads them with FindTools.
+//! Tools on demand: their definitions are not in requests until the model loads them with FindTools.
 
 mod find_tools;
 mod loaded;
@@ -20,15 +20,15 @@ const SELDOM_USED: &[(&[&str], &str)] = &[
     (&["CliGetPlatform", "CliEnv", "HttpRequest"], ""),
     (&["UploadArtifact", "OpenPath", "RevealInOs"], "files for the user"),
 ];
-/// Tools that are of use together: the first one loads the others.
+/// Tools used together: loading the first one loads the others.
 const TOGETHER: &[&str] = &["CliSession", "CliWrite", "CliRead", "CliStop"];
 
-/// Whether a built-in tool is loaded on demand.
+/// Returns whether a built-in tool is loaded on demand.
 fn is_seldom_used(name: &str) -> bool {
     SELDOM_USED.iter().any(|(names, _)| names.contains(&name))
 }
 
-/// Adds to an error in the arguments of a tool that is not loaded how the model learns the right ones.
+/// Adds a hint to an argument error of a tool that is not loaded: how to see its arguments.
 pub(super) fn with_hint(error: ToolError, tool: &dyn AnyTool, settings: &Settings) -> ToolError {
     let waits = settings.finder.as_ref().is_some_and(|finder| finder.waits(tool));
     if error.code != ErrorCode::InvalidRequest || !waits {

@@ -1,4 +1,4 @@
-//! A path on its way to the desktop: looked at with the plan, and still the same when it is handed over.
+//! Opening of paths on the desktop. A path is checked when the call is planned, and again before it is opened.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What is to be done with it.
+/// The operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Way {
     Open,
@@ -24,7 +24,7 @@ pub(in crate::tools) struct Work {
     stamp: Stamp,
 }
 
-/// What tells a file from the one it was.
+/// Identity of a file, to detect changes.
 #[derive(PartialEq, Eq)]
 struct Stamp {
     identity: Option<Identity>,
@@ -48,7 +48,7 @@ pub(in crate::tools) fn actions(way: Way, path: &str, paths: &Paths<'_>) -> Resu
     Ok(of(way, target))
 }
 
-/// A directory is shown itself; a file is shown in its directory, so both are judged.
+/// Returns the actions to judge. A file is revealed in its directory, so both are judged.
 fn of(way: Way, target: Target) -> Vec<Action> {
     match (way, target.place, target.real.parent()) {
         (Way::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {

@@ -1,4 +1,4 @@
-//! What is handed to the person's desktop.
+//! Tools that open paths on the user's desktop.
 
 pub(in crate::tools) mod handed;
 pub(in crate::tools) mod open_path;

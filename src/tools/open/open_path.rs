@@ -1,4 +1,4 @@
-//! OpenPath: a file as the person would open it with a double click.
+//! OpenPath: opens a file with its default program.
 
 use super::handed::{self, Way, Work};
 use crate::ports::{BoxFuture, RunContext};

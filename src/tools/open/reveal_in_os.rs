@@ -1,4 +1,4 @@
-//! RevealInOs: where a file lies, in the person's file manager.
+//! RevealInOs: shows a file in the user's file manager.
 
 use super::handed::{self, Way, Work};
 use crate::ports::{BoxFuture, RunContext};

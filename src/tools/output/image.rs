@@ -1,10 +1,10 @@
-//! Images: known by how they begin, and kept as they are.
+//! Detection of images by their first bytes, and their storage.
 
 use super::new;
 use crate::ports::{ArtifactError, Artifacts};
 use crate::protocol::{Artifact, ArtifactKind};
 
-/// The type of an image that models take, whatever its name or a server says.
+/// Returns the media type of an image that models accept, regardless of its name or declared type.
 pub(in crate::tools) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),

@@ -1,4 +1,4 @@
-//! Keeps a text that comes in pieces, without its secrets, as far as it may be kept.
+//! Storage of text that arrives in pieces, redacted and up to a size limit.
 
 use super::{KEPT_FROM_BYTES, Kept};
 use crate::policy::redact::{Redactor, Stream};
@@ -8,16 +8,16 @@ use crate::sys::process::whole_start;
 use crate::tools::tool::Settings;
 use std::sync::Arc;
 
-/// What the note about what is cut may need.
+/// Reserved bytes for the note about the cut.
 const NOTE_BYTES: u64 = 256;
 
-/// Nothing is kept of what stays short, and memory stays small however much comes.
+/// Stores a text as an artifact if it is long. Memory use stays small for any length.
 pub(in crate::tools) struct Keeper {
     artifacts: Arc<dyn Artifacts>,
     new: NewArtifact,
-    /// Hides secrets over every cut.
+    /// Redacts secrets across piece boundaries.
     stream: Stream,
-    /// What came while it was short; then the start of a letter that is not whole.
+    /// The text while it is short; later the start of an incomplete character.
     held: Vec<u8>,
     total: u64,
     state: State,
@@ -29,7 +29,7 @@ enum State {
         writer: Box<dyn ArtifactWriter>,
         room: u64,
     },
-    /// What fits is written.
+    /// The limit is reached.
     Full {
         writer: Box<dyn ArtifactWriter>,
     },
@@ -41,7 +41,7 @@ impl Keeper {
         Self { artifacts, new, stream: Stream::new(redactor), held: Vec::new(), total: 0, state: State::Short }
     }
 
-    /// Whether this piece makes it wait for a disk.
+    /// Returns whether this piece leads to a disk write.
     pub(in crate::tools) fn is_slow(&self, more: usize) -> bool {
         match self.state {
             State::Short => self.held.len() + more > KEPT_FROM_BYTES,
@@ -71,7 +71,7 @@ impl Keeper {
         }
     }
 
-    /// All but a letter that is not whole yet.
+    /// Writes the held bytes except an incomplete character.
     fn write_held(&mut self) {
         let whole = whole_start(&self.held).len();
         let text = String::from_utf8_lossy(&self.held[..whole]).into_owned();
@@ -92,7 +92,7 @@ impl Keeper {
         };
     }
 
-    /// Nothing where it stayed short.
+    /// Completes the artifact; `None` if the text was short.
     pub(in crate::tools) fn finish(mut self) -> Option<Kept> {
         if matches!(self.state, State::Writing { .. }) {
             let rest = String::from_utf8_lossy(&self.held).into_owned();
@@ -113,13 +113,13 @@ impl Keeper {
     }
 }
 
-/// Keeps a text that is there already, where it is long.
+/// Stores a complete text, if it is long.
 pub(in crate::tools) fn keep_text(settings: &Settings, new: NewArtifact, text: &str) -> Option<Kept> {
     if text.len() <= KEPT_FROM_BYTES {
         return None;
     }
     let mut keeper = Keeper::new(Arc::clone(settings.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
-    // In pieces, as what is hidden is looked for in each.
+    // In pieces, because redaction works per piece.
     text.as_bytes().chunks(64 * 1024).for_each(|piece| keeper.push(piece));
     keeper.finish()
 }

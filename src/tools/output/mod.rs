@@ -1,4 +1,4 @@
-//! What a tool tells that is long: kept whole beside the thread, and named where the thread has only a part of it.
+//! Long tool output: stored as a whole in an artifact, and referenced from the conversation if shortened there.
 
 mod image;
 mod keeper;
@@ -13,17 +13,17 @@ use crate::ports::{ArtifactError, Artifacts, KeptArtifact, NewArtifact};
 use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_before, size};
 use std::io::{Read, Seek, SeekFrom};
 
-/// What is longer is kept whole.
+/// Size in bytes above which output is stored.
 pub(in crate::tools) const KEPT_FROM_BYTES: usize = 10 * 1024;
-/// What a person is shown of one at once.
+/// Maximum number of bytes of an artifact shown to the user.
 const SHOWN_BYTES: u64 = 1024 * 1024;
-/// Of a name.
+/// Maximum length of an artifact name in bytes.
 const NAME_BYTES: usize = 80;
 
-/// What is kept, or why it is not.
+/// A stored artifact, or the reason why it is missing.
 pub(in crate::tools) type Kept = Result<Artifact, String>;
 
-/// `text` as what it is of.
+/// Creates the description of a new artifact.
 pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) -> NewArtifact {
     let line = name.lines().next().unwrap_or_default();
     let end = cut_before(line, NAME_BYTES);
@@ -31,7 +31,7 @@ pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) 
     NewArtifact { kind, name: format!("{}{more}", &line[..end]), content_type: content_type.to_owned() }
 }
 
-/// How a model comes to what is kept of `what` (`the whole stdout`).
+/// Tells the model how to read the stored `what` (`the whole stdout`).
 pub(in crate::tools) fn way_to(what: &str, kept: &Kept) -> String {
     match kept {
         Ok(Artifact { uri, bytes, .. }) => {
@@ -41,7 +41,7 @@ pub(in crate::tools) fn way_to(what: &str, kept: &Kept) -> String {
     }
 }
 
-/// The same output with what is kept of it, and `lines` about that after it.
+/// Adds stored artifacts and the `lines` about them to an output.
 pub(in crate::tools) fn with_kept(told: Output, kept: Vec<Kept>, lines: &[String]) -> Output {
     let after = |text: String| lines.iter().fold(text, |text, line| format!("{text}\n{line}"));
     let kept = kept.into_iter().filter_map(Result::ok);
@@ -59,7 +59,7 @@ pub(in crate::tools) fn with_kept(told: Output, kept: Vec<Kept>, lines: &[String
     }
 }
 
-/// What one holds, for the person: of a long one the start and the end.
+/// Returns an artifact for the user; of a long one, only its start and end.
 pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
     let KeptArtifact { artifact, path } = artifacts.find(uri)?;
     if artifact.kind == ArtifactKind::Image {
@@ -98,7 +98,7 @@ pub(in crate::tools) fn uris(artifacts: &[Artifact]) -> Vec<String> {
     artifacts.iter().map(|artifact| artifact.uri.clone()).collect()
 }
 
-/// Keeps the diff of what a call did, where it is long: what was shown before it, or what a command was found to have changed.
+/// Stores the diff of a call if it is long: the proposed one, or the detected changes of a command.
 pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &Settings) {
     for proposal in proposal.into_iter().chain(result.changed.clone().as_deref()) {
         let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");

@@ -1,4 +1,4 @@
-//! What a command prints, kept whole while it runs.
+//! Storage of the complete output of a command while it runs.
 
 use super::{Keeper, Kept, new, way_to};
 use crate::protocol::ArtifactKind;
@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Pieces that wait to be written.
+/// Number of pieces that may wait to be written.
 const DEPTH: usize = 4;
 
-/// Gathers both outputs of a command. Dropped, it keeps nothing.
+/// Collects both outputs of a command. Nothing is stored if it is dropped.
 pub(in crate::tools) struct Whole {
     task: JoinHandle<Wholes>,
 }
 
-/// What is kept of them.
+/// The stored outputs.
 #[derive(Default)]
 pub(in crate::tools) struct Wholes {
     stdout: Option<Kept>,
@@ -24,7 +24,7 @@ pub(in crate::tools) struct Wholes {
 }
 
 impl Whole {
-    /// For a command that is about to start, and where to send what it prints; nothing where nothing is kept.
+    /// Starts collecting, and returns the channel for the output; `None` if nothing is stored.
     pub(in crate::tools) fn begin(line: &str, settings: &Settings) -> (Option<mpsc::Sender<Piece>>, Option<Self>) {
         let Some(artifacts) = &settings.artifacts else { return (None, None) };
         let keeper = |what: &str| {
@@ -36,7 +36,7 @@ impl Whole {
         (Some(send), Some(Self { task }))
     }
 
-    /// Once the command is over.
+    /// Completes the artifacts after the command has ended.
     pub(in crate::tools) async fn finish(mut self) -> Wholes {
         (&mut self.task).await.unwrap_or_default()
     }
@@ -49,7 +49,7 @@ impl Drop for Whole {
 }
 
 impl Wholes {
-    /// The same answer, what is kept put to it; where the model has not all of it, it is told how it comes to the rest.
+    /// Adds the artifacts to a result, with a reference for the model if the shown output is cut.
     pub(in crate::tools) fn put_to(self, told: Output, finished: &Finished, limit: usize) -> Output {
         let Self { stdout, stderr } = self;
         let is_cut = finished.stdout.total() + finished.stderr.total() > limit as u64;

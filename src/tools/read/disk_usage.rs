@@ -1,4 +1,4 @@
-//! DiskUsage: how large a tree is, and what in it is largest.
+//! DiskUsage: measures a directory tree and its largest entries.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, counted, size};
@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Entries below that are named, the largest.
+/// Maximum number of listed entries.
 const MAX_SHOWN: usize = 100;
-/// How far below they are told.
+/// Maximum listed depth.
 const MAX_DEPTH: u64 = 20;
 
 pub(in crate::tools) struct DiskUsage;
@@ -77,7 +77,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
         }
         Place::Special => return Err(special(target)),
     }
-    // By size, then by name; what is smaller than all that are kept is not.
+    // By size, then by name. Smaller entries than those kept are dropped.
     let mut largest: First<(Reverse<u64>, PathBuf, Told)> = First::new(MAX_SHOWN);
     let found = usage(
         &target.real,
@@ -112,7 +112,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     Ok(lines.join("\n"))
 }
 
-/// Of an entry, besides its size and path.
+/// Details of an entry in addition to its size and path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Told {
     is_directory: bool,
@@ -149,7 +149,7 @@ fn whole(sum: &Sum) -> String {
     format!("{} in {}; {} on disk", exact(sum.bytes), parts.join(", "), exact(sum.allocated))
 }
 
-/// `812 bytes`, `4.1 MB (4300123 bytes)`.
+/// Formats a size exactly: `812 bytes`, `4.1 MB (4300123 bytes)`.
 fn exact(bytes: u64) -> String {
     if bytes < 1024 { size(bytes) } else { format!("{} ({bytes} bytes)", size(bytes)) }
 }

@@ -1,4 +1,4 @@
-//! HashFile: the fingerprint of a file of any size.
+//! HashFile: computes the hash of a file of any size.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
@@ -21,7 +21,7 @@ use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Looked at for secrets at one time.
+/// Number of bytes searched for secrets at once.
 const PIECE_BYTES: usize = 8 << 20;
 const ALGORITHMS: &str = "`sha256`, `md5`, `sha1`, `sha512`, `blake3`";
 
@@ -147,7 +147,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     let before = state(&file).map_err(failed)?;
     let mut hasher = work.algorithm.begin();
     let mut total = 0_u64;
-    // A hash of a text that is known but for a short secret tells the secret to whoever tries them all.
+    // The hash of a file with a short secret lets anyone find the secret by trying all values.
     let mut look = Look::new(settings);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -181,12 +181,12 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
 }
 
-/// Looks for what ReadFile would hide, piece by piece, so that no file is held.
+/// Searches for content that ReadFile would hide, in pieces, so that the file is not held in memory.
 struct Look<'a> {
     settings: &'a Settings,
-    /// What was not looked at yet.
+    /// Bytes not searched yet.
     held: Vec<u8>,
-    /// It was found, or the file is no text.
+    /// The result, once a secret was found or the file is known not to be text.
     done: Option<Content>,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Look<'a> {
         }
         self.held.extend_from_slice(bytes);
         if self.held.len() >= PIECE_BYTES {
-            // Whole lines, where there are any.
+            // Whole lines, if there are any.
             let end = memchr::memrchr(b'\n', &self.held).map_or(self.held.len(), |lf| lf + 1);
             self.look(end);
         }
@@ -220,7 +220,7 @@ impl<'a> Look<'a> {
         self.done == Some(Content::Secret)
     }
 
-    /// Well-formed or not.
+    /// Searches the first bytes, whether well-formed or not.
     fn look(&mut self, end: usize) {
         let piece = &self.held[..end];
         let is_secret = |text: &str| self.settings.redactor.holds_secret(text).then_some(Content::Secret);

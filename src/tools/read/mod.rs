@@ -1,4 +1,4 @@
-//! What a place holds, told.
+//! Tools that read files and their metadata.
 
 pub(in crate::tools) mod disk_usage;
 pub(in crate::tools) mod hash_file;

@@ -1,4 +1,5 @@
-//! ReadFile: the text of a file, or some lines of it, never more than a bound; notebooks as cells, images for who takes them.
+//! ReadFile: returns the text of a file or some of its lines, up to a limit; notebooks as cells, and images for models that
+//! accept them.
 
 mod alias;
 mod answer;
@@ -27,9 +28,9 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
-/// Most text one read gives.
+/// Maximum size in bytes of the text that one call returns.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Text that one read gives however little room there is, so that the next one goes on.
+/// Minimum number of bytes returned however little room there is, so that the next call makes progress.
 const MIN_BYTES: usize = 16;
 
 pub(in crate::tools) struct ReadFile;
@@ -58,10 +59,10 @@ pub(in crate::tools) struct Arguments {
     manner: Manner,
 }
 
-/// What differs by the name the tool is called by.
+/// Differences between the names under which the tool is called.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
-    /// How the first and the last line are called.
+    /// Argument names of the first and the last line.
     first_line: &'static str,
     last_line: &'static str,
     most_bytes: usize,
@@ -77,7 +78,7 @@ impl Default for Manner {
 pub(in crate::tools) struct Work {
     target: Target,
     asked: Asked,
-    /// Only a part was asked for.
+    /// Only part of the file was requested.
     part: bool,
     raw: bool,
     encoding: Option<&'static Encoding>,
@@ -123,7 +124,7 @@ impl Tool for ReadFile {
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            // Whoever names an encoding means the bytes on the disk.
+            // An explicit encoding refers to the bytes on disk.
             let unsaved = match work.encoding {
                 None => in_editor::unsaved(&work.target, &settings, &context).await,
                 Some(_) => None,
@@ -141,7 +142,7 @@ impl Tool for ReadFile {
     }
 }
 
-/// The lines that are asked for.
+/// Returns the requested range of lines.
 fn range(arguments: &Arguments) -> Result<Range, ToolError> {
     let Manner { first_line, last_line, .. } = arguments.manner;
     let zero = |name: &str| Err(invalid(format!("`{name}` is 0; lines and columns are counted from 1")));
@@ -199,7 +200,7 @@ fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
     read_text(work, start, Some(file), bytes, settings)
 }
 
-/// The text that the person's editor has and the disk does not.
+/// Reads text that is unsaved in the user's editor and differs from the disk.
 fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result<Told, ToolError> {
     let target = &work.target;
     settings.seen.saw(&target.real, document.fingerprint());
@@ -229,7 +230,7 @@ fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
     ToolError::new(ErrorCode::FileTooLarge, message)
 }
 
-/// As cells; as it stands where it is no notebook, whatever its name says.
+/// Reads a notebook as cells; as plain text if it is not a valid notebook.
 fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, ToolError> {
     match notebook::text(json) {
         Ok(text) => {
@@ -246,10 +247,10 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, 
     }
 }
 
-/// `start` and what follows it in the file.
+/// Reads text from `start` and the rest of the file.
 fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<Told, ToolError> {
     let Work { target, asked: Asked { range, manner }, .. } = work;
-    // The sample of a large file may end within a character.
+    // The sample of a large file may end in the middle of a character.
     let sample = if bytes > start.len() as u64 { crate::sys::process::whole_start(&start) } else { &start };
     let encoding = match work.encoding {
         Some(encoding) => encoding,
@@ -259,7 +260,7 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
         },
     };
     let redactor = &settings.redactor;
-    // All letters become others in it, by an escape sequence that may stand far before them.
+    // An escape sequence far before the text can change the meaning of all its bytes.
     let changes_all = encoding == ISO_2022_JP && redactor.holds_secret(&String::from_utf8_lossy(&start));
     let start = Cursor::new(start);
     let taken = match file {
@@ -277,7 +278,7 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
     answer::answer(&taken, work)
 }
 
-/// What is told of bytes that are no text.
+/// Describes the type of a binary file, with a command to inspect it.
 fn binary(start: &[u8], bytes: u64) -> String {
     let told = format!("Binary file, {bytes} bytes");
     let Some(kind) = infer::get(start) else { return told };

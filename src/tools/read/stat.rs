@@ -1,4 +1,4 @@
-//! Stat: what is at a path, without its content.
+//! Stat: returns facts about a path without its content.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError, counted};
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Larger files are not opened to count their lines.
+/// Size limit in bytes for counting lines.
 const COUNTED_BYTES: u64 = 1 << 20;
 
 pub(in crate::tools) struct Stat;
@@ -27,9 +27,9 @@ pub(in crate::tools) struct Arguments {
 }
 
 pub(in crate::tools) struct Work {
-    /// The entry itself, which may be a link.
+    /// The entry itself, which may be a symlink.
     entry: Target,
-    /// Where it leads.
+    /// Target of the symlink.
     end: Option<Target>,
 }
 
@@ -68,8 +68,8 @@ impl Tool for Stat {
     }
 }
 
-/// The entry, and where it leads if it is a link. Of one that leads nowhere, in a circle or to what may not be read the link
-/// itself is told.
+/// Resolves an entry and, if it is a symlink, its target. Of a symlink without a readable target, only the symlink itself is
+/// described.
 fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;
     let end = paths.target("path", &arguments.path, Meant::Directory).ok();
@@ -122,9 +122,9 @@ fn of_one(target: &Target, facts: &Facts, settings: &Settings) -> String {
     text
 }
 
-/// How the content is text, where it is small enough to be looked at.
+/// Describes the text content of a file within the size limit.
 fn content(target: &Target) -> String {
-    // What may be looked at but not opened has no more to tell.
+    // The file may be visible but not readable.
     let Ok(bytes) = file::read(&target.real, COUNTED_BYTES) else { return String::new() };
     match Document::decode(&bytes) {
         _ if bytes.is_empty() => "content: empty\n".to_owned(),
@@ -150,7 +150,7 @@ fn kind(sort: Sort) -> &'static str {
     }
 }
 
-/// `rwxr-xr-x`, with `s` and `t` where they stand.
+/// Formats a mode as `rwxr-xr-x`, with `s` and `t` where set.
 fn letters(mode: u32) -> String {
     let special = [(0o4000, 's'), (0o2000, 's'), (0o1000, 't')];
     (0..3)
@@ -168,7 +168,7 @@ fn letters(mode: u32) -> String {
         .collect()
 }
 
-/// `2026-11-21T17:04:05.123456789Z`.
+/// Formats a time as `2026-11-21T17:04:05.123456789Z`.
 fn iso(at: SystemTime) -> String {
     jiff::Timestamp::try_from(at).map_or_else(|_| "unknown".to_owned(), |at| at.to_string())
 }

@@ -1,4 +1,4 @@
-//! UploadArtifact: a file that the model hands to the person, kept as it is now.
+//! UploadArtifact: stores the current content of a file for the user.
 
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, Artifacts, BoxFuture, RunContext};
 use crate::protocol::{Action, Artifact, ArtifactKind, ErrorCode, Place, Target, ToolError, size};
@@ -16,10 +16,10 @@ use std::io::Read;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Written between two looks at whether the call is still wanted.
+/// Number of bytes written between checks for cancellation.
 const PIECE_BYTES: usize = 4 << 20;
 const MAX_TYPE_BYTES: usize = 100;
-/// Of texts and pages that are told by how their names end.
+/// Media types of text files by their extension.
 const TYPES: &[(&str, &str)] = &[
     ("csv", "text/csv"),
     ("diff", "text/x-diff"),
@@ -133,7 +133,8 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     Ok(bytes)
 }
 
-/// The content, whether something was hidden in it, and whether it is a text. What holds no secret is as it was, byte by byte.
+/// Redacts the content. Returns it with whether anything was redacted and whether it is text; content without secrets is
+/// unchanged.
 fn without_secrets<'a>(bytes: &'a [u8], settings: &Settings) -> (Cow<'a, [u8]>, bool, bool) {
     let text = match Document::decode(bytes) {
         Ok(document) => document.text,

@@ -1,4 +1,4 @@
-//! What a server's tool answered, as the model reads it: bounded, without what steers a terminal, and said to be what it is.
+//! Results of MCP tools for the model: limited in size, free of terminal control sequences, and labelled with their origin.
 
 use super::schema::Fit;
 use crate::ports::RemoteTool;
@@ -12,13 +12,17 @@ use crate::tools::tool::{Failed, Settings, Told};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Parts of one answer; others are counted.
+/// Maximum number of content parts of one result.
 const MAX_PARTS: usize = 500;
-/// Of an address or a name.
+/// Maximum length of an address or a name in characters.
 const NAME_CHARS: usize = 500;
 const TYPE_CHARS: usize = 80;
 
-/// The answer, or why it counts as none.
+/// Converts a result.
+///
+/// # Errors
+///
+/// The tool reported an error, or its output does not match its schema.
 pub(super) fn told(result: RemoteResult, offer: &Offer, settings: &Settings) -> Result<Told, Failed> {
     let RemoteResult { content, structured, is_error } = result;
     let name = offer.plain_name();
@@ -82,7 +86,7 @@ impl Parts<'_> {
         self.text.push(line);
     }
 
-    /// An image is shown to models that take it; all else is kept.
+    /// Adds binary content: images are shown to models that accept them, everything else is stored.
     fn bytes(&mut self, media_type: &str, bytes: &[u8], uri: Option<&str>) -> String {
         let (kind, artifacts) = (short(media_type, TYPE_CHARS), self.settings.artifacts.as_deref());
         let of = uri.map(|uri| format!(" of {}", short(uri, NAME_CHARS))).unwrap_or_default();
@@ -111,7 +115,7 @@ impl Parts<'_> {
         }
     }
 
-    /// All of the text where it is short; otherwise its start and its end, and the way to all of it.
+    /// Returns the whole text if it is short; otherwise its start and end, with a reference to the stored whole.
     fn bounded(mut self) -> Told {
         let text = self.text.join("\n");
         let text = if text.trim().is_empty() { "[nothing]".to_owned() } else { text };
@@ -131,7 +135,7 @@ impl Parts<'_> {
     }
 }
 
-/// On one line.
+/// Shortens a text to one line.
 pub(in crate::tools) fn short(text: &str, most_chars: usize) -> String {
     let line = clean(text).replace(['\n', '\t'], " ");
     let mut short: String = line.chars().take(most_chars).collect();
@@ -141,7 +145,7 @@ pub(in crate::tools) fn short(text: &str, most_chars: usize) -> String {
     short
 }
 
-/// A media type as one, or that of anything.
+/// Normalizes a media type; invalid ones become `application/octet-stream`.
 fn plain_type(media_type: &str) -> String {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let word =
@@ -152,14 +156,14 @@ fn plain_type(media_type: &str) -> String {
 
 pub(super) struct Offer {
     pub tool: RemoteTool,
-    /// Where the server is, for who is asked.
+    /// How the server is reached, for the approval prompt.
     pub reached_by: String,
     pub input: Checked,
     pub output: Checked,
 }
 
 impl Offer {
-    /// `docs/search`, as people read it.
+    /// Returns the display name, for example `docs/search`.
     pub(super) fn plain_name(&self) -> String {
         short(&format!("{}/{}", self.tool.server, self.tool.name), SUMMARY_CHARS)
     }

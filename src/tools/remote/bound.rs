@@ -1,28 +1,29 @@
-//! How much work a schema makes, counted before it is done: a few lines of it can ask for more than a life-time.
+//! Estimates the work of validating against a schema before doing it, because a few lines of schema can require exponential
+//! time.
 
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Looks of a part of a schema at a part of a value. What people write stays far below.
+/// Maximum number of checks of a subschema against a value. Ordinary schemas stay far below.
 const MAX_LOOKS: usize = 200_000;
-/// How deep references may lead where the value does not get any smaller.
+/// Maximum depth of references that do not descend into the value.
 const MAX_DEEP: usize = 256;
 
-/// Keywords with one schema, with a list of them, and with a table of them, that look at the same part of the value.
+/// Keywords whose subschemas apply to the same value: a single one, a list, and a table.
 const SAME_ONE: &[&str] = &["not", "if", "then", "else"];
 const SAME_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
 const SAME_TABLE: &[&str] = &["dependentSchemas", "dependencies"];
-/// Those that look at its members or elements.
+/// Keywords whose subschemas apply to members or elements.
 const PART_ONE: &[&str] =
     &["additionalProperties", "unevaluatedProperties", "items", "additionalItems", "unevaluatedItems", "contains"];
-/// Those whose meaning depends on more than where they stand.
+/// Keywords whose meaning depends on the evaluation path.
 const ELSEWHERE: &[&str] = &["$dynamicRef", "$recursiveRef", "$vocabulary"];
-/// Each is made into a machine of its own, which takes its time.
+/// Maximum number of patterns, because each is compiled.
 const MAX_PATTERNS: usize = 32;
-/// The schemas of schemas, which are at hand.
+/// Addresses of the built-in meta-schemas.
 const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/draft"];
 
-/// Why nothing is held against this schema; nothing where it can be.
+/// Returns why this schema cannot be used for validation, if so.
 pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
     let mut patterns = 0;
     if has_elsewhere(schema, true, &mut patterns) {
@@ -31,13 +32,13 @@ pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
     (patterns > MAX_PATTERNS).then_some("it has too many patterns")
 }
 
-/// Why this value is not held against it; nothing where it can be.
+/// Returns why this value cannot be validated, if so.
 pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
     (!count.look(schema, value, 0)).then_some("checking it would take too long")
 }
 
-/// A reference is read by where it stands only as long as nothing below the root is a schema of its own.
+/// Finds unsupported references. A local reference is only reliable if no subschema has its own `$id`.
 fn has_elsewhere(schema: &Value, is_root: bool, patterns: &mut usize) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(name, inner)| {
@@ -68,12 +69,12 @@ fn is_of_schemas(to: &str) -> bool {
 struct Count<'a> {
     root: &'a Value,
     left: usize,
-    /// References that are being followed for the same part of a value: a circle of them ends by itself.
+    /// References being followed for the same part of a value, to end cycles.
     refs: HashSet<(*const Value, *const Value)>,
 }
 
 impl<'a> Count<'a> {
-    /// Whether it stays within what is left.
+    /// Counts the checks, and returns whether they stay within the limit.
     fn look(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
@@ -153,7 +154,7 @@ mod tests {
         }
         parts.insert("a64".to_owned(), json!({"type": "object"}));
         assert!(too_much(&json!({"$ref": "#/$defs/a0", "$defs": parts}), &json!({})).is_some());
-        // The same by a value that is deep.
+        // The same with a deep value.
         let twice = json!({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
         let mut deep = json!(1);
         for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! The tools of MCP servers among the others: under which names, which of them the policy lists, and whether they are loaded on demand.
+//! MCP tools: their names, whether the policy lists them, and whether they are loaded on demand.
 
 mod answer;
 mod bound;
@@ -23,43 +23,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NAME_CHARS: usize = 200;
-/// Tools that are left out and said by their names.
+/// Maximum number of unavailable tools reported by name.
 const PROBLEMS_SAID: usize = 5;
 
 pub type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
-/// Whether the policy lists a tool of a server, or why not.
+/// Checks whether the policy lists an MCP tool; the error is the reason why not.
 pub type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
 
-/// What the tools are told of the servers of a session.
+/// The MCP servers of a session and the settings for their tools.
 #[derive(Clone)]
 pub struct Remote {
     pub servers: Arc<dyn RemoteServers>,
     pub conflict: Conflict,
     pub may_invoke: MayInvoke,
-    /// What was let through before; none where nothing is remembered.
+    /// Approved definitions; `None` if none are stored.
     pub pins: Option<Pins>,
-    /// Definitions that come to more bytes are loaded on demand; none where all are offered.
+    /// Total size in bytes above which definitions are loaded on demand; `None` offers all.
     pub most_bytes: Option<usize>,
     pub timeout: Timeout,
 }
 
-/// The tools as the servers offer them at one time.
+/// The tools that the servers offer at one time.
 pub struct RemoteTools {
     servers: Arc<dyn RemoteServers>,
     conflict: Conflict,
-    /// Those that the policy lists, each in the place of its name.
+    /// Tools that the policy lists, in the order of their names.
     listed: Vec<Arc<ServerTool>>,
-    /// Those that are there and that it does not list.
+    /// Tools that exist but are not listed by the policy.
     unlisted: Vec<Arc<ServerTool>>,
     names: Names,
     unlisted_names: Names,
-    /// Their definitions are too large to be offered all at once.
+    /// The definitions are too large to offer all at once.
     on_demand: bool,
     problems: Vec<String>,
 }
 
 impl Settings {
-    /// The same with the tools that servers offer now.
+    /// Adds the tools that the servers offer now.
     pub fn with_servers(mut self, remote: Remote) -> Self {
         let own: Vec<String> = local(&self).map(|tool| tool.name().to_owned()).collect();
         self.remote = Some(Arc::new(RemoteTools::new(&own, remote)));
@@ -98,7 +98,7 @@ impl RemoteTools {
         };
         let mut listed: Vec<Arc<ServerTool>> = Vec::new();
         let mut seen = HashSet::new();
-        // What has a name twice counts once.
+        // Duplicate names count once.
         yes.retain(|tool| seen.insert(pair(tool)));
         listed.extend(yes.iter().map(|tool| made(tool, None)));
         let unlisted = no.iter().map(|(tool, why)| made(tool, Some(why.clone()))).collect();
@@ -107,22 +107,22 @@ impl RemoteTools {
         Self { servers, conflict, listed, unlisted, names, unlisted_names, on_demand, problems: problems(left_out) }
     }
 
-    /// The tools that the policy lists.
+    /// Returns the tools that the policy lists.
     pub(super) fn listed(&self) -> impl Iterator<Item = &dyn AnyTool> {
         self.listed.iter().map(|tool| &**tool as &dyn AnyTool)
     }
 
-    /// Those that are loaded on demand: all of them or none.
+    /// Returns the tools loaded on demand: all or none.
     pub(super) fn on_demand(&self) -> &[Arc<ServerTool>] {
         if self.on_demand { &self.listed } else { &[] }
     }
 
-    /// Whether the name of a tool here means one of a server too, so that it is not told.
+    /// Returns whether a name of a local tool refers to an MCP tool, so that the local tool is not offered.
     pub(super) fn takes(&self, name: &str) -> bool {
         self.conflict != Conflict::LocalFirst && self.names.is_contested(name)
     }
 
-    /// The tool of a server that this name means; nothing where it means one here, or none.
+    /// Finds the MCP tool with this name; `None` if the name refers to a local tool or to none.
     pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<&dyn AnyTool>, ToolError> {
         let said = self.names.explicit(called);
         let meant = match said {
@@ -142,7 +142,7 @@ impl RemoteTools {
         }
     }
 
-    /// What is said of a name that none has: where it says a server, how that stands.
+    /// Builds the error for an unknown name, with the state of the server if the name contains one.
     fn unknown(&self, called: &str) -> Option<ToolError> {
         let name = called.strip_prefix("Mcp.").unwrap_or(called);
         let of_server = |status: &ServerStatus| {
@@ -161,18 +161,18 @@ impl RemoteTools {
         Some(ToolError::new(ErrorCode::ToolNotFound, message))
     }
 
-    /// What policies call the tools that the servers offer.
+    /// Returns the names of the offered tools in policies.
     pub(super) fn full_names(&self) -> impl Iterator<Item = String> {
         self.listed.iter().chain(&self.unlisted).map(|tool| tool.name().to_owned())
     }
 
-    /// Names of the servers whose tools nobody knows.
+    /// Returns the servers whose tools are unknown.
     pub fn unknown_servers(&self) -> Vec<String> {
         let statuses = self.servers.statuses().into_iter();
         statuses.filter(|status| status.offered == 0).map(|status| status.name).collect()
     }
 
-    /// What the person should know at the start.
+    /// Returns notices for the user at startup.
     pub fn notices(&self) -> Vec<String> {
         let chosen = match self.conflict {
             Conflict::LocalFirst => "the unqualified name means the local tool",
@@ -183,7 +183,7 @@ impl RemoteTools {
         conflicts.chain(self.problems.iter().cloned()).collect()
     }
 
-    /// How many tools of each server are to be had, and how many are not listed.
+    /// Returns the number of available and of unlisted tools per server.
     pub fn counts(&self) -> Vec<(String, usize, usize)> {
         let count = |tools: &[Arc<ServerTool>], name: &str| tools.iter().filter(|tool| tool.tool().server == name).count();
         let servers = self.servers.statuses().into_iter().map(|status| status.name);
@@ -196,7 +196,7 @@ fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a 
     found.map(|tool| &**tool as &dyn AnyTool)
 }
 
-/// How a server stands, and what to do about it.
+/// Describes the state of a server, and what to do about it.
 fn state(state: &ServerState, name: &str) -> String {
     match state {
         ServerState::Ready | ServerState::Asleep => "it has no tool with that name".to_owned(),
@@ -209,7 +209,7 @@ fn state(state: &ServerState, name: &str) -> String {
     }
 }
 
-/// Why a tool is left out.
+/// Returns why a tool cannot be offered, if so.
 fn unusable(tool: &RemoteTool) -> Option<String> {
     let bytes = tool.input_schema.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {

@@ -1,4 +1,4 @@
-//! What each tool of a server was like when it was last let through: another one is asked about again, with what is different.
+//! Approved definitions of MCP tools. A changed definition needs a new approval, which shows the difference.
 
 use crate::ports::RemoteTool;
 use crate::sys::file::private::{PrivateError, read, update};
@@ -7,13 +7,13 @@ use serde_json::Value;
 use similar::TextDiff;
 use std::path::PathBuf;
 
-/// More is no description and no schema that was let through.
+/// Size limit of a file in bytes, above that of any definition.
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
-/// Of what is different.
+/// Maximum number of lines of a shown difference.
 const SHOWN_LINES: usize = 400;
 
-/// One file for each tool, which only the person can read.
+/// Stored definitions: one file per tool, readable only by the user.
 #[derive(Debug, Clone)]
 pub struct Pins {
     directory: PathBuf,
@@ -34,18 +34,18 @@ struct Pin {
     says_read_only: bool,
 }
 
-/// What is known of a tool from before.
+/// Stored state of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It was never used.
+    /// Never used.
     New,
     Same,
-    /// It was another one, and what is different.
+    /// Changed since its approval, with the difference.
     Changed(String),
 }
 
 impl Pins {
-    /// `directory` need not be there yet.
+    /// Uses `directory`, which may not exist yet.
     pub fn at(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -56,7 +56,7 @@ impl Pins {
         self.directory.join(format!("{}.json", &hasher.finalize().to_hex()[..HASH_LETTERS]))
     }
 
-    /// What cannot be read is not what was let through.
+    /// Compares a tool with its stored definition. An unreadable file counts as a change.
     pub(super) fn known(&self, tool: &RemoteTool) -> Known {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {
@@ -80,17 +80,17 @@ impl Pins {
         }
     }
 
-    /// Whether it is another tool than the one that was let through last.
+    /// Returns whether the tool has changed since it was last approved.
     pub fn is_changed(&self, tool: &RemoteTool) -> bool {
         matches!(self.known(tool), Known::Changed(_))
     }
 
-    /// It is let through as it is now.
+    /// Stores the current definition as approved.
     pub(super) fn keep(&self, tool: &RemoteTool) -> Result<(), PrivateError> {
         let content = serde_json::to_vec(&Pin::of(tool)).map_err(|error| PrivateError::Io(error.into()))?;
         let file = self.file(&tool.server, &tool.name);
         if matches!(read(&file, MAX_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
-            // What stands there is nothing that aye wrote.
+            // Something other than a file of aye is there.
             std::fs::remove_file(&file)?;
         }
         update(&file, MAX_BYTES, |_| Ok(Some(content)))
@@ -111,7 +111,7 @@ impl Pin {
         }
     }
 
-    /// All that a person could look at, line by line.
+    /// Formats the definition line by line, for review.
     fn text(&self) -> String {
         let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
         let mut text = String::new();
@@ -129,7 +129,7 @@ impl Pin {
     }
 }
 
-/// The lines that are new and those that are gone.
+/// Returns the added and removed lines.
 fn difference(before: &Pin, now: &Pin) -> String {
     let (before, now) = (before.text(), now.text());
     if before == now {

@@ -1,4 +1,4 @@
-//! The schemas of a server's tool: what the model is told of them, and values held against them.
+//! Schemas of an MCP tool: their form for the model, and validation of values.
 
 use super::bound::{too_much, unfit};
 use crate::text::clean;
@@ -6,19 +6,19 @@ use crate::tools::custom::Schema;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 
-/// A schema that values can be held against; made when it is first needed.
+/// A compiled schema, created on first use.
 #[derive(Default)]
 pub(super) struct Checked {
     made: OnceLock<Result<Schema, String>>,
 }
 
-/// What came of holding a value against a schema.
+/// Result of validating a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     Fits,
-    /// What is wrong with the value.
+    /// The value does not match, with the reason.
     Wrong(String),
-    /// What is wrong with the schema: it says nothing of any value.
+    /// The schema cannot be used for validation, with the reason.
     Unknown(String),
 }
 
@@ -38,7 +38,7 @@ impl Checked {
     }
 }
 
-/// The schema as the model is told it: an object, without letters that nobody sees in what is said to people.
+/// Returns the schema for the model: an object, without invisible characters in its descriptions.
 pub(super) fn told(schema: &Value) -> Value {
     let mut told = match schema {
         Value::Object(members) => members.clone(),

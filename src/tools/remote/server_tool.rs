@@ -1,4 +1,4 @@
-//! One tool of an MCP server: a call is judged as the use of that very tool, sent as it was shown, and told as what it is.
+//! One tool of an MCP server. A call is judged as the use of exactly this tool, sent as shown, and its result is labelled.
 
 use super::answer::{short, told};
 use super::pins::{Known, Pins};
@@ -16,16 +16,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const CAPABILITY: &str = "Mcp.Invoke";
-/// Of what a server says its tool does; the model is told it with every request.
+/// Maximum length of a server's description in characters, because it is part of every request.
 const DESCRIPTION_CHARS: usize = 4096;
 
 const VALUE_CHARS: usize = 60;
 const ERROR_CHARS: usize = 2000;
 
-/// How one is called and remembered.
+/// Shared access to the servers and the stored definitions.
 pub(super) struct Wires {
     pub servers: Arc<dyn RemoteServers>,
-    /// What was let through before; none where nothing is remembered.
+    /// Approved definitions; `None` if none are stored.
     pub pins: Option<Pins>,
     pub timeout: super::Timeout,
 }
@@ -33,12 +33,12 @@ pub(super) struct Wires {
 pub(in crate::tools) struct ServerTool {
     offer: Arc<Offer>,
     wires: Arc<Wires>,
-    /// As policies call it: `Mcp.docs/search`.
+    /// Name in policies: `Mcp.docs/search`.
     name: String,
-    /// As the model does: `docs__search`.
+    /// Name for the model: `docs__search`.
     offered: String,
     description: OnceLock<String>,
-    /// Why the policy has none of it.
+    /// The reason why the policy does not list it.
     pub(super) unlisted: Option<String>,
 }
 
@@ -47,11 +47,11 @@ struct Work {
     wires: Arc<Wires>,
     arguments: Map<String, Value>,
     timeout: Duration,
-    /// It was let through like this before.
+    /// This definition was approved before.
     is_pinned: bool,
 }
 
-/// As policies call it.
+/// Returns the name of a tool in policies.
 pub(in crate::tools) fn full_name(server: &str, tool: &str) -> String {
     format!("Mcp.{server}/{tool}")
 }
@@ -73,7 +73,7 @@ impl ServerTool {
         &self.offer.tool
     }
 
-    /// Bytes that the model is sent of it with every request, about.
+    /// Returns the approximate number of bytes that the tool adds to each request.
     pub(super) fn weight(&self) -> usize {
         self.offered.len() + self.tool().description.len().min(DESCRIPTION_CHARS) + self.tool().input_schema.to_string().len()
     }
@@ -92,7 +92,7 @@ impl ServerTool {
         }
     }
 
-    /// `docs/search query="x" limit=3`
+    /// Formats a call: `docs/search query="x" limit=3`.
     fn summary(&self, arguments: &Map<String, Value>) -> String {
         let mut line = self.offer.plain_name();
         for (name, value) in arguments {
@@ -139,7 +139,7 @@ impl ServerTool {
         let actions = vec![self.action(&known)];
         let summary = self.summary(&arguments);
         if self.unlisted.is_some() {
-            // The policy will say no, and nothing else is said.
+            // The policy will deny the call; nothing else is reported.
             return Ok(Draft { summary, actions, proposal: None, effect: Effect::Changes, work: Box::new(()) });
         }
         let value = Value::Object(arguments);
@@ -198,7 +198,7 @@ impl AnyTool for ServerTool {
         })
     }
 
-    /// A marker stands for bytes of a file that is written, and this knows of none.
+    /// A marker can be restored only when a file is written, and this tool's files are unknown.
     fn restores(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Files that are not UTF-8, as a search reads them: in the encoding that ReadFile would read them in.
+//! Search in files that are not UTF-8, decoded as by ReadFile.
 
 use crate::sys::locale;
 use crate::sys::path::open_file;
@@ -9,11 +9,11 @@ use encoding_rs::{Encoding, UTF_8};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// How the encoding of a file is found.
+/// Rules for detecting the encoding of a file.
 pub(in crate::tools) struct Encodings {
-    /// What the locale says.
+    /// Encoding of the locale.
     locale: Option<String>,
-    /// Bytes of the largest file of which ReadFile looks at all to tell its encoding.
+    /// Size in bytes up to which ReadFile uses the whole file to detect its encoding.
     pub most_held: u64,
 }
 
@@ -22,17 +22,17 @@ impl Encodings {
         Self { locale: locale::charset(), most_held: settings.max_file_size_bytes.min(HELD_BYTES) }
     }
 
-    /// The encoding of a file; nothing where it is UTF-8, or no text and searched byte by byte.
+    /// Returns the encoding of a file; `None` if it is UTF-8, or not text and searched as bytes.
     pub(super) fn of(&self, bytes: &[u8]) -> Option<&'static Encoding> {
         charset::of(bytes, self.locale.as_deref(), ReadAs::Detected).ok().filter(|encoding| *encoding != UTF_8)
     }
 
-    /// The same of a file of which only the start decides.
+    /// Returns the encoding of a large file, based on its start.
     pub(super) fn of_start(&self, start: &[u8]) -> Option<&'static Encoding> {
         self.of(whole_start(start))
     }
 
-    /// The same of a file that is read for that.
+    /// Returns the encoding of a file that is read for this purpose.
     pub(super) fn of_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
         let mut bytes = Vec::new();
         open_file(path)?.take(self.most_held).read_to_end(&mut bytes)?;
@@ -44,7 +44,7 @@ pub(super) fn is_utf_16(start: &[u8]) -> bool {
     start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF")
 }
 
-/// A file as UTF-8.
+/// Opens a file as UTF-8.
 pub(super) fn opened(path: &Path, encoding: Option<&'static Encoding>) -> io::Result<Box<dyn Read>> {
     let file = open_file(path)?;
     Ok(match encoding {
@@ -53,7 +53,7 @@ pub(super) fn opened(path: &Path, encoding: Option<&'static Encoding>) -> io::Re
     })
 }
 
-/// What ends the reading of a text that is not UTF-8.
+/// Error that ends the reading of text that is not UTF-8.
 #[derive(Debug, thiserror::Error)]
 #[error("not UTF-8")]
 struct NotUtf8;
@@ -62,10 +62,10 @@ pub(super) fn is_not_utf8(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<NotUtf8>())
 }
 
-/// A text that is passed on as it is, up to the first byte that is not UTF-8, which is an error.
+/// A reader that passes text through up to the first byte that is not UTF-8.
 pub(super) struct OnlyUtf8<R> {
     inner: R,
-    /// The start of a character that the last piece ended in.
+    /// Start of a character at the end of the last piece.
     begun: Vec<u8>,
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gives at most so many bytes at a time.
+    /// A reader that returns a limited number of bytes at a time.
     struct Small<'a>(&'a [u8], usize);
 
     impl Read for Small<'_> {

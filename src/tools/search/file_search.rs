@@ -1,4 +1,4 @@
-//! One file searched: its lines that match, in order and within bounds, or how many there are.
+//! Search in one file: the matching lines in order and within limits, or their number.
 
 use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, opened};
 use super::gather::Part;
@@ -17,35 +17,35 @@ use std::io::{self, Read};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
-/// Most of one line.
+/// Maximum number of bytes shown of a line.
 const MAX_LINE_BYTES: usize = 1024;
-/// Shown before a match that does not begin within that.
+/// Number of bytes shown before a match that is beyond that limit.
 const BEFORE_MATCH_BYTES: usize = 256;
-/// Most lines of one match.
+/// Maximum number of lines of one match.
 const MAX_MATCH_LINES: usize = 100;
-/// A file with a longer line is not text that anyone searches.
+/// Line length in bytes above which a file is not searched.
 const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
-/// A larger file is not searched for what spans lines.
+/// Size in bytes above which a file is not searched with `multiline`.
 const MAX_MULTILINE_BYTES: usize = 64 * 1024 * 1024;
-/// A larger file is read in pieces.
+/// Size in bytes above which a file is read in pieces.
 const WHOLE_BYTES: u64 = 1024 * 1024;
-/// A file with a NUL byte in its first bytes is not text, here as in ReadFile.
+/// Number of bytes in which a NUL byte marks a file as binary, like in ReadFile.
 const LOOKED_AT_BYTES: usize = 8 * 1024;
 
-/// What a file turned out to be.
+/// Kind of content of a searched file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Text,
-    /// Of which nothing was searched.
+    /// Binary; nothing was searched.
     Binary,
     /// Searched up to its first NUL byte.
     TextThenBinary,
 }
 
-/// Why a file was not searched to its end.
+/// Reason why a file was not searched completely.
 pub(super) enum Skip {
     LongLine,
-    /// For a match over lines.
+    /// Too large for a match over several lines.
     Large,
     Io(io::Error),
 }
@@ -60,14 +60,14 @@ impl Skip {
     }
 }
 
-/// What one thread searches one file after the other with.
+/// Searcher of one thread, used for one file after another.
 pub(super) struct FileSearch<'a> {
     request: &'a Request,
     redactor: &'a Redactor,
     kill: &'a CancellationToken,
-    /// With line numbers and the lines around.
+    /// Searches with line numbers and context.
     shows: Searcher,
-    /// Where only the number of matches counts.
+    /// Only counts matches.
     counts: Searcher,
     buffer: Vec<u8>,
     hits: Part<'a, Hits>,
@@ -75,7 +75,7 @@ pub(super) struct FileSearch<'a> {
     encodings: &'a Encodings,
 }
 
-/// What all threads of one search share.
+/// State shared by all threads of one search.
 pub(super) struct Common<'a> {
     pub request: &'a Request,
     pub redactor: &'a Redactor,
@@ -128,7 +128,7 @@ impl<'a> FileSearch<'a> {
         buffer.clear();
         let read = (&file).take(WHOLE_BYTES + 1).read_to_end(&mut buffer);
         let found = match read {
-            // Another grew meanwhile.
+            // The file has grown in the meantime.
             Ok(read) if read as u64 > WHOLE_BYTES => {
                 open_file(path).map_err(Skip::Io).and_then(|file| self.in_pieces(path, file, WHOLE_BYTES + 1))
             }
@@ -139,7 +139,7 @@ impl<'a> FileSearch<'a> {
         found
     }
 
-    /// What is not UTF-8 is searched as the UTF-8 that it stands for.
+    /// Searches text in another encoding after decoding it.
     fn whole(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
         if is_utf_16(bytes) {
             return self.slice(path, bytes, self.encodings.of(bytes)).map(|()| Content::Text);
@@ -149,7 +149,7 @@ impl<'a> FileSearch<'a> {
             Some(at) if at < LOOKED_AT_BYTES => return Ok(Content::Binary),
             Some(at) => (&bytes[..at], Content::TextThenBinary),
         };
-        // Characters of ASCII are the same bytes in all encodings that a file without NUL bytes can have.
+        // ASCII characters have the same bytes in all encodings that a file without NUL bytes can have.
         if self.request.is_ascii() && !self.may_match(text) {
             self.hits.own.add(path, FileHits::default());
             return Ok(content);
@@ -172,7 +172,7 @@ impl<'a> FileSearch<'a> {
         Ok(())
     }
 
-    /// As the searcher begins, and most files end: what it would set up for a file and look for in it is left out.
+    /// Does the searcher's first check directly, which saves its setup for the many files without a match.
     fn may_match(&self, text: &[u8]) -> bool {
         self.request.meaning.multiline || !matches!(self.request.expression.find_candidate_line(text), Ok(None))
     }
@@ -184,7 +184,7 @@ impl<'a> FileSearch<'a> {
         if !wide && memchr::memchr(0, &start[..start.len().min(LOOKED_AT_BYTES)]).is_some() {
             return Ok(Content::Binary);
         }
-        // ReadFile decides about a file that it holds by all of it, and about a larger one by its start.
+        // ReadFile detects the encoding from the whole file, or from the start of a large one.
         let held = bytes <= self.encodings.most_held;
         let known = if wide || !held { self.encodings.of_start(&start) } else { None };
         let mut ended = match known {
@@ -198,7 +198,7 @@ impl<'a> FileSearch<'a> {
         Ok(if ended == Ended::AtNul { Content::TextThenBinary } else { Content::Text })
     }
 
-    /// `text` is the file as UTF-8. `watched`: whether its first byte that is not UTF-8 ends the search.
+    /// Searches `text`, which is the file as UTF-8, in pieces. `watched` ends the search at the first byte that is not UTF-8.
     fn pieces(
         &mut self,
         path: &Path,
@@ -210,7 +210,7 @@ impl<'a> FileSearch<'a> {
         let reader = |text: Box<dyn Read>| -> Killed<'_, Box<dyn Read>> {
             Killed { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
         };
-        // To number its lines takes longer than to search most files; they matter only in one that has a key.
+        // Numbering lines takes longer than searching most files; numbers matter only if the file has a key.
         let numbers = self.request.mode == Mode::Content;
         let first = reader(text);
         let ended = self.run(path, Keys::unknown(encoding), (numbers, encoding), |searcher, expression, sink| {
@@ -225,7 +225,7 @@ impl<'a> FileSearch<'a> {
         })
     }
 
-    /// `numbers`: whether those of lines are needed even where none is shown. `encoding`: what the text was decoded from.
+    /// Runs a search. `numbers`: line numbers are needed even if no line is shown. `encoding`: original encoding of the text.
     fn run(
         &mut self,
         path: &Path,
@@ -261,13 +261,13 @@ impl<'a> FileSearch<'a> {
             return Ok(Ended::AtKey);
         }
         self.counted.add(found.matches - told);
-        // What was not searched to its end is not known to be without a match.
+        // A file that was not searched completely may still have a match.
         if searched.is_ok() || found.matches > 0 {
             self.hits.own.add(path, found);
         }
         match searched {
             Ok(()) => Ok(if binary { Ended::AtNul } else { Ended::Whole }),
-            // The only error here that is not the system's: the buffer would have to grow over its limit.
+            // The only error not from the system: the buffer would exceed its limit.
             Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => {
                 Err(if self.request.meaning.multiline { Skip::Large } else { Skip::LongLine })
             }
@@ -281,13 +281,13 @@ impl<'a> FileSearch<'a> {
 enum Ended {
     Whole,
     AtNul,
-    /// Nothing of it counts: it has a private key, and its lines were not numbered.
+    /// The results are void: the file has a private key, and lines were not numbered.
     AtKey,
-    /// Nothing of it counts: it has to be decoded first.
+    /// The results are void: the file must be decoded first.
     NotUtf8,
 }
 
-/// Ends when the search is stopped.
+/// A reader that ends when the search is stopped.
 struct Killed<'a, R> {
     inner: R,
     kill: &'a CancellationToken,
@@ -299,30 +299,30 @@ impl<R: Read> Read for Killed<'_, R> {
     }
 }
 
-/// Gathers the matches of one file.
+/// Collects the matches of one file.
 struct Collector<'a> {
     path: &'a Path,
     mode: Mode,
-    /// Matches of this file that can be shown.
+    /// Number of further matches that can be shown.
     room: usize,
     kill: &'a CancellationToken,
     sight: Sight<'a>,
     keys: Keys,
-    /// Lines shown before a match.
+    /// Number of lines shown before a match.
     around: u64,
     before: Vec<Line>,
-    /// Whether the lines that come now follow a match that is shown.
+    /// Whether the following lines belong to a shown match.
     follows: bool,
     found: FileHits,
-    /// Whether what comes now comes too late to be shown and is only counted.
+    /// Whether further matches are only counted.
     late: bool,
     counted: &'a Counted,
-    /// Matches of this file that the others know of.
+    /// Number of matches already added to the shared count.
     told: u64,
     binary: bool,
 }
 
-/// Matches after which the others are told.
+/// Number of matches after which the shared count is updated.
 const TOLD_AFTER: u64 = 1024;
 
 impl Sink for Collector<'_> {
@@ -392,7 +392,7 @@ fn add_lines(lines: &mut Vec<Line>, shown: &Shown<'_>, first: u64, expression: &
     let count = shown.text.split('\n').count();
     for (index, line) in shown.text.split('\n').enumerate().take(MAX_MATCH_LINES) {
         let number = first + index as u64;
-        // Of a match over several lines every line begins in view.
+        // In a match over several lines, each line is shown from its start.
         let at = || expression.find(line.as_bytes()).ok().flatten().map(|found| found.start());
         let at = if count == 1 && line.len() > MAX_LINE_BYTES { at() } else { None };
         lines.push(Line { number, mark: ':', text: bounded(line.strip_suffix('\r').unwrap_or(line), at) });
@@ -403,7 +403,7 @@ fn add_lines(lines: &mut Vec<Line>, shown: &Shown<'_>, first: u64, expression: &
     }
 }
 
-/// No more of a line than is shown: its start, or what is around the match at `at`.
+/// Shortens a line to its start, or to the text around the match at `at`.
 fn bounded(line: &str, at: Option<usize>) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();

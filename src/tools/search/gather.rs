@@ -1,15 +1,15 @@
-//! What several threads find without waiting for each other: each keeps the first of its own, and they are put together at the end.
+//! Collecting results from several threads without waiting: each keeps its own, and they are merged at the end.
 
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
-/// What can be put together of what two threads found.
+/// Results that can be merged.
 pub(in crate::tools) trait Merge {
-    /// Takes all of `other`, which is empty then.
+    /// Moves everything out of `other`.
     fn merge(&mut self, other: &mut Self);
 }
 
-/// What all threads found that have ended.
+/// The merged results of finished threads.
 pub(in crate::tools) struct Shared<T>(Mutex<T>);
 
 impl<T: Merge> Shared<T> {
@@ -17,7 +17,7 @@ impl<T: Merge> Shared<T> {
         Self(Mutex::new(nothing))
     }
 
-    /// What one thread finds; it starts with `nothing`.
+    /// Returns the collector of one thread, starting with `nothing`.
     pub(in crate::tools) fn part(&self, nothing: T) -> Part<'_, T> {
         Part { whole: self, own: nothing }
     }
@@ -27,7 +27,7 @@ impl<T: Merge> Shared<T> {
     }
 }
 
-/// Put to what the others found when it is dropped.
+/// Results of one thread, merged on drop.
 pub(in crate::tools) struct Part<'a, T: Merge> {
     whole: &'a Shared<T>,
     pub own: T,
@@ -39,7 +39,7 @@ impl<T: Merge> Drop for Part<'_, T> {
     }
 }
 
-/// The first `limit` of any number of things, in their order, and how many there were.
+/// The first `limit` items in order, and the total count.
 pub(in crate::tools) struct First<T> {
     kept: BinaryHeap<T>,
     limit: usize,
@@ -55,7 +55,7 @@ impl<T: Ord> First<T> {
         self.push_if(|last| last.is_none_or(|last| item < *last).then_some(item));
     }
 
-    /// Counts one more. Once all places are taken, `item` is told the last one, and makes its thing only if that comes before.
+    /// Counts an item. If all places are taken, `item` gets the last one, and creates its item only if that comes before it.
     pub(in crate::tools) fn push_if(&mut self, item: impl FnOnce(Option<&T>) -> Option<T>) {
         self.seen += 1;
         let last = self.kept.peek().filter(|_| self.kept.len() >= self.limit);

@@ -1,4 +1,4 @@
-//! Glob: the files whose paths match a pattern.
+//! Glob: finds files whose paths match a pattern.
 
 use super::gather::{First, Shared};
 use super::grep_arguments::limit;
@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Most paths one search gives.
+/// Maximum number of paths per call.
 const MAX_ENTRIES: u32 = 1_000;
 
 pub(in crate::tools) struct Glob;
@@ -55,7 +55,7 @@ enum Sort {
 
 pub(in crate::tools) struct Work {
     base: Target,
-    /// What is to match below `base`.
+    /// Pattern below `base`.
     rest: String,
     matcher: GlobSet,
     reach: Reach,
@@ -71,9 +71,9 @@ impl Work {
     }
 }
 
-/// How far below a place a pattern can match.
+/// Returns the depth at which a pattern can match.
 fn depth_of(pattern: &str) -> Depth {
-    // An alternative may hold a slash.
+    // An alternative may contain a slash.
     if pattern.contains("**") || pattern.contains('{') { Depth::All } else { Depth::Levels(pattern.split('/').count()) }
 }
 
@@ -119,7 +119,7 @@ impl Tool for Glob {
     }
 }
 
-/// The directory before the first wildcard, and the pattern from there: what is searched is what is judged.
+/// Splits a pattern into the directory before its first wildcard, and the rest. That directory is what the policy judges.
 fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let pattern = &arguments.pattern;
     if pattern.trim().is_empty() {
@@ -136,7 +136,7 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     if whole.contains('\0') {
         return Err(invalid("`pattern` contains a NUL character, which no file name has; leave it out"));
     }
-    // Also as an alternative: `{..,src}/*`.
+    // Also inside an alternative: `{..,src}/*`.
     if names[first..].iter().any(|name| name.split(['{', '}', ',']).any(|part| part == "..")) {
         return Err(invalid("`pattern` has `..` after a wildcard; start from the intended directory"));
     }
@@ -149,14 +149,14 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     Ok((base, rest))
 }
 
-/// As a set, which knows the usual forms without an expression.
+/// Compiles the pattern as a set, which matches common forms without a regex.
 fn matcher(rest: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
     let mut set = GlobSetBuilder::new();
     set.add(glob("pattern", rest, ignore_case)?);
     set.build().map_err(|error| invalid(format!("`pattern`: {error}; use a shorter one")))
 }
 
-/// What the answer is sorted by.
+/// Sort key of a result.
 type Found = (Reverse<Option<SystemTime>>, InOrder, bool);
 
 fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
@@ -180,7 +180,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
     })?;
     let found = found.into_inner();
     let seen = found.seen;
-    // A link put in the place of a directory during the walk would have shown what is behind it.
+    // A directory replaced by a symlink during the walk would expose the target.
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(work.page.before()).filter(|(_, path, _)| without_links.has(&path.0));
     let mut list = List::new(work.page, context.most_bytes);

@@ -1,4 +1,4 @@
-//! Grep: the lines that match an expression, in a file or a tree.
+//! Grep: finds the lines that match an expression, in a file or a tree.
 
 use super::encoded::Encodings;
 use super::file_search::{Common, Content, FileSearch, Skip};
@@ -135,7 +135,7 @@ fn told(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Resu
     })
 }
 
-/// What is said where nothing was found.
+/// Describes a search without results.
 fn nothing(work: &Work, searched: u64) -> String {
     let Work { target, request } = work;
     let within = if request.mode == Mode::FilesWithoutMatch { "every file has a line that matches" } else { "no line matches" };

@@ -1,4 +1,4 @@
-//! What a search in texts found, and how that is told.
+//! Results of a text search, and their formatting.
 
 use super::gather::Merge;
 use super::grep_arguments::{MAX_RESULTS, Mode, Request};
@@ -13,15 +13,15 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
-/// Counted to; of more matches it is only said that there are more.
+/// Number up to which matches are counted.
 pub(super) const MAX_COUNTED: u64 = 100_000;
 
-/// Matches so far of all threads: once there are more than are counted, what cannot be shown need not be searched.
+/// Number of matches of all threads. Beyond the limit, files whose matches cannot be shown are not searched.
 #[derive(Default)]
 pub(super) struct Counted(AtomicU64);
 
 impl Counted {
-    /// Whether that was the last that counts.
+    /// Adds matches, and returns whether the limit is reached.
     pub(super) fn add(&self, matches: u64) -> bool {
         self.0.fetch_add(matches, Memory::Relaxed) + matches > MAX_COUNTED
     }
@@ -31,19 +31,19 @@ impl Counted {
     }
 }
 
-/// A line as it is shown; `mark` tells one that matches from one around it.
+/// A shown line; `mark` distinguishes matching lines from context.
 pub(super) struct Line {
     pub number: u64,
     pub mark: char,
     pub text: String,
 }
 
-/// One match with the lines around it.
+/// One match with its context.
 pub(super) struct Hit {
     pub lines: Vec<Line>,
 }
 
-/// What was found in one file: how many matches, and the first of them.
+/// Results in one file: the number of matches, and the first of them.
 #[derive(Default)]
 pub(super) struct FileHits {
     path: PathBuf,
@@ -71,15 +71,15 @@ impl Ord for FileHits {
     }
 }
 
-/// The first files and their matches, by path, as many as are shown; and how many there were of all.
+/// The first files by path with their matches, and the total counts.
 pub(super) struct Hits {
     kept: BinaryHeap<FileHits>,
     mode: Mode,
     limit: usize,
-    /// What the kept ones take of the limit.
+    /// Number of results taken by the kept files.
     taken: usize,
     pub matches: u64,
-    /// Files that are told of.
+    /// Number of files with results.
     pub files: u64,
     pub searched: u64,
 }
@@ -94,7 +94,7 @@ impl Hits {
         if self.mode == Mode::Content { file.hits.len() } else { 1 }
     }
 
-    /// How many matches of this file could be shown.
+    /// Returns how many matches of this file could be shown.
     pub(super) fn room(&self, path: &Path) -> usize {
         if self.taken < self.limit || self.kept.peek().is_some_and(|last| InOrder::compare(path, &last.path).is_lt()) {
             self.limit
@@ -103,7 +103,7 @@ impl Hits {
         }
     }
 
-    /// What was found in one file.
+    /// Adds the results of one file.
     pub(super) fn add(&mut self, path: &Path, found: FileHits) {
         self.searched += 1;
         self.matches += found.matches;
@@ -157,7 +157,7 @@ fn counted(matches: u64) -> String {
     if matches > MAX_COUNTED { format!("more than {MAX_COUNTED}") } else { matches.to_string() }
 }
 
-/// What was found, as much of it as has room; nothing where nothing was found.
+/// Formats the results within the size limit; `None` if there are none.
 pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings, most_bytes: usize) -> Result<Option<Told>, ToolError> {
     let (matches, files, page) = (hits.matches, hits.files, request.page);
     let narrow = if page.limit < MAX_RESULTS as usize {

@@ -1,4 +1,4 @@
-//! What a search in texts is asked for, by each of its names.
+//! Arguments of text search, for each of its names.
 
 use super::page::Page;
 use super::pattern::{Meaning, expression};
@@ -9,14 +9,14 @@ use grep_regex::RegexMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Most matches, or files, one search gives.
+/// Maximum number of matches or files per call.
 pub(super) const MAX_RESULTS: u32 = 200;
-/// The same where `grep` is not told how many.
+/// Default number of results of `grep`.
 const GREP_RESULTS: u32 = 100;
-/// Most lines before or after a match.
+/// Maximum number of context lines before or after a match.
 const MAX_CONTEXT: u32 = 20;
 
-/// What is told of the files that match.
+/// Form of the results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) enum Mode {
@@ -68,7 +68,7 @@ pub(in crate::tools) struct Arguments {
     pub offset: Option<u64>,
 }
 
-/// `grep` as a small runner has it: fewer results unless it is told how many.
+/// Arguments of the alias `grep`: fewer results by default.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct Grep {
     pattern: String,
@@ -125,7 +125,7 @@ impl From<Grep> for Arguments {
     }
 }
 
-/// A search, checked and made ready.
+/// A checked search request.
 pub(in crate::tools) struct Request {
     pub pattern: String,
     pub expression: RegexMatcher,
@@ -137,7 +137,7 @@ pub(in crate::tools) struct Request {
     pub numbers: bool,
     pub hidden: bool,
     pub ignored: bool,
-    /// Which matches or files are shown.
+    /// The requested part of the results.
     pub page: Page,
 }
 
@@ -177,7 +177,7 @@ impl Request {
 }
 
 impl Request {
-    /// Whether only characters of ASCII can match, whatever stands around them.
+    /// Returns whether only ASCII characters can match, in any context.
     pub(super) fn is_ascii(&self) -> bool {
         let Meaning { literal, word, .. } = self.meaning;
         let plain = |letter: u8| letter.is_ascii_alphanumeric() || b" _-\"'/:;,=<>@#%&!~`".contains(&letter);
@@ -185,7 +185,7 @@ impl Request {
     }
 }
 
-/// How many results are shown, at most `most`.
+/// Returns the number of results to show, at most `most`.
 pub(super) fn limit(field: &str, asked: Option<u32>, most: u32) -> Result<usize, ToolError> {
     match asked {
         Some(asked) if asked == 0 || asked > most => {

@@ -1,4 +1,4 @@
-//! What a listing is asked for, by each of its names.
+//! Arguments of directory listing, for each of its names.
 
 use super::grep_arguments::limit;
 use super::page::Page;
@@ -9,9 +9,9 @@ use crate::tools::tool::invalid;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Most entries one listing gives.
+/// Maximum number of entries per call.
 pub(super) const MAX_ENTRIES: u32 = 1_000;
-/// The same where `list_files` is not told how many.
+/// Default number of entries of `list_files`.
 const FILES_ENTRIES: u32 = 200;
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub(in crate::tools) struct Arguments {
     pub offset: Option<u64>,
 }
 
-/// `list_files` as a small runner has it: fewer entries, and hidden ones only on request.
+/// Arguments of the alias `list_files`: fewer entries, and no hidden ones by default.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct ListFiles {
     /// A directory, or a pattern such as `src/*.py`.
@@ -76,7 +76,7 @@ impl From<ListFiles> for Arguments {
     }
 }
 
-/// `src/*.py` is the directory `src`, of which only `*.py` is wanted.
+/// Splits `src/*.py` into the directory `src` and the pattern `*.py`.
 fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
     let Some(sign) = path.find(['*', '?']) else { return (Some(path), None) };
     let (directory, glob) = match path[..sign].rfind('/') {
@@ -88,9 +88,9 @@ fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
     (Some(directory.to_owned()), Some(vec![glob.to_owned()]))
 }
 
-/// A listing, checked.
+/// A checked listing request.
 pub(in crate::tools) struct Request {
-    /// `None`: the entries of the directory itself, those that are ignored too.
+    /// `None` lists only the directory itself, including ignored entries.
     pub tree: Option<Reach>,
     pub hidden: bool,
     pub which: Which,

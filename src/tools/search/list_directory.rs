@@ -1,4 +1,4 @@
-//! ListDirectory: what is in a directory, and below it when asked.
+//! ListDirectory: lists a directory and optionally its subdirectories.
 
 use super::gather::{First, Shared};
 use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
@@ -72,7 +72,7 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, 
         Some(reach) => all(target, request, reach, settings, &unread, &context.kill)?,
     };
     let seen = found.seen;
-    // A link put in the place of a directory during the walk would have shown what is behind it.
+    // A directory replaced by a symlink during the walk would expose the target.
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(request.page.before());
     let there = there.filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
@@ -140,7 +140,7 @@ fn all(
     Ok(found.into_inner())
 }
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     File,
@@ -162,7 +162,7 @@ impl Kind {
     }
 }
 
-/// `name`, `directory/`, `link -> where it says`; with details also `name (12 bytes)`.
+/// Formats an entry: `name`, `directory/`, `link -> target`; with details also `name (12 bytes)`.
 fn line(path: &Path, name: &Path, kind: Kind, details: bool) -> String {
     let name = name.display();
     let bytes = || path.symlink_metadata().ok().as_ref().map(Metadata::len);

@@ -1,4 +1,4 @@
-//! What is where, in trees and in texts.
+//! Tools that search and list files.
 
 pub(in crate::tools) mod encoded;
 pub(in crate::tools) mod file_search;

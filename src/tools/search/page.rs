@@ -1,17 +1,17 @@
-//! A part of a list of findings: as much of it as is asked for and has room, and how another call goes on.
+//! Paging of results: the requested part within the size limit, and how to continue.
 
 use crate::protocol::{Items, LeftOut, Run, ToolError};
 use crate::tools::tool::{Told, invalid};
 
-/// The last item that a list can begin with: all before it are held in memory.
+/// Maximum offset, because all items before it are held in memory.
 const MAX_OFFSET: u64 = 10_000;
 
-/// Which of all items are asked for.
+/// The requested part of the items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) struct Page {
-    /// The number of the first, from 1.
+    /// Number of the first item, from 1.
     pub first: u64,
-    /// How many at most.
+    /// Maximum number of items.
     pub limit: usize,
 }
 
@@ -26,28 +26,28 @@ impl Page {
         }
     }
 
-    /// How many items are passed over.
+    /// Returns the number of skipped items.
     pub(super) fn before(self) -> usize {
         usize::try_from(self.first - 1).unwrap_or(usize::MAX)
     }
 
-    /// How many items have to be known.
+    /// Returns the number of items that must be collected.
     pub(super) fn needed(self) -> usize {
         self.before().saturating_add(self.limit)
     }
 
-    /// Whether there are more than those asked for.
+    /// Returns whether items follow after this page.
     pub(super) fn leaves(self, total: u64) -> bool {
         total > self.needed() as u64
     }
 
-    /// Why nothing is shown, where fewer items are there than are passed over.
+    /// Builds the error for an offset past the end.
     pub(super) fn past_the_end(self, total: u64, what: &str) -> ToolError {
         invalid(format!("`offset` {} is past the end: there are {total} {what}", self.first))
     }
 }
 
-/// The items of a page, as they are told.
+/// The formatted items of a page.
 pub(super) struct List {
     page: Page,
     most_bytes: usize,
@@ -66,7 +66,7 @@ impl List {
         self.starts.is_empty()
     }
 
-    /// Adds an item of whole lines. Whether there was room for it; the first is shown whatever it takes.
+    /// Adds an item of whole lines, and returns whether it fit. The first item is always shown.
     pub(super) fn push(&mut self, item: &str) -> bool {
         self.full |= !self.is_empty() && self.text.len() + item.len() > self.most_bytes;
         if self.full {
@@ -78,7 +78,7 @@ impl List {
         true
     }
 
-    /// The items, and where these are not all: `of` (`5000 matches shown`) and what to do about it.
+    /// Returns the items and, if they are incomplete, a note with `of` (`5000 matches shown`) and the advice.
     pub(super) fn told(mut self, total: u64, of: &str, advice: &str) -> Told {
         let first = self.page.first;
         let from = if first > 1 { format!("{first} to ") } else { String::new() };
@@ -89,7 +89,7 @@ impl List {
         let after_a_cut = note(", {missing} bytes left out", "{last}", "{next}");
         let own = match (self.full || self.page.leaves(total), last) {
             (false, _) => String::new(),
-            // What comes next cannot be reached so.
+            // Further items cannot be reached by offset.
             (true, MAX_OFFSET..) => format!("[{from}{last} of {of}; {advice}]"),
             (true, _) => note("", &last.to_string(), &(last + 1).to_string()),
         };

@@ -1,22 +1,22 @@
-//! What is looked for in a line or over lines: the expression made ready, or why it is none.
+//! Search patterns for lines or multi-line text, compiled or rejected.
 
 use crate::protocol::ToolError;
 use crate::tools::tool::invalid;
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
-/// How a pattern is meant.
+/// Options of a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Meaning {
     pub literal: bool,
     pub ignore_case: bool,
     pub word: bool,
-    /// A match may span lines.
+    /// Whether a match may span lines.
     pub multiline: bool,
-    /// Whether `.` is a line break too.
+    /// Whether `.` also matches line breaks.
     pub dot_all: bool,
 }
 
-/// Marks of other kinds of expression, and what they are called.
+/// Syntax of other regex dialects, and its names.
 const FOREIGN: &[(&str, &str)] = &[
     ("(?=", "look-ahead"),
     ("(?!", "look-ahead"),
@@ -46,7 +46,7 @@ pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<Re
         .word(meaning.word)
         .multi_line(true)
         .dot_matches_new_line(meaning.multiline && meaning.dot_all);
-    // With a terminator no match can leave its line.
+    // With a terminator, no match can leave its line.
     if meaning.multiline {
         builder.crlf(true).line_terminator(None);
     } else {

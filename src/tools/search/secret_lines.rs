@@ -1,4 +1,5 @@
-//! What of a line is shown. A search is only told of what it could see: else it would find out letter by letter what is hidden.
+//! Redaction of lines in search results. Matches in hidden text do not count; otherwise a search could guess a secret character
+//! by character.
 
 use crate::policy::redact::Redactor;
 use crate::tools::charset::{Decoded, hides};
@@ -10,27 +11,27 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// What stands for a line that is part of a private key: alone it looks like any other text.
+/// Replacement for a line of a private key, which does not look secret by itself.
 const OF_A_KEY: &str = "[a line of a private key]";
-/// What stands for a line whose bytes have a secret that its characters do not show as one.
+/// Replacement for a line whose bytes contain a secret that its characters do not show.
 const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";
-/// What every block of a key begins with.
+/// Start of every key block.
 const BEGIN: &[u8] = b"-----BEGIN ";
-/// A shorter line tells nothing of a key.
+/// Length in bytes below which a line reveals nothing of a key.
 const MIN_OF_A_KEY: usize = 4;
-/// No line of a key, or of what stands around one, is longer.
+/// Maximum length in bytes of a line in or around a key.
 const MAX_OF_A_LINE: u64 = 1 << 16;
 
-/// Where the private keys of one file are, found when that matters.
+/// Positions of the private keys of a file, determined when needed.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     lines: Option<Vec<RangeInclusive<u64>>>,
-    /// The encoding of the file, where it is not UTF-8.
+    /// Encoding of the file if it is not UTF-8.
     encoding: Option<&'static Encoding>,
 }
 
 impl Keys {
-    /// Of a text that is here as a whole.
+    /// Finds the keys of a complete text.
     pub(super) fn of(text: &[u8]) -> Self {
         if memchr::memmem::find(text, BEGIN).is_none() {
             return Self { lines: Some(Vec::new()), encoding: None };
@@ -38,17 +39,17 @@ impl Keys {
         Self { lines: Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))), encoding: None }
     }
 
-    /// Of a file that is read in pieces: looked for once a line is found that could be of a key.
+    /// For a file read in pieces: keys are searched for once a line could belong to one.
     pub(super) fn unknown(encoding: Option<&'static Encoding>) -> Self {
         Self { lines: None, encoding }
     }
 
-    /// Whether line numbers say more than the lines do.
+    /// Returns whether the line numbers of keys are known and not empty.
     pub(super) fn any(&self) -> bool {
         self.lines.as_ref().is_none_or(|lines| !lines.is_empty())
     }
 
-    /// Whether there are some, and only the number of a line tells whether it is of one.
+    /// Returns whether keys exist that can only be recognized by line number.
     pub(super) fn wait_for_numbers(&self) -> bool {
         self.lines.as_ref().is_some_and(|lines| !lines.is_empty())
     }
@@ -78,7 +79,7 @@ fn looked_for(path: &Path, encoding: Option<&'static Encoding>) -> Vec<RangeIncl
 
 fn keys_in(text: impl Read) -> Vec<RangeInclusive<u64>> {
     let mut reader = BufReader::with_capacity(1 << 16, text);
-    // Only lines that open or close a key count: all others may be as well empty.
+    // Only lines that open or close a key matter; others may as well be empty.
     let (mut text, mut line) = (String::new(), Vec::new());
     loop {
         line.clear();
@@ -95,16 +96,16 @@ fn keys_in(text: impl Read) -> Vec<RangeInclusive<u64>> {
     }
 }
 
-/// What decides about the lines of one file after the other.
+/// Decides what is shown of the lines of each file.
 pub(super) struct Sight<'a> {
     pub redactor: &'a Redactor,
     pub expression: &'a RegexMatcher,
-    /// The encoding of the file, where it is not UTF-8.
+    /// Encoding of the file if it is not UTF-8.
     pub encoding: Option<&'static Encoding>,
 }
 
 impl Sight<'_> {
-    /// The lines as they are shown, without the last line break; `first` is the number of the first one.
+    /// Returns the lines as shown, without the last line break; `first` is the number of the first line.
     pub(super) fn shown<'t>(&self, lines: &'t [u8], first: u64, path: &Path, keys: &mut Keys) -> Shown<'t> {
         let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
         let lines = lines.strip_suffix(b"\r").unwrap_or(lines);
@@ -119,7 +120,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Whether lines that match do so as they are shown, too.
+    /// Returns whether the shown lines still match.
     pub(super) fn still_matches(&self, shown: &Shown<'_>) -> bool {
         !shown.changed || self.expression.is_match(shown.text.as_bytes()).unwrap_or(false)
     }
@@ -127,7 +128,7 @@ impl Sight<'_> {
 
 pub(super) struct Shown<'a> {
     pub text: Cow<'a, str>,
-    /// Whether something in it is hidden.
+    /// Whether something is redacted.
     pub changed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a search could not look into, and how that is told: an answer without it would seem to be complete.
+//! Places that a search could not read. They are reported, because the result would otherwise seem complete.
 
 use super::gather::First;
 use crate::sys::path::is_without_links;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Places that are named; the rest is counted.
+/// Maximum number of named places.
 const MAX_NAMED: usize = 3;
 
 pub(in crate::tools) struct Unread(Mutex<First<(PathBuf, String)>>);
@@ -22,7 +22,7 @@ impl Unread {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), reason));
     }
 
-    /// What a walk met instead of an entry.
+    /// Records an error of the walk.
     pub(in crate::tools) fn add_error(&self, error: &ignore::Error) {
         match error {
             ignore::Error::WithPath { path, err } => {
@@ -35,7 +35,7 @@ impl Unread {
         }
     }
 
-    /// What is gone meanwhile has nothing to show.
+    /// Records an I/O error. A path that no longer exists has nothing to report.
     pub(in crate::tools) fn add_io(&self, path: &Path, error: &io::Error) {
         match error.kind() {
             io::ErrorKind::NotFound => {}
@@ -44,7 +44,7 @@ impl Unread {
         }
     }
 
-    /// A line to end the answer with; empty when all was seen.
+    /// Returns the final note of the result; empty if everything was read.
     pub(in crate::tools) fn note(self, settings: &Settings) -> String {
         let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = unread.seen;

@@ -1,4 +1,4 @@
-//! How a tree is walked for a search: what is ignored stays out, links are not followed, the answer is bounded and in order.
+//! Walking a directory tree for a search: without ignored files and without following symlinks.
 
 use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// More threads than this wait for the same disk.
+/// Maximum number of threads; more would wait for the same disk.
 const MAX_THREADS: usize = 8;
-/// What version control keeps for itself.
+/// Internal directories of version control systems.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
-/// How far below its start a walk goes.
+/// Maximum depth of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Depth {
-    /// What is in the directory itself, in those in it, and so on.
+    /// Number of levels; 1 is the directory itself.
     Levels(usize),
     All,
 }
@@ -36,24 +36,24 @@ impl Depth {
     }
 }
 
-/// What of a tree is visited.
+/// Entries that a walk visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) struct Reach {
     pub depth: Depth,
-    /// Whether what has a dot before its name is.
+    /// Whether hidden entries are included.
     pub hidden: bool,
-    /// Whether what the lists of what to ignore name is; what version control keeps for itself never is.
+    /// Whether ignored entries are included; version control directories never are.
     pub ignored: bool,
 }
 
 impl Reach {
-    /// What a search sees that is not told otherwise.
+    /// Returns the defaults of a search.
     pub(in crate::tools) fn usual(depth: Depth) -> Self {
         Self { depth, hidden: true, ignored: false }
     }
 }
 
-/// Visits what is below a directory, in no order, with one visitor for each thread. Ends early when `kill` fires.
+/// Visits everything below a directory in no particular order, with one visitor per thread. Ends early when `kill` fires.
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
@@ -116,7 +116,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     if kill.is_cancelled() {
         return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before it finished"));
     }
-    // A link put in its place meanwhile would have shown another tree.
+    // A symlink put in its place during the walk would have shown another tree.
     if identity(target)? == before { Ok(()) } else { Err(moved(target)) }
 }
 
@@ -133,9 +133,9 @@ fn moved(target: &Target) -> ToolError {
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-/// A path relative to where the search started, for matching.
+/// Returns a path relative to the start of the search, for matching.
 pub(in crate::tools) fn below<'a>(path: &'a Path, base: &Path) -> &'a Path {
-    // Both are as the walk wrote them; by their bytes it is many times quicker than name by name.
+    // Compared as bytes, which is much faster than by component; both have the form used by the walk.
     let rest = path.as_os_str().as_bytes().strip_prefix(base.as_os_str().as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
     rest.map_or_else(|| path.strip_prefix(base).unwrap_or(path), |rest| Path::new(OsStr::from_bytes(rest)))
 }
@@ -146,7 +146,7 @@ pub(in crate::tools) fn glob(field: &str, pattern: &str, ignore_case: bool) -> R
     builder.build().map_err(|error| invalid(format!("`{field}`: {}", error.kind())))
 }
 
-/// A path in the order of its names: what is in a directory comes right after it.
+/// A path ordered by its components, so that the content of a directory follows it directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct InOrder(pub PathBuf);
 

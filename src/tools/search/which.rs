@@ -1,4 +1,4 @@
-//! Which files of a tree are searched, by their paths.
+//! Selection of files by path in a search.
 
 use super::walk::glob as compiled;
 use crate::protocol::ToolError;
@@ -7,7 +7,7 @@ use globset::{GlobSet, GlobSetBuilder};
 use ignore::types::{FileTypeDef, Types, TypesBuilder};
 use std::path::Path;
 
-/// All files, or those that the globs and the types leave.
+/// All files, or those selected by globs and types.
 #[derive(Default)]
 pub(in crate::tools) struct Which {
     wanted: Option<GlobSet>,
@@ -16,7 +16,7 @@ pub(in crate::tools) struct Which {
 }
 
 impl Which {
-    /// `globs`: one starting with `!` leaves out what it names. `types`: names such as `rust`.
+    /// Compiles the selection. A glob starting with `!` excludes; types are names such as `rust`.
     pub(in crate::tools) fn new(globs: &[String], types: &[String]) -> Result<Self, ToolError> {
         let globs: Vec<&str> = globs.iter().flat_map(|globs| apart(globs)).collect();
         let (unwanted, wanted): (Vec<&str>, Vec<&str>) = globs.iter().partition(|glob| glob.starts_with('!'));
@@ -30,7 +30,7 @@ impl Which {
         self.wanted.is_none() && self.unwanted.is_none() && self.types.is_none()
     }
 
-    /// Of a file, by its path from where the search starts.
+    /// Returns whether a file is selected, by its path relative to the start of the search.
     pub(in crate::tools) fn takes(&self, below: &Path) -> bool {
         self.wanted.as_ref().is_none_or(|set| set.is_match(below))
             && self.unwanted.as_ref().is_none_or(|set| !set.is_match(below))
@@ -38,7 +38,7 @@ impl Which {
     }
 }
 
-/// Several globs in one text, at commas outside of braces.
+/// Splits a text with several globs at commas outside braces.
 fn apart(globs: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let split = move |letter: char| {
@@ -52,7 +52,7 @@ fn apart(globs: &str) -> impl Iterator<Item = &str> {
     globs.split(split).map(str::trim).filter(|glob| !glob.is_empty())
 }
 
-/// A pattern without a slash is for the name, wherever the file is; one with a slash at its end is for all that is below.
+/// Compiles globs. One without a slash matches names at any depth; one with a final slash matches everything below.
 fn set(globs: &[&str], with_all_below: bool) -> Result<Option<GlobSet>, ToolError> {
     if globs.is_empty() {
         return Ok(None);
@@ -88,7 +88,7 @@ fn kinds(names: &[&str]) -> Result<Option<Types>, ToolError> {
     builder.build().map(Some).map_err(|error| invalid(format!("`type`: {error}")))
 }
 
-/// Names that are like it, and those that have it as an extension.
+/// Builds the error for an unknown type, with similar names and types that have it as an extension.
 fn unknown(name: &str, known: &[FileTypeDef]) -> ToolError {
     const LIKE: f64 = 0.85;
     let extension = format!("*.{name}");

@@ -1,4 +1,4 @@
-//! CliEnv: which variables a command is given. Names, and of a value only what is known to be harmless.
+//! CliEnv: lists the environment variables of commands, with values only if they are known to be harmless.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
@@ -12,8 +12,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Variables whose values say where programs and their files are, or how they speak; one that ends in `_` stands for all that
-/// start so.
+/// Variables whose values only locate programs or set languages. A name ending in `_` is a prefix.
 const HARMLESS: &[&str] = &[
     "AYE",
     "CARGO_HOME",
@@ -45,7 +44,7 @@ const HARMLESS: &[&str] = &[
     "VIRTUAL_ENV",
     "XDG_",
 ];
-/// More variables are not listed.
+/// Maximum number of listed variables.
 const MAX: usize = 300;
 
 pub(in crate::tools) struct CliEnv;

@@ -1,4 +1,4 @@
-//! CliGetPlatform: on what system commands run, in which shell, and what holds them.
+//! CliGetPlatform: describes the system, the shell and the sandbox of commands.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, SandboxTier, ToolError};

@@ -1,4 +1,4 @@
-//! CliRead: what a session or a command in the background printed since it was read last.
+//! CliRead: returns the output of a session or background command since the last call.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, ToolError};
@@ -13,9 +13,9 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A call that only reads is given up a little later.
+/// Maximum wait in seconds; a call that only reads times out slightly later.
 pub(in crate::tools) const MAX_WAIT_SECONDS: u64 = 25;
-/// The smallest and the largest terminal.
+/// Minimum and maximum terminal size.
 const ROWS: (u16, u16) = (2, 200);
 const COLUMNS: (u16, u16) = (20, 400);
 
@@ -99,7 +99,7 @@ impl Tool for CliRead {
                     ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot resize the terminal: {error}"))
                 })?;
             }
-            // What came since the last time is there at once.
+            // Unread output is returned at once.
             let since = if size.is_none() && entry.has_unread() { before.saturating_sub(1) } else { before };
             tokio::select! {
                 () = entry.quiet(since, wait) => {}
@@ -112,7 +112,7 @@ impl Tool for CliRead {
     }
 }
 
-/// Seconds that a call may wait.
+/// Returns how long a call waits.
 pub(in crate::tools) fn wait(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
     let seconds = given.unwrap_or(otherwise);
     if seconds > MAX_WAIT_SECONDS {
@@ -143,7 +143,7 @@ fn no_terminal(entry: &Entry) -> ToolError {
     invalid(format!("{} has no terminal: it was started by RunCommand; use CliSession for a command with a terminal", entry.id()))
 }
 
-/// How it stands with a command.
+/// Describes the state of a command.
 fn state(entry: &Entry) -> String {
     let what = crate::tools::shell::run_command::first_line(&entry.line);
     match entry.ended() {
@@ -152,7 +152,7 @@ fn state(entry: &Entry) -> String {
     }
 }
 
-/// How it stands, and what is new. It is looked how it stands before it is read: of one that has ended all is told then.
+/// Returns the state and the new output. The state is taken first, so that the output of an ended command is complete.
 pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> Told {
     let (state, is_over) = (state(entry), entry.ended().is_some());
     let fresh = match entry.read() {
@@ -172,7 +172,7 @@ pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> Told {
     Told { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..Told::default() }
 }
 
-/// How it stands, and all that is on its screen.
+/// Returns the state and the whole screen.
 fn drawn(entry: &Entry) -> String {
     format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! CliSession: a command on a terminal of its own, which goes on while the agent works.
+//! CliSession: starts a command on its own terminal, which continues while the agent works.
 
 use super::cli_read::{size, told};
 use crate::policy::{quoted, runs_input};
@@ -21,11 +21,11 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What programs expect where nobody says.
+/// Default terminal size.
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 120 };
-/// How long the first output is waited for.
+/// Maximum wait for the first output.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
-/// What the screen model understands.
+/// Terminal type that the screen model supports.
 const TERM: &str = "xterm-256color";
 
 pub(in crate::tools) struct CliSession;
@@ -47,7 +47,7 @@ pub(in crate::tools) struct Arguments {
 }
 
 pub(in crate::tools) struct Work {
-    /// As it was judged.
+    /// The command line as judged.
     line: String,
     command: command_run::Work,
     reads: Reads,
@@ -80,7 +80,7 @@ impl Shell {
         }
     }
 
-    /// A shell that does what its lines say: without files of the person, and without `!`, which would make another line of one.
+    /// Returns a shell that runs exactly the given lines: without startup files, and without `!`, which would rewrite a line.
     fn waiting(self) -> &'static str {
         match self {
             Self::Bash => "exec bash --noprofile --norc +H -i",
@@ -90,7 +90,7 @@ impl Shell {
 }
 
 impl Arguments {
-    /// The line as it is judged and shown.
+    /// Returns the line as judged and shown.
     fn line(&self) -> Result<String, ToolError> {
         let shell = Shell::named(self.shell.as_deref())?;
         Ok(match (self.given(), shell) {
@@ -184,13 +184,13 @@ impl Tool for CliSession {
             let cwd = command.cwd;
             spec.terminal = Some(size);
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
-            // What is typed here is nobody's history.
+            // Typed lines are not saved in a history.
             spec.environment.extend([("TERM".into(), TERM.into()), ("HISTFILE".into(), "".into())]);
             let (kind, writes) = (Kind::Session { size, reads }, settings.holding.writes_in_workspace());
             let redactor = Arc::clone(&settings.redactor);
             let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;
-            // What it changes is looked at whenever somebody asks.
+            // Changes of the session are detected later on request.
             if let Err(error) = checkpoint::before(&settings, &context.kill).await {
                 tracing::warn!(%error, "cannot take a snapshot before a session");
             }

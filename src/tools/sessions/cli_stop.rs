@@ -1,4 +1,4 @@
-//! CliStop: ends a session or a command in the background, with all it started.
+//! CliStop: ends a session or background command with all its processes.
 
 use super::cli_read::told;
 use crate::ports::{BoxFuture, RunContext};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long its end is waited for.
+/// Maximum wait for the end.
 const END_LIMIT: Duration = Duration::from_secs(8);
 
 pub(in crate::tools) struct CliStop;
@@ -42,7 +42,7 @@ impl Tool for CliStop {
     type Arguments = Arguments;
     type Work = Arc<Entry>;
 
-    /// It ends what aye started, and touches nothing else.
+    /// It only ends processes started by aye.
     fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(Vec::new())
     }

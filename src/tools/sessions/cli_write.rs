@@ -1,4 +1,4 @@
-//! CliWrite: types into a session. A line for a shell is judged as that line, all else as input of what the session runs.
+//! CliWrite: types into a session. A line for a shell is judged as a command, everything else as input of the running program.
 
 use super::cli_read::{told, wait};
 use crate::policy::keeps_meaning;
@@ -22,13 +22,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// A terminal that takes lines cuts longer ones.
+/// Line length limit in bytes of a terminal in line mode.
 const MAX_LINE_BYTES: usize = 4095;
-/// How long the answer is waited for when nobody says.
+/// Default wait for output in seconds.
 const ANSWER_SECONDS: u64 = 2;
-/// The least: what a line starts must be in front before the next one is judged.
+/// Minimum wait, so that a started program is in the foreground before the next line is judged.
 const MIN_WAIT: Duration = Duration::from_millis(400);
-/// How long a program may take to read what is typed.
+/// Maximum time for a program to read its input.
 const READ_LIMIT: Duration = Duration::from_secs(5);
 const INTERRUPT: &str = "ctrl-c";
 
@@ -53,11 +53,11 @@ pub(in crate::tools) struct Work {
     entry: Arc<Entry>,
     input: Input,
     wait: Duration,
-    /// How it stood when it was judged, where that matters.
+    /// The state when it was judged, if relevant.
     judged: Option<Judged>,
 }
 
-/// What is typed.
+/// The text and keys to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Input {
     text: String,
@@ -65,7 +65,7 @@ struct Input {
     enter: bool,
 }
 
-/// A line judged as what the shell will run.
+/// A line judged as a shell command.
 struct Judged {
     times: u64,
     directory: Target,
@@ -99,7 +99,7 @@ impl Input {
             keys.clear();
             enter = true;
         }
-        // Who writes the end of the line means it once.
+        // A final newline means Enter, and only once.
         if text.ends_with('\n') {
             text.pop();
             enter = true;
@@ -115,26 +115,27 @@ impl Input {
         format!("{}{keys}{}", self.text.replace('\n', "\r"), if self.enter { "\r" } else { "" })
     }
 
-    /// For people, and for the policy: what was typed before and has no end yet belongs to it.
+    /// Formats the input for the user and the policy, together with an unfinished line typed before.
     fn shown(&self, before: &str) -> String {
         let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 
-    /// It only interrupts what runs, as CliStop does and less.
+    /// Returns whether it only interrupts the running program, which is less than CliStop does.
     fn interrupts(&self) -> bool {
         self.text.is_empty() && !self.enter && !self.keys.is_empty() && self.keys.iter().all(|key| key.name == INTERRUPT)
     }
 
-    /// One line, and nothing that a shell would take for more than that.
+    /// Returns whether it is a single line that a shell cannot expand to more.
     fn is_one_line(&self) -> bool {
-        // Where a shell knows `!`, it knows `^` at the start of a line.
+        // A shell with `!` also has `^` at the start of a line.
         self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!']) && !self.text.starts_with('^')
     }
 }
 
 impl Work {
-    /// Why what is typed needs an approval although the policy allows it: it runs where the session runs, and not apart.
+    /// Returns why the input needs approval even if the policy allows it: it runs in the session, without the usual
+    /// protections.
     pub(in crate::tools) fn doubts(&self, settings: &Settings) -> Doubts {
         let may_write = self.entry.writes > Writes::Nothing;
         let trusted = settings.holding.trust == RepositoryTrust::Trusted;
@@ -169,7 +170,7 @@ impl Tool for CliWrite {
     type Arguments = Arguments;
     type Work = Work;
 
-    /// Without the session it is not known who reads it: a shell could.
+    /// Without the session, the reader is unknown and may be a shell.
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let input = Input::of(arguments)?;
         if input.interrupts() {
@@ -267,8 +268,8 @@ impl Tool for CliWrite {
     }
 }
 
-/// The directory of a shell that will run the line as it stands: it is in front, and nothing it was typed before gives the
-/// line another meaning.
+/// Returns the directory of a shell that will run exactly this line: it is in the foreground, and no earlier input changes the
+/// meaning of the line.
 fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -> Option<Target> {
     let waits = reads == Reads::Shell
         && typed.plain
@@ -280,7 +281,7 @@ fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -
     Some(Target { given: real.display().to_string(), real, place: Place::Directory })
 }
 
-/// A shell is typed whole lines: what it would make of keys cannot be judged.
+/// Checks that a shell gets only whole lines, because the effect of keys cannot be judged.
 fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(), ToolError> {
     if front.takes_lines && input.text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         let message =
@@ -303,7 +304,7 @@ fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(),
     Ok(())
 }
 
-/// Notes what is about to be typed, if nobody typed meanwhile.
+/// Records the input about to be typed, if nothing else was typed since.
 fn type_into(entry: &Entry, input: &Input, reads: Reads, times: Option<u64>) -> Result<(), ToolError> {
     let mut typed = locked(&entry.typed);
     if times.is_some_and(|times| times != typed.times) {

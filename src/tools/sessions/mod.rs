@@ -1,4 +1,4 @@
-//! Interactive commands, as tools.
+//! Tools for terminal sessions and background commands.
 
 pub(in crate::tools) mod cli_environment;
 pub(in crate::tools) mod cli_platform;

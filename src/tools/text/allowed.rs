@@ -1,4 +1,4 @@
-//! What the text tools are kept to, beyond the policy, by whatever name they are called.
+//! Restrictions of the text tools in addition to the policy, for each of their names.
 
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::tools::paths::Paths;
@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Names of tools that are bound, without case and underscores. The last ones are other names of ReadFile, WriteFile, Grep and
-/// Delete; called by their own those are free.
+/// Names of restricted tools in lower case without underscores. The last ones are aliases of ReadFile, WriteFile, Grep and
+/// Delete, which are not restricted under their own names.
 const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
 
-/// The extension that a name without one counts as.
+/// Extension for file names without one.
 const PLAIN: &str = "txt";
 
-/// What a person set for them.
+/// Settings of the text tools.
 #[derive(Debug, Clone)]
 pub struct TextTools {
     pub enabled: bool,
-    /// Without their dots, in small letters; empty: all.
+    /// Allowed extensions in lower case without dots; empty allows all.
     pub allowed_extensions: Vec<String>,
     pub max_file_size: Option<u64>,
     pub allow_create: bool,
@@ -26,14 +26,14 @@ pub struct TextTools {
 }
 
 impl Default for TextTools {
-    /// No more than the policy says.
+    /// No restrictions beyond the policy.
     fn default() -> Self {
         Self { enabled: true, allowed_extensions: Vec::new(), max_file_size: None, allow_create: true, allow_delete: true }
     }
 }
 
 impl TextTools {
-    /// Whether a call of this tool by this name is theirs.
+    /// Returns whether a call of this tool under this name is restricted.
     pub(in crate::tools) fn binds(name: &str, called: &str) -> bool {
         let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
         [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
@@ -47,7 +47,7 @@ impl TextTools {
         Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 
-    /// Refuses a call that would touch what they may not.
+    /// Refuses a call that touches a file outside the restrictions.
     fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
         for action in actions {
             match action {
@@ -87,7 +87,7 @@ impl TextTools {
         }
     }
 
-    /// The same for what would be written.
+    /// Refuses a change whose result is too large.
     fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
         match (proposal, self.max_file_size) {
             (Some(proposal), Some(limit)) if proposal.bytes > limit => {
@@ -103,12 +103,12 @@ impl TextTools {
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let ends = |extension: &String| name.strip_suffix(extension.as_str()).is_some_and(|before| before.ends_with('.'));
-        // Plain text often has no extension: `README`, `LICENSE`.
+        // Plain text often has no extension, as in `README` and `LICENSE`.
         let is_plain = !name.contains('.') && self.allowed_extensions.iter().any(|extension| extension == PLAIN);
         is_plain || self.allowed_extensions.iter().any(ends)
     }
 
-    /// Settings under which a search shows only what they may touch.
+    /// Returns settings under which a search shows only permitted files.
     fn narrowed(&self, settings: &Settings) -> Settings {
         let (own, may_read) = (self.clone(), Arc::clone(&settings.may_read));
         let shown = move |path: &Path| {
@@ -119,12 +119,12 @@ impl TextTools {
                     .is_none_or(|limit| metadata().is_none_or(|metadata| !metadata.is_file() || metadata.len() <= limit));
             may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
         };
-        // What answers faster for an entry knows nothing of this.
+        // The faster check per entry does not know about this.
         Settings { may_read: Arc::new(shown), may_read_entry: None, ..settings.clone() }
     }
 }
 
-/// The draft of a call, kept to what is set for the tools of its name.
+/// Drafts a call under the restrictions of its tool.
 pub(in crate::tools) fn drafted(
     tool: &dyn AnyTool,
     called: &str,
@@ -135,7 +135,7 @@ pub(in crate::tools) fn drafted(
         return tool.draft(called, arguments, settings);
     }
     settings.text.is_on(called)?;
-    // What is wrong with the arguments the draft says.
+    // The draft reports invalid arguments.
     if let Ok(actions) = tool.actions(called, arguments.clone(), &Paths::on_disk(settings)) {
         settings.text.admit(called, &actions)?;
     }
@@ -144,7 +144,7 @@ pub(in crate::tools) fn drafted(
     Ok(draft)
 }
 
-/// What a call of this tool by this name runs under.
+/// Returns the settings for a call of this tool under this name.
 pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<Settings>) -> Arc<Settings> {
     if TextTools::binds(name, called) { Arc::new(settings.text.narrowed(settings)) } else { Arc::clone(settings) }
 }

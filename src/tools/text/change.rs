@@ -1,26 +1,30 @@
-//! How lines are put in the place of others, with the line endings that are used there.
+//! Replacing lines in a text with the line endings in use there.
 
 use super::outline::Part;
 use crate::tools::write::replacement::{ending_near, relined};
 
-/// Lines from 0, the last not among them.
+/// Lines counted from 0, without the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub first: usize,
     pub end: usize,
 }
 
-/// New lines for a span; nothing is taken away where that is empty.
+/// New lines for a span; an empty span is an insertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Which operation it comes from.
+    /// Index of its operation.
     pub index: usize,
     pub span: Span,
-    /// With LF endings.
+    /// Content with LF endings.
     pub content: String,
 }
 
-/// The text after all changes; of two that meet, their numbers.
+/// Applies all changes.
+///
+/// # Errors
+///
+/// The indexes of two changes that overlap.
 pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usize, usize)> {
     changes.sort_by_key(|change| (change.span.first, change.span.end, change.index));
     for pair in changes.windows(2) {
@@ -41,7 +45,7 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
         let old = lines[span.first..span.end].concat();
         let at: usize = lines[..span.first].iter().map(|line| line.len()).sum();
         let near = ending_near(text, at);
-        // What is put behind a last line without a line break stands on a line of its own.
+        // Text appended after a last line without a line break starts on a new line.
         if !result.is_empty() && !result.ends_with('\n') {
             result.push_str(near);
         }
@@ -49,20 +53,20 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
         result.push_str(&relined(&old, &whole, near));
     }
     result.push_str(&lines[done..].concat());
-    // The end of the file is as it was: with a line break or without one.
+    // The end of the file keeps its line break, or its lack of one.
     if !ended && result.ends_with('\n') && done == lines.len() {
         result.truncate(result.len() - if result.ends_with("\r\n") { 2 } else { 1 });
     }
     Ok(result)
 }
 
-/// What an operation on a section comes to in lines. The empty lines that part it from what follows stay.
+/// Converts an operation on a section to lines. Empty lines before the next section stay.
 pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str, markdown: bool) -> (Span, String) {
     let blank = |line: &&str| line.trim().is_empty();
     let (first, end) = (part.first - 1, part.last.min(lines.len()));
     let filled = end - lines[first..end].iter().rev().take_while(|line| blank(line)).count();
     let content = content.trim_end_matches('\n');
-    // Parts of Markdown are parted by empty lines; in other files by what parts them now.
+    // Empty lines separate Markdown sections; other formats keep their own separation.
     let gap = |wanted: bool| if wanted && markdown { "\n" } else { "" };
     match kind {
         Kind::Delete if end == lines.len() => {
@@ -85,7 +89,7 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str,
             let content = content.trim_start_matches('\n');
             match (content.is_empty(), body == filled) {
                 (true, _) => (Span { first: body, end: filled }, String::new()),
-                // A heading without a text below it gets one, apart from it.
+                // A heading without text gets text, separated by an empty line.
                 (false, true) => (Span { first: body, end: body }, format!("{}{content}\n", gap(true))),
                 (false, false) => (Span { first: body + empty, end: filled }, format!("{content}\n")),
             }
@@ -93,7 +97,7 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str,
     }
 }
 
-/// Whether new content stands for the heading too, and not only for what is below it.
+/// Returns whether the new content replaces the heading too.
 fn brings_heading(content: &str, part: &Part, markdown: bool) -> bool {
     let mut lines = content.trim_start_matches('\n').lines();
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default().trim());

@@ -1,4 +1,4 @@
-//! The parts of files that hold data: keys, tables, columns, paragraphs.
+//! Outlines of data files: keys, tables, columns, paragraphs.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
 use crate::protocol::counted;
@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use std::fmt;
 use toml::de::{DeTable, DeValue};
 
-/// Of a JSON file with more keys on a level the rest is counted.
+/// Maximum number of listed keys per level of a JSON file.
 const MAX_KEYS: usize = 1_000;
 
-/// A JSON value as it stands in the text, one level deep.
+/// One level of a JSON value as written in the text.
 enum Level<'a> {
     Object(Vec<(String, &'a RawValue)>),
     Array(Vec<&'a RawValue>),
@@ -87,7 +87,7 @@ pub(super) fn json(text: &str) -> Outline {
     Outline { parts, ..facts(fact) }
 }
 
-/// The key whose value stands somewhere in the text.
+/// Returns a key and the position of its value.
 fn value(text: &str, starts: &[usize], depth: usize, name: &str, raw: &RawValue) -> Part {
     let (start, length) = ((raw.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize), raw.get().len());
     let what = match level(raw.get()) {
@@ -123,7 +123,7 @@ pub(super) fn toml(text: &str) -> Outline {
         Ok(table) => {
             let mut keys = HashSet::new();
             key_lines(table.get_ref(), &starts, &mut keys);
-            // What looks like a header in an array or a text has no key.
+            // A line inside an array or a string may look like a header but has no key.
             let headers = headers(text, |line| keys.contains(&line));
             let before = headers.first().map_or(usize::MAX, |part| part.first);
             for (name, value) in table.get_ref() {
@@ -144,7 +144,7 @@ pub(super) fn toml(text: &str) -> Outline {
     Outline { kind: "TOML", facts, parts, word: "table", is_patchable: true }
 }
 
-/// The lines in which keys begin, those in tables of tables among them.
+/// Collects the lines where keys begin, including those in arrays of tables.
 fn key_lines(table: &DeTable<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
     for (name, value) in table {
         lines.insert(line_at(starts, name.span().start));
@@ -155,7 +155,7 @@ fn key_lines(table: &DeTable<'_>, starts: &[usize], lines: &mut HashSet<usize>) 
 fn below(value: &DeValue<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
     match value {
         DeValue::Table(table) => key_lines(table, starts, lines),
-        // Of tables in a list only the first says where its header is; the scan of lines finds the others.
+        // In an array of tables, only the first has a header position; the line scan finds the others.
         DeValue::Array(items) => items.iter().for_each(|item| {
             lines.insert(line_at(starts, item.span().start));
             below(item.get_ref(), starts, lines);
@@ -169,7 +169,7 @@ pub(super) fn ini(text: &str) -> Outline {
     Outline { kind: "INI", facts: Vec::new(), parts, word: "section", is_patchable: true }
 }
 
-/// Lines of the form `[name]` or `[[name]]`, each with all up to the next one.
+/// Finds lines of the form `[name]` or `[[name]]`, each with everything up to the next one.
 fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     let mut parts: Vec<Part> = text
         .lines()
@@ -187,10 +187,10 @@ fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     parts
 }
 
-/// By indentation alone: the outermost keys, and those one level in.
+/// Outlines YAML by indentation: the outermost keys, and those one level below.
 pub(super) fn yaml(text: &str) -> Outline {
     let mut parts: Vec<Part> = Vec::new();
-    // How far the keys of the key that is open are indented; none where its value is a text.
+    // Indentation of the keys below the current one; none if its value is text.
     let mut inner: Option<Option<usize>> = None;
     for (index, line) in text.lines().enumerate() {
         let indent = line.len() - line.trim_start_matches(' ').len();
@@ -213,7 +213,7 @@ pub(super) fn yaml(text: &str) -> Outline {
     Outline { kind: "YAML", facts, parts, word: "key", is_patchable: false }
 }
 
-/// `name: value`, if a line is one.
+/// Parses a line `name: value`.
 fn key(line: &str) -> Option<(&str, &str)> {
     if line.starts_with(['#', '-', '[', '{', '!', '&', '*', '|', '>', '%', '@']) {
         return None;

@@ -1,4 +1,4 @@
-//! The headings of a Markdown text, as a Markdown parser sees them: what looks like one in a block of code is none.
+//! Headings of a Markdown text according to a parser, so that lines in code blocks are not headings.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -10,7 +10,7 @@ pub(super) fn outline(text: &str) -> Outline {
         | Options::ENABLE_STRIKETHROUGH;
     let starts = line_starts(text);
     let (mut parts, mut facts): (Vec<Part>, Vec<String>) = (Vec::new(), Vec::new());
-    // Headings in quotes and lists begin no section of the document.
+    // Headings in quotes and lists do not start a section.
     let (mut nested, mut open, mut code) = (0_usize, false, 0_usize);
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
@@ -23,7 +23,7 @@ pub(super) fn outline(text: &str) -> Outline {
             Event::Start(Tag::CodeBlock(_)) => code += 1,
             Event::Start(Tag::Heading { level, .. }) if nested == 0 => {
                 let first = line_at(&starts, range.start);
-                // A lone CR ends a line for Markdown, and none here.
+                // In Markdown a lone CR ends a line, but not here.
                 open = text[starts[first - 1]..range.start].chars().all(|letter| letter == ' ');
                 if open {
                     let heading = line_at(&starts, last_byte(text, range.end));
@@ -46,7 +46,7 @@ pub(super) fn outline(text: &str) -> Outline {
     Outline { kind: "Markdown", facts, parts, word: "section", is_patchable: true }
 }
 
-/// The last byte of a block that is not a line break.
+/// Returns the last byte of a block that is not a line break.
 fn last_byte(text: &str, end: usize) -> usize {
     text[..end].trim_end_matches('\n').len().saturating_sub(1)
 }

@@ -1,4 +1,4 @@
-//! A text by its parts: sections found, told and changed.
+//! Tools that work on the sections of a text.
 
 mod allowed;
 mod change;

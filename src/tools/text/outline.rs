@@ -1,14 +1,14 @@
-//! What a document consists of, by what its name says it is.
+//! Outlines of documents, in the format given by the file name.
 
-/// A section, a table, a key: lines that belong together.
+/// A section, table or key with its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// 1 for what stands in nothing else.
+    /// 1 for the outermost level.
     pub level: usize,
     pub title: String,
-    /// From 1.
+    /// First line, from 1.
     pub first: usize,
-    /// The last line of its own heading.
+    /// Last line of the heading.
     pub heading: usize,
     pub last: usize,
 }
@@ -16,17 +16,17 @@ pub(super) struct Part {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     pub kind: &'static str,
-    /// What else there is to tell of it.
+    /// Other facts about the document.
     pub facts: Vec<String>,
     pub parts: Vec<Part>,
-    /// What its parts are called: `section`, `table`, `key`.
+    /// Name for its parts: `section`, `table` or `key`.
     pub word: &'static str,
-    /// Whether a part can be replaced without harm to what is around it.
+    /// Whether a part can be replaced without affecting its surroundings.
     pub is_patchable: bool,
 }
 
 impl Outline {
-    /// The titles from the outermost part to this one: `Usage > Install`.
+    /// Returns the titles from the outermost part to this one: `Usage > Install`.
     pub(super) fn path_of(&self, index: usize) -> String {
         let mut titles = vec![self.parts[index].title.as_str()];
         titles.extend(self.above(index).map(|part| part.title.as_str()));
@@ -34,7 +34,7 @@ impl Outline {
         titles.join(" > ")
     }
 
-    /// The parts that this one stands in, the nearest first.
+    /// Returns the parts that contain this one, innermost first.
     pub(super) fn above(&self, index: usize) -> impl Iterator<Item = &Part> {
         let mut level = self.parts[index].level;
         self.parts[..index].iter().rev().filter(move |part| {
@@ -46,28 +46,28 @@ impl Outline {
         })
     }
 
-    /// The innermost part that a line stands in.
+    /// Returns the innermost part that contains a line.
     pub(super) fn part_of(&self, line: usize) -> Option<usize> {
         self.parts.iter().rposition(|part| part.first <= line && line <= part.last)
     }
 }
 
-/// How many lines a text has; what follows the last line break is one more.
+/// Returns the number of lines; text after the last line break counts as a line.
 pub(super) fn line_count(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }
 
-/// Where each line begins.
+/// Returns the start of each line.
 pub(super) fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
-/// The line that holds `at`, from 1.
+/// Returns the line that contains `at`, from 1.
 pub(super) fn line_at(starts: &[usize], at: usize) -> usize {
     starts.partition_point(|start| *start <= at).max(1)
 }
 
-/// Lets every part reach to the next one on its level or above it.
+/// Extends each part to the next one of the same or a higher level.
 pub(super) fn close(parts: &mut [Part], lines: usize) {
     for index in 0..parts.len() {
         let level = parts[index].level;

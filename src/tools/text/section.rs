@@ -1,13 +1,17 @@
-//! Which part of a document is meant by the words of a model.
+//! Finding the section that a model refers to.
 
 use super::outline::{Outline, Part};
 use crate::protocol::ToolError;
 use crate::tools::tool::invalid;
 
-/// Parts that an error names.
+/// Maximum number of parts named in an error.
 const MAX_NAMED: usize = 20;
 
-/// The one part that `wanted` names: `## Usage`, `Usage`, `Usage > Install`. None, or several, is an error that names what there is.
+/// Returns the part that `wanted` refers to: `## Usage`, `Usage`, `Usage > Install`.
+///
+/// # Errors
+///
+/// No part or several match; lists the candidates.
 pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<usize, ToolError> {
     let given = wanted.trim();
     if given.is_empty() {
@@ -18,7 +22,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
     }
     let words: Vec<Heading> = given.split('>').map(Heading::of).collect();
     let whole = [Heading::of(given)];
-    // A title may have a `>` of its own.
+    // A title may contain `>` itself.
     let found = [&whole[..], &words[..]].into_iter().map(|words| matches(outline, words)).find(|found| !found.is_empty());
     match found.as_deref() {
         Some([one]) => Ok(*one),
@@ -31,7 +35,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
     }
 }
 
-/// A title as it is compared, and the level that its `#` say.
+/// A title in comparable form, with the level given by its `#`.
 struct Heading {
     level: Option<usize>,
     exact: String,
@@ -54,7 +58,7 @@ impl Heading {
     }
 }
 
-/// Without what is written around words, and without case.
+/// Normalizes a title: no formatting characters, lower case.
 fn loose(title: &str) -> String {
     let plain: String = title.chars().filter(|letter| !"`*_[]\"'".contains(*letter)).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()

@@ -1,4 +1,4 @@
-//! TextInspect: what a document consists of, one section of it, or the lines in it that hold a text.
+//! TextInspect: returns the outline of a document, one section, or the lines that contain a text.
 
 use super::format;
 use super::outline::{Outline, line_count};
@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Parts, matches and bytes of one answer, and of one line of it.
+/// Limits of one result: parts, matches, and bytes in total and per line.
 const MAX_PARTS: usize = 1_000;
 const MAX_MATCHES: usize = 200;
 const MAX_CONTEXT: u64 = 20;
 const MAX_LINE_BYTES: usize = 1024;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// What an expression may grow to.
+/// Size limit in bytes of a compiled expression.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
 pub(in crate::tools) struct TextInspect;
@@ -136,7 +136,7 @@ fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
     Ok(Mode::Search { query, words, context: context as usize })
 }
 
-/// A document that was read, with its lines as they may be shown.
+/// A document with its redacted lines.
 struct Seen {
     name: String,
     bytes: usize,
@@ -148,7 +148,7 @@ struct Seen {
 
 fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<Told, ToolError> {
     let target = &work.target;
-    // What was read before and changed since is not known again by a part of it.
+    // After a change, seeing a part does not make the file known again.
     if settings.seen.stands(&target.real) {
         match &unsaved {
             Some(document) => settings.seen.saw(&target.real, document.fingerprint()),
@@ -164,7 +164,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
     let lines = visible::lines(&text, &settings.redactor).ok_or_else(|| {
         invalid(format!("`{}` has redacted lines that TextInspect cannot separate; read it with ReadFile", target.given))
     })?;
-    // What is secret is in no title, and nothing that is hidden can be found.
+    // Titles contain no secrets, and redacted text cannot be found.
     let outline = format::outline(&target.real, &visible::whole(&lines));
     let name = shown(&target.real, settings);
     let seen = Seen { name, bytes, form: document.form.name(), text, lines, outline };
@@ -180,7 +180,11 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
     Ok(if is_unsaved { Told { text: in_editor::noted(told.text, &target.given), ..told } } else { told })
 }
 
-/// The file as text, or why it is none.
+/// Reads a file as text.
+///
+/// # Errors
+///
+/// The reason why it is not text.
 fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolError> {
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),
@@ -231,7 +235,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
     let shown = &seen.lines[part.first - 1..part.last.min(seen.lines.len())];
     let (mut starts, mut note) = (Vec::new(), String::new());
     for (number, line) in (part.first..).zip(shown) {
-        // The first line is shown whatever it takes, so that the next call goes on.
+        // The first line is always shown, so that the next call makes progress.
         if text.len() + line.len() >= most_bytes && !starts.is_empty() {
             note = format!("[cut at {most_bytes} bytes; continue with ReadFile and `offset` {number}]");
             break;
@@ -255,7 +259,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
     Told { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
 }
 
-/// Lines, of which the last are left out where there is no room for all of them.
+/// Joins lines and drops the last ones that do not fit.
 fn list(lines: &[String], advice: &str) -> Told {
     let text = lines.join("\n");
     let run = Run {
@@ -282,7 +286,7 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
         return format!("no line of {place} contains `{words}`; try `regex` or `ignoreCase`, or search other files with Grep")
             .into();
     }
-    // A line that matches is told as such also where it is in the context of another.
+    // A matching line is marked as such, even if it is in the context of another.
     let mut told: BTreeMap<usize, bool> = BTreeMap::new();
     for number in matches.iter().take(MAX_MATCHES) {
         for near in number.saturating_sub(context).max(*range.start())..=(number + context).min(*range.end()) {
@@ -315,7 +319,7 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
     list(&lines, "narrow it with `section` or `query`")
 }
 
-/// A long line, cut as in a search.
+/// Shortens a long line, as in a search.
 fn clipped(line: &str) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();

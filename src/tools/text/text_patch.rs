@@ -1,4 +1,4 @@
-//! TextPatch: sections or lines of a text replaced, put in or taken out, the rest kept to the byte.
+//! TextPatch: replaces, inserts or deletes sections or lines of a text. The rest keeps its bytes.
 
 use super::change::{self, Span};
 use super::format;
@@ -51,7 +51,7 @@ pub(super) struct Operation {
 
 pub(in crate::tools) enum Work {
     Apply(Change),
-    /// It does not fit. Saying why tells what is in the file, so that it waits for leave to read.
+    /// The operations do not match. The reason reveals file content, so it needs permission to read.
     Explain(ToolError),
 }
 
@@ -124,7 +124,7 @@ impl Tool for TextPatch {
     }
 }
 
-/// The document after all operations.
+/// Applies all operations to the document.
 fn patched(operations: &[Operation], target: &Target, before: &Before, settings: &Settings) -> Result<Document, ToolError> {
     let document = match before {
         Before::Absent => {
@@ -162,13 +162,13 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
     Ok(Document { text, form: document.form })
 }
 
-/// Of the text as it is shown, so that no error tells what is hidden. Where that has other lines there are no sections.
+/// Outlines the redacted text, so that no error reveals a secret. If redaction changes the lines, there are no sections.
 fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
     visible::lines(plain, &settings.redactor)
         .map_or_else(Outline::default, |lines| format::outline(&target.real, &visible::whole(&lines)))
 }
 
-/// The text that operations are about.
+/// The text that operations refer to.
 struct Place<'a> {
     target: &'a Target,
     plain: &'a str,
@@ -218,7 +218,7 @@ impl Place<'_> {
                 "`{at}`: lines {start} to {end} are not a valid range; `startLine` must be at least 1 and `endLine` not before it"
             )));
         }
-        // An empty file can be filled, and something can be put behind the last line of any.
+        // An empty file can be filled, and text can be appended after the last line.
         let behind = matches!(kind, Kind::Before) && start == end && start == count + 1;
         if end > count && !behind {
             let lines = counted(count, "line", "lines");
@@ -252,7 +252,7 @@ impl Place<'_> {
         Ok((meant, change::Change { index: 0, span, content }))
     }
 
-    /// The guard that a model gives along.
+    /// Checks the content that a model expects.
     fn is_expected(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
         let Some(expected) = &operation.expected else { return Ok(()) };
         let expected = with_lf(&restored(restorer, expected, &format!("`{at}.expected`"), self.target)?);
@@ -271,7 +271,8 @@ impl Place<'_> {
         )))
     }
 
-    /// A secret of several lines is shown as one, so that lines after it may be counted wrong, and part of it was never seen.
+    /// Protects multi-line secrets. They are shown as one line, so that later line numbers may be wrong and parts of them were
+    /// never seen.
     fn keep_whole(&self, operation: &Operation, meant: &Span, at: &str) -> Result<(), ToolError> {
         for (first, last) in visible::blocks(self.plain, &self.settings.redactor, &self.starts) {
             let (start, end) = (meant.first + 1, meant.end);

@@ -1,10 +1,10 @@
-//! The lines of a text as they may be shown, each under its own number also where a secret has several lines.
+//! Redacted lines of a text, each with its own number even if a secret spans several lines.
 
 use super::outline::{line_at, line_starts};
 use crate::policy::redact::Redactor;
 
-/// One string for each line, without its line break. Of a secret of several lines the first shows its marker, the others nothing.
-/// `None` where that cannot be told apart.
+/// Returns one string per line, without line breaks. The first line of a multi-line secret shows its marker, the others are
+/// empty. `None` if this is ambiguous.
 pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     let starts = line_starts(text);
     let shown = redactor.hide(text);
@@ -27,12 +27,12 @@ pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     shown.next().is_none().then_some(lines)
 }
 
-/// The text that these lines are.
+/// Joins the lines to a text.
 pub(super) fn whole(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }
 
-/// The secrets of several lines: their first and their last line.
+/// Returns the first and last line of each multi-line secret.
 pub(super) fn blocks(text: &str, redactor: &Redactor, starts: &[usize]) -> Vec<(usize, usize)> {
     let lines = |range: std::ops::Range<usize>| {
         (line_at(starts, range.start), line_at(starts, range.end.saturating_sub(1).max(range.start)))

@@ -1,14 +1,14 @@
-//! ReadFile by its other names with arguments of their own.
+//! Aliases of ReadFile with arguments of their own.
 
 use super::{Arguments, Manner};
 use crate::tools::charset::ReadAs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Most text `read_file` gives.
+/// Maximum size in bytes of the text that `read_file` returns.
 const SHORT_BYTES: usize = 100 * 1024;
 
-/// `read_file`: UTF-8, lines by their first and last, 100 KB.
+/// Arguments of `read_file`: UTF-8, first and last line, at most 100 KB.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ReadLines {
     path: String,
@@ -38,7 +38,7 @@ impl From<ReadLines> for Arguments {
     }
 }
 
-/// `TextRead`, which calls the file `filePath`.
+/// Arguments of `TextRead`, which calls the file `filePath`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TextRead {

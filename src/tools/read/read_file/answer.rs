@@ -1,4 +1,4 @@
-//! What was read, as it is told: the text, and how to go on where that is not all.
+//! Result of reading: the text, and how to continue if it is incomplete.
 
 use super::lines::{Rest, Taken};
 use super::{Asked, Work};

@@ -1,4 +1,4 @@
-//! Images: kept whole, and shown to models that take them.
+//! Images: stored unchanged, and shown to models that accept them.
 
 use crate::ports::Artifacts;
 use crate::protocol::Image;
@@ -6,12 +6,12 @@ use crate::tools::output::keep_image;
 use crate::tools::tool::Told;
 use std::fmt::Write as _;
 
-/// As base64 an image may have 5 MB, which is what providers take.
+/// Size limit in bytes: providers accept 5 MB as base64.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
-/// On its longer side.
+/// Limit of the longer side.
 const MAX_PIXELS: usize = 8_000;
 
-/// What is told of such an image; nothing where its size cannot be read from it.
+/// Describes and stores an image; `None` if its dimensions cannot be read.
 pub(in crate::tools) fn told(
     media_type: &'static str,
     bytes: &[u8],

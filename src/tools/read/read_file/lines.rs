@@ -1,4 +1,4 @@
-//! Some lines of a text that is read once, from its start: no more is held than is given.
+//! Reading of a range of lines in one pass from the start. Only the returned text is held in memory.
 
 use super::skip::{Skipped, skip_to};
 use crate::policy::redact::Redactor;
@@ -7,34 +7,34 @@ use crate::tools::charset::{CHUNK_BYTES, Decoded, decode};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 
-/// Looked at before and after a place where a line is cut, so that no secret is shown in halves.
+/// Number of bytes examined around the place where a line is cut, so that no secret is shown in halves.
 const AROUND_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range {
-    /// From 1.
+    /// First line, counted from 1.
     pub first: u64,
     pub count: u64,
-    /// Where in the first line to begin, in characters from 1.
+    /// First column of the first line, in characters from 1.
     pub column: u64,
 }
 
 pub(super) const ALL: Range = Range { first: 1, count: u64::MAX, column: 1 };
 
-/// Some lines, and what was left out.
+/// The lines read, and what was left out.
 pub(super) struct Taken {
     pub text: String,
-    /// Lines seen from the start of the file.
+    /// Number of lines read from the start of the file.
     pub seen: u64,
-    /// Lines that the first line of the text stands for beyond itself.
+    /// Number of additional lines that the first shown line stands for.
     pub folded: u64,
     pub rest: Rest,
-    /// The first of them stands within a private key.
+    /// The first of them is inside a private key.
     pub in_key: bool,
 }
 
 impl Taken {
-    /// Puts `shown` in the place of the text, the start of which is hidden on one line.
+    /// Replaces the text with `shown`, whose redacted start is on one line.
     pub(super) fn hide(&mut self, shown: String) {
         self.folded += breaks(&self.text).saturating_sub(breaks(&shown));
         self.text = shown;
@@ -48,21 +48,21 @@ fn breaks(text: &str) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     Nothing,
-    /// More lines follow those asked for.
+    /// Lines follow after the requested ones.
     Lines,
-    /// The bound was reached before the end of what was asked for.
+    /// The size limit was reached before the end of the range.
     Bound,
-    /// It was reached within the first line, of which this is the next column.
+    /// The size limit was reached within the first line; the next column is given.
     LongLine {
         column: u64,
     },
-    /// The first line ends before the column asked for.
+    /// The first line ends before the requested column.
     ShortLine {
         columns: u64,
     },
 }
 
-/// Reads no further than it must.
+/// Reads the range, and no further than necessary.
 pub(super) fn take(
     from: impl Read,
     encoding: &'static Encoding,
@@ -73,7 +73,7 @@ pub(super) fn take(
     if encoding.is_ascii_compatible() || encoding == UTF_16LE || encoding == UTF_16BE {
         return take_from(from, encoding, range, most_bytes, redactor);
     }
-    // Where a line feed is cannot be told from the bytes alone.
+    // Line feeds cannot be recognized in the bytes alone.
     take_from(Decoded::new(from, encoding), UTF_8, range, most_bytes, redactor)
 }
 
@@ -107,13 +107,13 @@ fn take_from(
 struct LineTaker {
     range: Range,
     most_bytes: usize,
-    /// The line being read, from 1.
+    /// Number of the current line, from 1.
     line: u64,
-    /// Nothing of that line was seen yet.
+    /// Nothing of that line was read yet.
     at_start: bool,
-    /// How much of the first line was passed over, in characters.
+    /// Number of skipped characters of the first line.
     passed: u64,
-    /// The end of that.
+    /// The end of the skipped part.
     before: String,
     text: String,
 }
@@ -125,7 +125,7 @@ impl Default for LineTaker {
 }
 
 impl LineTaker {
-    /// Takes what belongs to the range, and somewhat more than the bound; the reason to stop, if there is one.
+    /// Takes the text of the range, slightly beyond the size limit. Returns the reason to stop, if any.
     fn take(&mut self, piece: &str) -> Option<Rest> {
         for part in piece.split_inclusive('\n') {
             if self.line - self.range.first.min(self.line) >= self.range.count {
@@ -134,7 +134,7 @@ impl LineTaker {
             let wanted = self.pass(part);
             self.text.push_str(wanted);
             if self.text.ends_with("\r\n") {
-                // Edits match LF to whatever the file has.
+                // Edits match LF to any line ending.
                 self.text.truncate(self.text.len() - 2);
                 self.text.push('\n');
             }
@@ -150,7 +150,7 @@ impl LineTaker {
         None
     }
 
-    /// Without what stands before the column in the first line.
+    /// Skips the part of the first line before the requested column.
     fn pass<'a>(&mut self, part: &'a str) -> &'a str {
         let left = self.range.column - 1 - self.passed;
         if left == 0 || self.line > self.range.first {
@@ -189,7 +189,7 @@ impl LineTaker {
         Taken { text: self.text, seen, folded, rest, in_key: false }
     }
 
-    /// At the last whole line, or within a line that alone is too long.
+    /// Cuts at the last complete line, or within a line that is too long by itself.
     fn cut(&mut self, redactor: &Redactor) -> Rest {
         if let Some(end) = self.text.as_bytes()[..self.most_bytes].iter().rposition(|byte| *byte == b'\n') {
             self.text.truncate(end + 1);
@@ -199,7 +199,7 @@ impl LineTaker {
         let from = cut_after(&self.text, end.saturating_sub(AROUND_BYTES));
         let to = cut_before(&self.text, (end + AROUND_BYTES).min(self.text.len()));
         let whole = from + redactor.shown_until(&self.text[from..to], end - from);
-        // What is secret as a whole is hidden by what it begins with.
+        // A multi-line secret is redacted at its first line.
         let end = if whole == 0 { end } else { whole };
         self.text.truncate(end);
         Rest::LongLine { column: self.range.column + self.text.chars().count() as u64 }

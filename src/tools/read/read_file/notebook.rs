@@ -1,11 +1,11 @@
-//! Notebooks as text: cells in order, with what they printed.
+//! Notebooks as text: the cells in order, with their outputs.
 
 use crate::protocol::{cut_after, cut_before};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Kept of what one output says, its start and its end.
+/// Maximum number of bytes kept of one output, from its start and end.
 const OUTPUT_BYTES: usize = 8 * 1024;
 
 #[derive(Deserialize)]
@@ -13,7 +13,7 @@ struct Notebook {
     #[serde(default)]
     metadata: Value,
     cells: Option<Vec<Cell>>,
-    /// Where cells stood before version 4.
+    /// Location of the cells before version 4.
     #[serde(default)]
     worksheets: Vec<Worksheet>,
 }
@@ -37,7 +37,7 @@ struct Cell {
 #[derive(Deserialize)]
 struct Output {
     output_type: String,
-    /// Of a stream.
+    /// Name of a stream output.
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -50,7 +50,7 @@ struct Output {
     evalue: String,
 }
 
-/// Text as one string, or as a list of lines.
+/// Text as one string or as a list of lines.
 #[derive(Deserialize, Default)]
 #[serde(untagged)]
 enum Lines {
@@ -70,7 +70,11 @@ impl Lines {
     }
 }
 
-/// The text that stands for this JSON, or why there is none.
+/// Converts the JSON of a notebook to text.
+///
+/// # Errors
+///
+/// The reason why it is not a notebook.
 pub(super) fn text(json: &[u8]) -> Result<String, String> {
     let json = json.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(json);
     let notebook: Notebook = serde_json::from_slice(json).map_err(|error| error.to_string())?;
@@ -125,7 +129,7 @@ fn write_output(text: &mut String, output: &Output) {
     }
 }
 
-/// With a line break at its end.
+/// Appends a piece with a final line break.
 fn add(text: &mut String, piece: &str) {
     text.push_str(piece);
     if !piece.is_empty() && !piece.ends_with('\n') {

@@ -1,5 +1,4 @@
-//! The lines before those asked for: passed over as bytes, and only this is kept in mind of them, whether what follows is a
-//! private key.
+//! Skipping of the lines before a range, as raw bytes. The only state is whether the following line is inside a private key.
 
 use crate::policy::redact::opens_or_closes;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
@@ -7,30 +6,30 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter};
 use std::io::{self, Read};
 
-/// Tests see many of their ends.
+/// Small in tests, which therefore cover many chunk ends.
 const CHUNK_BYTES: usize = if cfg!(test) { 16 * 1024 } else { 512 * 1024 };
-/// Looked at after the dashes that a key may begin with.
+/// Number of bytes examined after dashes that may start a key.
 const AHEAD_BYTES: usize = 4 * 1024;
 const DASHES: &str = "-----";
 
-/// Where reading goes on.
+/// The position where reading continues.
 pub(super) struct Skipped {
-    /// The line that begins there, from 1; where there is none, one more than there are.
+    /// Number of the line that starts there, from 1; if there is none, one more than the number of lines.
     pub line: u64,
-    /// What was read of it, and after it, already.
+    /// Bytes already read from that line on.
     pub rest: Vec<u8>,
-    /// That line stands within a private key.
+    /// That line is inside a private key.
     pub in_key: bool,
 }
 
-/// How line feeds and dashes are written.
+/// Representation of line feeds and dashes in an encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Units {
     Bytes,
     Utf16 { big_endian: bool },
 }
 
-/// Reads up to the line `first`. In `encoding` a line feed must be told from any other byte: it is UTF-16, or has ASCII in it.
+/// Skips to the line `first`. The encoding must be UTF-16 or ASCII-compatible, so that line feeds can be recognized.
 pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: u64) -> io::Result<Skipped> {
     let units = Units::of(encoding);
     let mut keys = Keys::new(units, encoding);
@@ -60,7 +59,7 @@ pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: 
     }
 }
 
-/// Until the buffer is full, or nothing more comes.
+/// Fills the buffer, and returns whether the input has ended.
 fn fill(from: &mut impl Read, buffer: &mut [u8], filled: &mut usize) -> io::Result<bool> {
     while *filled < buffer.len() {
         match from.read(&mut buffer[*filled..]) {
@@ -97,7 +96,8 @@ impl Units {
         }
     }
 
-    /// Whether the byte `\n` at `at` is a line feed, and not half of something else.
+    /// Returns whether the byte `
+    /// ` at `at` is a line feed, and not half of another character.
     fn is_feed(self, region: &[u8], at: usize) -> bool {
         match self {
             Self::Bytes => true,
@@ -112,7 +112,7 @@ impl Units {
         count as u64
     }
 
-    /// Where what stands after this many line feeds begins.
+    /// Returns the position after this many line feeds.
     fn after(self, region: &[u8], feeds: u64) -> usize {
         let Some(before) = feeds.checked_sub(1) else { return 0 };
         let mut ends = memchr_iter(b'\n', region).filter(|at| self.is_feed(region, *at));
@@ -129,7 +129,7 @@ impl Units {
     }
 }
 
-/// What the lines until now say about keys: the same that `opens_or_closes` says of each.
+/// The private-key markers in the lines so far, as `opens_or_closes` reports them for each line.
 struct Keys {
     in_key: bool,
     units: Units,
@@ -141,12 +141,12 @@ struct Keys {
     line: Line,
 }
 
-/// What the line that is being read says.
+/// Key state of the current line.
 #[derive(Clone, Copy)]
 enum Line {
     Nothing,
     Ends,
-    /// What its first beginning says.
+    /// Result for the first marker on the line.
     Begins(Option<bool>),
 }
 
@@ -164,7 +164,7 @@ impl Keys {
         }
     }
 
-    /// What begins before `until` in what goes on where the last look ended.
+    /// Examines the markers that start before `until`, continuing after the previous call.
     fn look(&mut self, buffer: &[u8], until: usize) {
         let width = self.units.width();
         let found_in = &buffer[..buffer.len().min(until + self.dash.len() * DASHES.len() - 1)];
@@ -200,7 +200,7 @@ impl Keys {
         }
     }
 
-    /// What the rest of the line says that begins at these dashes.
+    /// Returns the effect of the rest of the line starting at these dashes.
     fn said(&self, buffer: &[u8], at: usize) -> Option<bool> {
         let seen = &buffer[at..buffer.len().min(at + AHEAD_BYTES)];
         let (text, _) = self.encoding.decode_without_bom_handling(seen);
