@@ -1,4 +1,4 @@
-//! A command as the person has it: another line, its first commands alone, or without the network.
+//! Commands edited by the user: another line, only its first commands, or without network access.
 
 use super::command_run::Work;
 use super::preview;
@@ -9,7 +9,7 @@ use crate::sys::sandbox::NetworkAccess;
 use crate::tools::markers::hide_in_proposal;
 use crate::tools::tool::{Effect, Settings, invalid};
 
-/// The tool whose line can be another one.
+/// The tool whose command line can be edited.
 const LINES: &str = "RunCommand";
 
 pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
@@ -28,7 +28,7 @@ fn is_network(opened: &Outside) -> bool {
     }
 }
 
-/// `plan` is without its work.
+/// Applies an amendment to a command. `plan` comes without its payload.
 pub(in crate::tools) fn amended(
     plan: Plan,
     work: Work,
@@ -54,7 +54,7 @@ pub(in crate::tools) fn amended(
     }
 }
 
-/// A line of its own for whoever reads the result, whatever breaks the command has; secrets are gone before it is quoted.
+/// Returns the redacted command on one line, however many it has.
 fn on_one_line(line: &str, settings: &Settings) -> String {
     let line = settings.redactor.redact(line).text;
     if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }

@@ -1,5 +1,5 @@
-//! What a line is given that runs without an approval, or in a project that is not trusted: a git that starts no program of
-//! the repository, and programs from outside of the workspace.
+//! Protections for commands that run without approval or in an untrusted project: a git that starts no program of the
+//! repository, and programs only from outside the workspace.
 
 use super::git::{Hardening, Purpose, RepositoryTrust, Strictness, names_git};
 use super::links;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const PATH: &str = "PATH";
 
-/// For one run.
+/// The protections of one run.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Apart {
     git: Hardening,
@@ -21,10 +21,11 @@ pub(in crate::tools) struct Apart {
 }
 
 impl Apart {
-    /// Waits for a disk.
+    /// Determines the protections. Blocks on the disk.
     ///
     /// # Errors
-    /// Where the line would need an approval by now.
+    ///
+    /// The line needs approval by now.
     pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
         let holding = &settings.holding;
         let mut apart = Self::default();
@@ -48,7 +49,7 @@ impl Apart {
         Ok(apart)
     }
 
-    /// Puts it into the environment of a command.
+    /// Adds the protections to the environment of a command.
     pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
         self.git.apply(environment);
         if let Some(path) = &self.path {
@@ -58,12 +59,12 @@ impl Apart {
     }
 }
 
-/// Whether a call of these actions starts programs.
+/// Returns whether these actions start programs.
 pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
     actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }))
 }
 
-/// Why these actions need an approval although the policy allows them. Waits for a disk.
+/// Returns why these actions need approval even if the policy allows them. Blocks on the disk.
 pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubts {
     let (line, cwd) = match actions {
         [Action::Exec { command, cwd }] => (command.clone(), cwd),
@@ -85,7 +86,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
     doubts
 }
 
-/// Why a line that a rule allows by its words needs an approval: a link leads out of the workspace. Waits for a disk.
+/// Returns why a line allowed by a rule needs approval: a symlink points outside the workspace. Blocks on the disk.
 pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -> Option<String> {
     match actions {
         [Action::Exec { command, cwd }] => links::lead_out(command, &cwd.real, settings),
@@ -93,12 +94,12 @@ pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -
     }
 }
 
-/// The PATH that commands have.
+/// Returns the PATH of commands.
 fn search_path(settings: &Settings) -> SearchPath {
     SearchPath::of(given_path(settings).as_deref(), settings)
 }
 
-/// The directories of the PATH that commands have.
+/// Returns the directories in the PATH of commands.
 pub(in crate::tools) fn path_directories(settings: &Settings) -> Vec<PathBuf> {
     given_path(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
 }

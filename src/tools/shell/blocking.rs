@@ -1,19 +1,19 @@
-//! Blocking work of commands, off the threads of the runtime.
+//! Blocking work of commands, outside the runtime threads.
 
 use crate::protocol::ErrorCode;
 use crate::protocol::ToolError;
 
-/// Does what waits for a disk where waiting harms nobody.
+/// Runs blocking work on a separate thread.
 pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
-    // What a crash says may have a secret in it: the report of it has that, redacted.
+    // The crash message may contain a secret; the crash report has it redacted.
     done.map_err(|_| ToolError::new(ErrorCode::ToolExecutionFailed, "internal error: checking or preparing the command crashed"))
 }
 
-/// Does what may wait for a disk, beside the runtime where this is a thread of one. What a kill leaves undone is done
-/// at the next start.
+/// Runs work in the background, outside the runtime if called from it. Work left undone by a kill is repeated at the next
+/// start.
 pub(in crate::tools) fn beside(work: impl FnOnce() + Send + 'static) {
-    // A runtime that ends drops what it has not begun: then it is done there and then.
+    // A runtime that shuts down drops pending work, which then runs at once.
     let work = InAnyCase(Some(work));
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(move || drop(work))),
@@ -21,7 +21,7 @@ pub(in crate::tools) fn beside(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Work that is done when it is dropped.
+/// Work that runs when dropped.
 struct InAnyCase<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for InAnyCase<F> {

@@ -1,4 +1,4 @@
-//! How much the layers over caches take, and which of them are given up for want of room: those that no command used for longest.
+//! Size of the cache layers, and removal of the least recently used ones.
 
 use super::caches::{LAYERS, ONCE, locked, remove};
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Directories in each other that are looked into.
+/// Maximum depth of examined directories.
 const MAX_DEPTH: usize = 64;
 
-/// What layers over caches take on the disk.
+/// Disk usage of the cache layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUse {
     pub count: u64,
@@ -22,13 +22,14 @@ struct Layer {
     bytes: u64,
 }
 
-/// Of all layers below these directories.
+/// Measures all layers below these directories.
 pub fn cache_use(bases: &[PathBuf]) -> CacheUse {
     let layers = layers(bases);
     CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
 }
 
-/// Gives up layers until the others fit; one that a command works with stays. With `only_say` all of them stay. What that frees.
+/// Removes layers until the rest fits the budget, except those in use. With `only_say`, nothing is removed. Returns the freed
+/// space.
 pub fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> CacheUse {
     let mut layers = layers(bases);
     layers.sort_by_key(|layer| layer.used);
@@ -46,7 +47,7 @@ pub fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> Cac
     freed
 }
 
-/// Out of the way under a name that is swept first, so that no command finds half of it.
+/// Renames a layer so that the next sweep removes it, and no command finds a partial one.
 fn give_up(directory: &Path) -> bool {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let Ok(Some(lock)) = locked(directory) else { return false };
@@ -71,12 +72,12 @@ fn layers(bases: &[PathBuf]) -> Vec<Layer> {
     kept.filter_map(|entry| layer(entry.path())).collect()
 }
 
-/// What lies on the disk; no link is followed.
+/// Measures the allocated bytes; symlinks are not followed.
 fn bytes_below(directory: &Path, depth: usize) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let of_each = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => bytes_below(&entry.path(), depth + 1),
-        // Blocks of 512 bytes, whatever the file system has; a file with holes is not larger than what is in it.
+        // In blocks of 512 bytes on every file system; holes in a file are not counted.
         Ok(metadata) => metadata.blocks() * 512,
         Err(_) => 0,
     });

@@ -1,5 +1,4 @@
-//! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
-//! takes what commands write to them.
+//! Caches of package managers: the existing directories, and a layer over each that takes the writes of commands.
 
 use crate::sys::overlay;
 use crate::sys::sandbox::{Layered, Substitute};
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Variables that name such a directory, what of it is meant, and where it is in the home directory without them.
+/// Environment variables of cache directories, the relevant subdirectory, and the default in the home directory.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", "registry", ".cargo/registry"),
     ("CARGO_HOME", "git", ".cargo/git"),
@@ -32,8 +31,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("PUB_CACHE", "", ".pub-cache"),
     ("", "", ".cabal/packages"),
 ];
-/// Where programs keep what they can make or fetch again. What else lies there, of browsers and mail, is hidden: commands
-/// have a directory of their own in its place, in which these are seen.
+/// Cache directory of all programs. Caches of browsers and mail in it are hidden: commands get their own directory, in which
+/// only build caches are visible.
 const CACHE_HOME: (&str, &str) = ("XDG_CACHE_HOME", ".cache");
 /// Directories in it that build tools share with commands.
 const IN_CACHE_HOME: &[&str] = &[
@@ -104,12 +103,12 @@ const IN_CACHE_HOME: &[&str] = &[
     "yarn",
     "zig",
 ];
-/// Files with which cargo keeps two of itself apart; with what they hold nothing can be done.
+/// Lock files of cargo, which contain no data.
 const LOCKS: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", ".package-cache", ".cargo/.package-cache"),
     ("CARGO_HOME", ".package-cache-mutate", ".cargo/.package-cache-mutate"),
 ];
-/// Where the caches go that nothing can be laid over.
+/// Substitute locations of caches that cannot have a layer.
 pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", "/tmp/.cache"),
     ("GOCACHE", "/tmp/.cache/go-build"),
@@ -119,20 +118,20 @@ pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
     ("npm_config_cache", "/tmp/.cache/npm"),
 ];
 pub(super) const LAYERS: &str = "caches";
-/// Layers that are thrown away begin so.
+/// Prefix of temporary layers.
 pub(super) const ONCE: &str = "once-";
 
-/// The caches of one person.
+/// The caches of one user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caches {
     pub(in crate::tools) directories: Vec<PathBuf>,
     pub(in crate::tools) locks: Vec<PathBuf>,
-    /// The directory of all programs' caches, whether it exists or not.
+    /// The common cache directory, whether or not it exists.
     pub(in crate::tools) home: Option<PathBuf>,
 }
 
 impl Caches {
-    /// Those that exist. None of them is a place that holds something of `never`: the workspace, the home directory.
+    /// Finds the existing caches. None of them contains a directory of `never`, such as the workspace and the home directory.
     pub fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
         let place = |(name, below, at_home): &(&str, &str, &str)| {
             let named = variable(name).map(PathBuf::from).filter(|named| named.is_absolute());
@@ -153,13 +152,13 @@ impl Caches {
         let all = found.clone();
         found.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
         let locks = LOCKS.iter().filter_map(place).filter(|lock| lock.is_file()).collect();
-        // In another cache it is that one's.
+        // A cache directory inside another cache belongs to that one.
         let cache_home = Some(cache_home).filter(fits).filter(|home| !found.iter().any(|cache| home.starts_with(cache)));
         Self { directories: found, locks, home: cache_home }
     }
 
-    /// The directory of all programs' caches as commands see it, with `content` in it. Makes the directories in that on which
-    /// caches are mounted; a command may have put something else there.
+    /// Returns the common cache directory for commands, which is `content`, and creates mount points for the visible caches in
+    /// it. A command may have put something else there.
     pub(in crate::tools) fn substitute(&self, content: PathBuf) -> io::Result<Option<Substitute>> {
         let Some(home) = &self.home else { return Ok(None) };
         private(&content)?;
@@ -177,7 +176,7 @@ impl Caches {
     }
 }
 
-/// The layers of one command, given back when it is over.
+/// The layers of one command, released when it ends.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Leases {
     pub layers: Vec<Layered>,
@@ -187,7 +186,7 @@ pub(in crate::tools) struct Leases {
 
 #[derive(Debug)]
 struct Lease {
-    /// Who holds it has the layer alone, until it is thrown away.
+    /// Exclusive lock of the layer; `None` once it is discarded.
     lock: Option<File>,
     thrown_away: Option<PathBuf>,
 }
@@ -205,10 +204,9 @@ impl Drop for Lease {
 }
 
 impl Leases {
-    /// A layer for each cache, below `base`: the one that is kept for this workspace, or, where another command has that, one
-    /// that is thrown away. A cache that can have none is read-only. What a command of one workspace put there is never seen
-    /// by those of another: it would be run there.
-    /// `layered` is false where the caches themselves are written.
+    /// Acquires a layer below `base` for each cache: the persistent one of this workspace, or a temporary one if another
+    /// command uses it. A cache without a layer is read-only. Files that a command of one workspace stored are never visible to
+    /// another workspace, which might run them. `layered` is false if the caches are written directly.
     pub(in crate::tools) fn take(base: &Path, caches: &Caches, layered: bool, roots: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
@@ -243,11 +241,11 @@ impl Leases {
     }
 }
 
-/// A private directory for a cache, locked.
+/// Locks a private directory for a cache.
 fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(PathBuf, Lease)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut name = blake3::Hasher::new();
-    // No path has a NUL in it.
+    // Separated by NUL, which no path contains.
     for path in std::iter::once(cache).chain(roots.first().map(PathBuf::as_path)) {
         name.update(path.as_os_str().as_encoded_bytes()).update(b"\0");
     }
@@ -255,7 +253,7 @@ fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(PathBuf,
     let directory = layers.join(&name[..16]);
     private(&directory)?;
     if let Some(lock) = locked(&directory)? {
-        // When it was last used says which is given up first.
+        // The time of last use decides which layer is removed first.
         let _ = lock.set_modified(std::time::SystemTime::now());
         return Ok((directory, Lease { lock: Some(lock), thrown_away: None }));
     }
@@ -269,12 +267,12 @@ fn layer_in(directory: &Path, cache: &Path) -> io::Result<Layered> {
     let (upper, work) = (directory.join("upper"), directory.join("work"));
     private(&upper)?;
     private(&work)?;
-    // The upper directory is what is seen as the cache: it has the permissions of that.
+    // The upper directory appears as the cache, so it needs the same permissions.
     std::fs::set_permissions(&upper, cache.metadata()?.permissions())?;
     Ok(Layered { directory: cache.to_owned(), upper, work })
 }
 
-/// `None` where another command holds it, or it is being thrown away.
+/// Locks a directory; `None` if another command uses it, or it is being removed.
 pub(super) fn locked(directory: &Path) -> io::Result<Option<File>> {
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"))?;
     match lock.try_lock() {
@@ -288,7 +286,7 @@ fn private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// What was to be thrown away by a process that ended before it could.
+/// Removes layers left behind by processes that ended early.
 fn sweep(layers: &Path) {
     for entry in std::fs::read_dir(layers).into_iter().flatten().flatten() {
         let left = entry.file_name().to_string_lossy().starts_with(ONCE);
@@ -298,7 +296,7 @@ fn sweep(layers: &Path) {
     }
 }
 
-/// Also what its owner may not enter: overlays leave such directories, and Go makes them.
+/// Removes a layer, including directories that its owner cannot enter, as overlays and Go create them.
 pub(super) fn remove(directory: &Path) {
     if let Err(error) = overlay::discard(directory) {
         tracing::warn!(%error, directory = %directory.display(), "cannot remove a cache layer");
@@ -332,7 +330,7 @@ mod tests {
         let named = |name: &str| match name {
             "CARGO_HOME" => Some(home.join("own/cargo").display().to_string()),
             "GOCACHE" => Some(home.join("own/go-build").display().to_string()),
-            // Above the workspace nothing is a cache, and what is relative could be anywhere.
+            // Nothing above the workspace is a cache, and a relative path could be anywhere.
             "XDG_CACHE_HOME" => Some(home.display().to_string()),
             "npm_config_cache" => Some("cache".to_owned()),
             _ => None,

@@ -1,4 +1,4 @@
-//! The workspace before a command that can change it for real: kept, and what is different afterwards.
+//! Snapshots of the workspace before commands that can change it, and the differences afterwards.
 
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError, counted};
@@ -14,34 +14,34 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Of larger files only the name is told.
+/// Size in bytes above which a file is shown without a diff.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
-/// All diffs together.
+/// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 512 * 1024;
-/// In a larger tree the look for what changed is left out: it would take longer than most commands.
+/// Number of entries above which changes are not searched for, because that would take longer than most commands.
 const LOOKED_AT_AGAIN: usize = 20_000;
 
-/// What is said where a change cannot be told from that of another command.
+/// Note if changes cannot be attributed to one of several commands.
 const SHARED: &str = "another command ran at the same time; some of these changes may be its own";
 
 /// Directories and their modes.
 pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
 
-/// What there was.
+/// The state before a command.
 pub(in crate::tools) struct Before {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
-    /// The same, as the session's list of changes has them.
+    /// The same, as recorded in the session's list of changes.
     watched: Vec<Option<Watched>>,
-    /// Of each root, with their modes.
+    /// The directories of each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
-    /// Of what aye's tools and other commands write while the command runs.
+    /// Marks the writes of aye's tools and other commands while the command runs.
     mark: Option<Mark>,
 }
 
-/// Keeps the files of the workspace, but what git ignores; nothing where nobody keeps any, or the kernel lets nothing be written.
-/// What the line says decides nothing here.
+/// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is read-only.
+/// The command line does not matter.
 pub(in crate::tools) async fn before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
@@ -49,7 +49,7 @@ pub(in crate::tools) async fn before(
     before_all(settings, kill, |changes| changes.mark_command(settings.commands.any_writes())).await
 }
 
-/// The same before aye itself changes files.
+/// Takes a snapshot before aye itself changes files.
 pub(in crate::tools) async fn before_own(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
@@ -90,12 +90,12 @@ async fn before_all(
 }
 
 impl Before {
-    /// When the command began, as long as it goes on.
+    /// Returns the mark of the start of the command.
     pub(in crate::tools) fn mark(&self) -> Option<Mark> {
         self.mark.as_ref().map(Mark::again)
     }
 
-    /// What is not kept, in words; nothing where all is.
+    /// Describes the files missing in the snapshot; `None` if it is complete.
     fn left_out(&self) -> Option<String> {
         let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
         let (path, why) = self.taken.iter().flat_map(|taken| &taken.left_out).next()?;
@@ -103,7 +103,7 @@ impl Before {
         Some(format!("not in the snapshot taken before it: {}{others} ({why})", path.display()))
     }
 
-    /// What the command changed, for the person who looks at its card. An error is nobody's but the log's: the command is done.
+    /// Returns the changes of the command to show to the user. Errors are only logged, because the command has already run.
     pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
         let shared = self.mark.as_ref().is_some_and(Mark::is_beside_others);
         let notes = self.left_out().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
@@ -118,7 +118,7 @@ impl Before {
         Some(marked(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
-    /// Notes what aye itself changed since then as its own, so that no command that runs beside it is credited with that.
+    /// Records aye's own changes since the snapshot, so that they are not attributed to a command running at the same time.
     pub(in crate::tools) async fn over_own(self, settings: &Arc<Settings>) {
         let changed = self.over(settings).await;
         if let Some(changes) = &settings.changes {
@@ -127,7 +127,7 @@ impl Before {
         }
     }
 
-    /// What is different below each root, but for what aye's tools wrote meanwhile; the session's list of changes has it from here on.
+    /// Returns the differences below each root except writes of aye's tools, and records them in the session's list of changes.
     pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
         let mut different = Vec::new();
         if self.files > LOOKED_AT_AGAIN {
@@ -166,7 +166,7 @@ fn roots(settings: &Settings) -> Vec<PathBuf> {
     if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
 }
 
-/// All files and links below a root that git does not ignore, relative to it.
+/// Lists all files and symlinks below a root that git does not ignore, as relative paths.
 pub(in crate::tools) async fn files(
     settings: &Arc<Settings>,
     root: &Path,
@@ -175,7 +175,7 @@ pub(in crate::tools) async fn files(
     Ok(entries(settings, root, kill).await?.0)
 }
 
-/// The same, and the directories.
+/// Lists the same files, and the directories.
 async fn entries(
     settings: &Arc<Settings>,
     root: &Path,
@@ -211,7 +211,7 @@ struct Shown {
     added: usize,
     removed: usize,
     notes: Vec<String>,
-    /// Another command ran as well.
+    /// Whether another command ran at the same time.
     shared: bool,
 }
 
@@ -271,7 +271,7 @@ impl Shown {
     }
 }
 
-/// Of what is no file, as the diff has it.
+/// Returns the diff content of anything that is not a regular file.
 fn plain(stood: &Stood) -> Option<String> {
     match stood {
         Stood::Missing => Some(String::new()),

@@ -1,5 +1,5 @@
-//! What git ignores and `git clean -x` removes: no snapshot of a workspace has it, so it is kept before such a command, as far
-//! as it fits, and what does not fit is named in the question.
+//! Ignored files that `git clean -x` removes. Workspace snapshots do not contain them, so they are saved before such a command
+//! up to a limit; the approval prompt names the rest.
 
 use crate::policy::clears_ignored;
 use crate::protocol::{Target, counted};
@@ -13,31 +13,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Kept before one command.
+/// Maximum number of files saved before one command.
 const MAX_FILES: usize = 2_000;
 const MAX_BYTES: u64 = 64 << 20;
-/// Looked at; beyond it is not known what is there.
+/// Maximum number of examined files; beyond it, the content is unknown.
 const MAX_SEEN: usize = 200_000;
-/// Entries of the directory that a sentence names.
+/// Maximum number of entries named in a note.
 const MAX_NAMED: usize = 6;
 
-/// What lies in one entry of the directory.
+/// The files in one entry of the directory.
 #[derive(Default)]
 struct Entry {
     files: Vec<PathBuf>,
     bytes: u64,
 }
 
-/// Ignored files below a directory, by what fits.
+/// Ignored files below a directory, by whether they fit the limit.
 #[derive(Default)]
 struct Ignored {
     kept: Vec<PathBuf>,
     left_out: Vec<String>,
-    /// There is more than was looked at.
+    /// Whether there are more files than examined.
     unknown: bool,
 }
 
-/// For the question: what is not kept; nothing where the line removes nothing of the kind.
+/// Returns the note for the approval prompt; `None` if the line does not remove ignored files.
 pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
     if !clears_ignored(line) || settings.changes.is_none() {
         return None;
@@ -59,7 +59,7 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
     Some(format!("removes ignored files; not saved, so lost for good: {named}{more}{kept}"))
 }
 
-/// Keeps them before the command runs.
+/// Saves the files before the command runs.
 pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<Kept> {
     let changes = settings.changes.clone().filter(|_| clears_ignored(line))?;
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
@@ -81,7 +81,7 @@ fn ignored(cwd: &Target, settings: &Settings) -> Ignored {
         entry.files.push(file);
     }
     let mut entries: Vec<_> = entries.into_iter().collect();
-    // What is small is what somebody wrote.
+    // Small entries are more likely written by hand.
     entries.sort_by_key(|(_, entry)| (entry.bytes, entry.files.len()));
     let mut found = Ignored::default();
     let mut bytes = 0;
@@ -97,7 +97,7 @@ fn ignored(cwd: &Target, settings: &Settings) -> Ignored {
     found
 }
 
-/// The entry of the directory that a file lies in.
+/// Returns the name of the directory entry that contains the file.
 fn name(file: &Path, directory: &Path) -> String {
     let below = file.strip_prefix(directory).unwrap_or(file);
     let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();

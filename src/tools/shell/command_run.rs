@@ -1,4 +1,4 @@
-//! How a line of the shell runs, for all tools that run one, and what is told of it.
+//! Running of command lines for all tools, and their results.
 
 use super::apart::Apart;
 use super::checkpoint::{self, Before};
@@ -22,48 +22,48 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Exit code that shells give for a signal: this much above its number.
+/// Offset that shells add to a signal number for the exit code.
 const SIGNAL_BASE: i32 = 128;
 
-/// How long the first output of a command in the background is waited for.
+/// Maximum wait for the first output of a background command.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
-/// A line that was planned.
+/// A planned command line.
 pub(in crate::tools) struct Work {
     pub line: String,
-    /// What reads it.
+    /// The shell that reads it.
     pub shell: Shell,
     pub cwd: Target,
     pub timeout_seconds: u64,
     pub stdin: Option<String>,
-    /// What was judged with it and must still be the same; nothing where the policy fixes what runs.
+    /// Files that were judged with it and must not change; `None` if the policy fixes what runs.
     pub pinned: Option<Pinned>,
-    /// What it may reach beyond what all commands may.
+    /// Additional temporary access.
     pub opens: Vec<Outside>,
-    /// Nobody waits for it.
+    /// Runs in the background.
     pub background: bool,
-    /// What it prints to stderr is not told.
+    /// Leaves stderr out of the result.
     pub without_stderr: bool,
-    /// How its end is told, where that is not as of a command.
+    /// Builds a result other than the usual one of a command.
     pub answer: Option<Answer>,
-    /// How it is held, where that is narrower than other commands.
+    /// Tighter restrictions than those of other commands.
     pub narrow: Narrow,
 }
 
-/// What is told of an end; nothing where it is told as that of a command.
+/// Builds the result of a finished run; returns `None` for the usual result of a command.
 pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<Output> + Send + Sync>;
 
-/// What a command is not given of what others are.
+/// Restrictions of a command compared to others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Narrow {
     pub read_only: bool,
     pub no_network: bool,
-    /// Where it runs from, and so has to see also where others do not.
+    /// Locations of its files, which must be visible even if they are not for other commands.
     pub sees: Vec<PathBuf>,
 }
 
 impl Work {
-    /// What is told of its end.
+    /// Builds the result of a finished run.
     pub(in crate::tools) fn told(&self, finished: &Finished, max_output_bytes: usize) -> Output {
         let own = self.answer.as_ref().and_then(|answer| answer(finished, max_output_bytes));
         let told = own.unwrap_or_else(|| answer(finished, self.timeout_seconds, max_output_bytes));
@@ -72,13 +72,13 @@ impl Work {
 }
 
 impl Narrow {
-    /// How it is held, in words, where that is not how all commands are.
+    /// Describes its sandbox, if different from that of other commands.
     pub(in crate::tools) fn words(&self, settings: &Settings) -> Option<String> {
         let home = settings.home.clone().unwrap_or_else(|| "/".into());
         (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).holding.words(&home))
     }
 
-    /// The settings as they hold for such a command.
+    /// Returns the settings with these restrictions.
     pub(in crate::tools) fn of(&self, settings: Arc<Settings>) -> Arc<Settings> {
         if *self == Self::default() {
             return settings;
@@ -92,13 +92,13 @@ impl Narrow {
     }
 }
 
-/// A line that runs these very words: the shell is given them as they are, and takes the first for none of its own.
+/// Builds a line that runs exactly these words: the shell passes them unchanged and treats none as a builtin.
 pub(in crate::tools) fn exec_line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     format!("exec -- {}", words.join(" "))
 }
 
-/// Runs it for good.
+/// Runs the command with real effects.
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
@@ -151,7 +151,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     }
 }
 
-/// What belongs to a command as long as it runs.
+/// Resources held while a command runs.
 struct Rest {
     work: Work,
     hold: Hold,
@@ -160,7 +160,8 @@ struct Rest {
 }
 
 impl Rest {
-    /// After its end, also where nothing is known of it: what the sandbox had to do with it, in words, and what it was kept from.
+    /// Releases the resources after the end, even if its outcome is unknown. Returns notes of the sandbox and the blocked
+    /// access.
     fn over(self, finished: Option<&Finished>) -> (Vec<String>, Vec<Outside>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
@@ -175,7 +176,7 @@ impl Rest {
     }
 }
 
-/// Starts a line that nobody waits for.
+/// Starts a background command.
 async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Output {
     let settings = Arc::clone(&rest.settings);
     settings.commands.admit(entry)?;
@@ -198,14 +199,14 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
     Told { text, ..told }
 }
 
-/// What was judged and shown is what runs: the directory and the files that the line names to be run.
+/// Checks that the directory and the files to run are still those that were judged and shown.
 pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
     let Some(pinned) = work.pinned.take() else { return Ok(()) };
     let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
     off_thread(move || pinned.still_holds(&cwd, &settings)).await?
 }
 
-/// What of aye's own environment the command would see.
+/// Describes which of aye's environment variables the command sees.
 pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
     let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
@@ -213,7 +214,7 @@ pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
     format!("environment {words}")
 }
 
-/// What a line is given that runs without an approval.
+/// Determines the protections of a line that runs without approval.
 pub(in crate::tools) async fn apart(work: &Work, settings: &Arc<Settings>) -> Result<Apart, ToolError> {
     let (line, directory) = (with_input(&work.line, work.stdin.as_deref()), work.cwd.real.clone());
     let settings = Arc::clone(settings);
@@ -241,7 +242,7 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
     }
 }
 
-/// What the sandbox kept it from, by all that is known after its end.
+/// Determines what the sandbox blocked, from everything known after the end.
 pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
     let hosts = network::kept(&finished.denied_hosts);
@@ -249,12 +250,12 @@ pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement:
     if settings.holding.narrowed { denied.narrowed(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
-/// The hosts it was kept from, whatever it printed about them.
+/// Determines the blocked hosts, regardless of the command's output.
 pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
     Denied::look(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
 }
 
-/// The same answer, and after it what the sandbox had to do with it.
+/// Appends the notes of the sandbox to a result.
 fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
@@ -263,7 +264,7 @@ fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Out
     }
 }
 
-/// The same answer, and what the command changed since the workspace was kept, or why it was not kept.
+/// Adds the changes of the command since the snapshot, or the reason why there is none.
 async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError>, settings: &Arc<Settings>) -> Output {
     let kept = match kept {
         Ok(kept) => kept,
@@ -294,7 +295,7 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
     ToolError::new(code, error.to_string())
 }
 
-/// A command that ran is a call that succeeded, whatever its exit code: the model judges that.
+/// Builds the result. A command that ran is a successful call whatever its exit code, which the model interprets.
 pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
     let (printed, gaps) = printed(&finished.stdout, &finished.stderr, max_output_bytes);
     let left_out = LeftOut::of(gaps, None);
@@ -332,7 +333,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
     }
 }
 
-/// Both outputs within one limit, and how many bytes are left out at each place where some are.
+/// Formats both outputs within one limit. Returns also the omitted bytes per gap.
 fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u64>) {
     let [(stdout, first), (stderr, second)] = sections(stdout, stderr, limit);
     let text = format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned();
@@ -341,7 +342,7 @@ fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u
 
 const STDERR: &str = "--- stderr ---\n";
 
-/// Each has half of the limit, and what one does not need is the other's.
+/// Formats the outputs: each may use half of the limit, plus what the other does not need.
 fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Option<u64>); 2] {
     let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
@@ -357,7 +358,7 @@ fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Opt
     [section(stdout, for_stdout), section(stderr, for_stderr)]
 }
 
-/// The same answer without what it printed to stderr, which is counted.
+/// Removes stderr from a result, and notes its size.
 pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize) -> Output {
     let [(_, gap), (stderr, _)] = sections(&finished.stdout, &finished.stderr, limit);
     let left_out = LeftOut::of(gap.into_iter().collect(), None);
@@ -376,10 +377,10 @@ pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize)
     }
 }
 
-/// The longest that may be asked for.
+/// Maximum timeout.
 pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
 
-/// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
+/// Builds the line as judged and shown, which includes its input.
 pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
     let mut end = "STDIN".to_owned();
@@ -387,7 +388,7 @@ pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String
         end.push('_');
     }
     let gap = if input.ends_with('\n') { "" } else { "\n" };
-    // A line of several commands is one group, so that all of it reads the same input.
+    // Several commands are grouped, so that all of them read the same input.
     let simple = !command.contains(|letter: char| "\n;|&<>(){}#\\".contains(letter));
     let reader = if simple { command.to_owned() } else { format!("{{ {command}\n}}") };
     format!("{reader} <<'{end}'\n{input}{gap}{end}")

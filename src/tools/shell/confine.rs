@@ -1,4 +1,4 @@
-//! What holds a command of the tools: the policy's terms, as far as this system can keep them.
+//! The sandbox of commands: the rules of the policy, as far as this system can enforce them.
 
 use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git::{Everywhere, GlobalConfig, RepositoryTrust};
@@ -15,57 +15,57 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is known of it once, for all commands of a policy.
+/// Sandbox settings shared by all commands under a policy.
 #[derive(Debug, Clone)]
 pub struct Holding {
-    /// What this system can do, or `Bare` where the policy says `off`.
+    /// Sandbox level of this system, or `Bare` if the policy turns the sandbox off.
     pub tier: SandboxTier,
-    /// Whether a command may write in the workspace, wherever it likes.
+    /// Whether a command may write anywhere in the workspace.
     pub writes: bool,
-    /// The workspace and what was added to it.
+    /// The workspace and additional directories.
     pub roots: Vec<PathBuf>,
-    /// More places that may be written, or all where it may not write wherever it likes.
+    /// Additional writable paths, or all writable paths if `writes` is false.
     pub writable: Vec<PathBuf>,
-    /// Read only; what is missing of it cannot be made.
+    /// Read-only paths; missing ones cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Read only where it exists.
+    /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
-    /// Places in those that may be written all the same.
+    /// Writable paths inside read-only ones.
     pub reopened: Vec<PathBuf>,
-    /// What no command sees: aye's own places, credentials, what the policy blocks for reading.
+    /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for reading.
     pub hidden: Vec<PathBuf>,
-    /// What of that, and of what each command has an own of, is seen all the same.
+    /// Visible exceptions from the hidden and private paths.
     pub shown: Vec<PathBuf>,
-    /// What is hidden by default, and what of it is seen.
+    /// Paths hidden by default, and their visible exceptions.
     pub visible: Visible,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
-    /// Where commands are previewed, or why they are not.
+    /// Directory for previews, or the reason why there are none.
     pub previews: Result<PathBuf, String>,
     pub cache: Cache,
     pub caches: Caches,
-    /// Where the layers over the caches are kept, where there can be any.
+    /// Directory of the cache layers, if they are possible.
     pub layers: Option<PathBuf>,
     pub git: GitOutside,
     pub trust: RepositoryTrust,
-    /// What commands are told of git for all repositories.
+    /// Global git configuration for commands.
     pub git_config: Option<GlobalConfig>,
     pub(in crate::tools) survey: Option<Arc<Survey>>,
-    /// Finds every repository of the workspace, where the project is not trusted.
+    /// Finds all repositories of the workspace if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<Everywhere>>,
-    /// What the policy relied on where nobody was asked.
+    /// The assumptions of the policy if nobody was asked.
     pub(in crate::tools) unasked: Option<Unasked>,
-    /// It runs in a layer, and nobody was asked about it.
+    /// The command runs in a layer, and nobody was asked about it.
     pub(in crate::tools) layered: bool,
-    /// It may write nothing only because it was allowed as a line that reads: with an approval it may.
+    /// The command is read-only only because a rule allowed it as such; it may write with an approval.
     pub(in crate::tools) narrowed: bool,
-    /// What the policy asks of the sandbox.
+    /// Sandbox setting of the policy.
     pub(in crate::tools) setting: SandboxSetting,
-    /// What of the policy no sandbox can keep.
+    /// Rules of the policy that no sandbox can enforce.
     pub(in crate::tools) unheld: Vec<String>,
 }
 
-/// How much of the workspace may be written.
+/// Writable part of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Writes {
     Nothing,
@@ -73,14 +73,14 @@ pub enum Writes {
     All,
 }
 
-/// What of the machine and of the person the policy does not know.
+/// Properties of the system and the user that the policy does not know.
 #[derive(Debug, Clone)]
 pub struct Ground {
     pub tier: SandboxTier,
-    /// Where layers can lie, or why nowhere.
+    /// Directory for layers, or the reason why there is none.
     pub layers: Result<PathBuf, String>,
     pub caches: Caches,
-    /// Only of a project that nothing waits for a yes of.
+    /// Only of a project without a pending trust decision.
     pub git: GitOutside,
     pub visible: Visible,
     pub trust: RepositoryTrust,
@@ -88,7 +88,7 @@ pub struct Ground {
 }
 
 impl Holding {
-    /// Nothing holds a command.
+    /// Returns settings without a sandbox.
     pub fn nothing() -> Self {
         Self {
             tier: SandboxTier::Bare,
@@ -120,7 +120,7 @@ impl Holding {
         }
     }
 
-    /// What the policy says, on this ground.
+    /// Combines the policy with the properties of the system.
     pub fn new(held: Held, ground: Ground) -> Self {
         let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| Everywhere::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
@@ -137,7 +137,7 @@ impl Holding {
         let toolchains =
             visible.shown.iter().filter(|shown| !held.readable.contains(shown)).cloned().map(SocketSearch::toolchain);
         let granted = writable.iter().chain(&held.readable).cloned().chain(SEARCHED.iter().map(PathBuf::from));
-        // What a policy grants first: it is searched whole, as far as the budget goes.
+        // Paths granted by the policy come first and are searched completely within the limit.
         let searched = granted.map(SocketSearch::whole).chain(toolchains).collect();
         let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks, searched));
         let mut hidden = held.hidden;
@@ -184,7 +184,11 @@ impl Holding {
         }
     }
 
-    /// Files of the workspace whose names say that they hold secrets, found now; or why not all of them are known.
+    /// Returns the files of the workspace whose names suggest secrets.
+    ///
+    /// # Errors
+    ///
+    /// The reason why not all of them are known.
     pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
         let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
         let found = survey.fresh();
@@ -194,12 +198,12 @@ impl Holding {
         }
     }
 
-    /// The kernel lets a command write nothing in the workspace.
+    /// Returns whether the sandbox makes the whole workspace read-only.
     pub(in crate::tools) fn is_read_only_view(&self) -> bool {
         self.tier.holds() && self.writes_in_workspace() == Writes::Nothing
     }
 
-    /// How much of the workspace a command may write.
+    /// Returns the writable part of the workspace.
     pub(in crate::tools) fn writes_in_workspace(&self) -> Writes {
         let inside = |place: &PathBuf| self.roots.iter().any(|root| place.starts_with(root));
         match (self.writes, self.writable.iter().any(inside)) {
@@ -209,7 +213,7 @@ impl Holding {
         }
     }
 
-    /// Nothing of what is there can be written: how a command runs in plan mode.
+    /// Makes everything that exists read-only, as in plan mode.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self {
@@ -221,20 +225,20 @@ impl Holding {
         }
     }
 
-    /// Looks through the workspace in a thread of its own.
+    /// Starts scanning the workspace on another thread.
     pub fn look_through(&self) {
         if let Some(survey) = &self.survey {
             survey.look_again();
         }
     }
 
-    /// What of the policy a command is not kept from, in words. Waits for the workspace to be looked through.
+    /// Describes the rules of the policy that are not enforced for commands. Waits for the scan of the workspace.
     pub fn unheld(&self) -> Vec<String> {
         let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
         self.unheld.iter().cloned().chain(cut).collect()
     }
 
-    /// For the status row: `sandbox on: preview · net off`.
+    /// Returns the text for the status row: `sandbox on: preview · net off`.
     pub fn status(&self) -> String {
         let tier = match (self.setting, self.tier) {
             (SandboxSetting::Off, _) => return "sandbox off".to_owned(),
@@ -247,7 +251,8 @@ impl Holding {
         format!("sandbox on: {tier} · net {network}")
     }
 
-    /// For an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a /tmp of its own, …`.
+    /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a
+    /// private /tmp, …`.
     pub fn words(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
         let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
@@ -275,31 +280,31 @@ impl Holding {
     }
 }
 
-/// System directories in which programs may listen that are no part of the system.
+/// System directories that may contain sockets of other programs.
 const SEARCHED: [&str; 2] = ["/opt", "/usr/local"];
 
 fn megabytes(count: u64) -> u64 {
     count.saturating_mul(1 << 20)
 }
 
-/// What one command needs beyond that.
+/// Additional needs of one command.
 #[derive(Debug, Clone, Default)]
 pub(in crate::tools) struct Wanted {
     pub opens: Vec<Outside>,
     pub git: GitWrites,
-    /// It only reads, and so sees nothing of the repository around the workspace.
+    /// The command only reads, so it sees no repository around the workspace.
     pub reads: bool,
 }
 
 impl Wanted {
-    /// Of a line that may run.
+    /// Returns the needs of a line that may run.
     pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
         Self { opens, git: git_writes(line), reads: changes_nothing(line) && !line.contains("git") }
     }
 }
 
 impl Settings {
-    /// How a command is held, with what it needs of caches. Waits for a disk, and the first time for the survey.
+    /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
     pub(in crate::tools) fn hold(&self, wanted: &Wanted) -> Hold {
         let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return Hold::default() };
         let holding = &self.holding;
@@ -326,17 +331,17 @@ impl Settings {
         hold
     }
 
-    /// What a command is told besides its environment, in place of what that says of the same names.
+    /// Adjusts the environment of a command; these variables override existing ones.
     pub(in crate::tools) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>, confinement: Option<&Confinement>) {
         let Some(confinement) = confinement.filter(|confinement| confinement.strength == Strength::Namespaces) else { return };
         let mut own = vec![("TMPDIR", "/tmp")];
-        // Nothing can be laid over the caches: what is fetched goes to what ends with the command.
+        // Caches cannot have layers, so downloads go to a directory that is removed with the command.
         if self.holding.cache == Cache::Private && confinement.caches.is_empty() {
             own.extend(ELSEWHERE);
         }
         environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
         environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
-        // Where `.git` must not be made an empty directory is in its place, and Go takes that for a repository that is broken.
+        // A missing `.git` is blocked by an empty directory, which Go takes for a broken repository.
         if confinement.roots.iter().any(|root| root.join(".git").symlink_metadata().is_err()) {
             without_revision(environment, self.home.as_deref());
         }
@@ -345,12 +350,12 @@ impl Settings {
         }
     }
 
-    /// The same without caches; `None` where nothing holds it.
+    /// Prepares the sandbox without caches; `None` without a sandbox.
     pub(in crate::tools) fn confine(&self, wanted: &Wanted) -> Option<Confinement> {
         self.confined(wanted).map(|(confinement, _)| confinement)
     }
 
-    /// With what is not to be there after it.
+    /// Prepares the sandbox, and returns also the paths that must not exist afterwards.
     fn confined(&self, wanted: &Wanted) -> Option<(Confinement, Vec<PathBuf>)> {
         let holding = &self.holding;
         let strength = match holding.tier {
@@ -380,7 +385,7 @@ impl Settings {
         read_only.extend(opened.read_only);
         let mut hidden = real(&holding.hidden, Missing::LeftOut);
         hidden.extend(found.hidden.iter().cloned());
-        // Whoever serves a socket listens in all namespaces.
+        // A served socket can be reached from all namespaces.
         hidden.extend(found.sockets.iter().filter(|socket| is_served(socket)).cloned());
         let mut shown = holding.shown.clone();
         shown.extend(holding.git_config.iter().filter_map(GlobalConfig::directory));
@@ -411,7 +416,7 @@ impl Settings {
         Some((confinement, opened.must_not_appear))
     }
 
-    /// What of repositories a command may write.
+    /// Returns the writable paths of repositories.
     fn opened(&self, wanted: &Wanted) -> Opened {
         let holding = &self.holding;
         if wanted.git == GitWrites::Nothing || holding.setting == SandboxSetting::ReadOnly {
@@ -425,7 +430,7 @@ impl Settings {
     }
 }
 
-/// Has Go write no revision into programs, besides what the user's own flags say.
+/// Makes Go omit the revision from programs, in addition to the user's own flags.
 fn without_revision(environment: &mut Vec<(OsString, OsString)>, home: Option<&Path>) {
     const FLAGS: &str = "GOFLAGS";
     const NO_REVISION: &str = "-buildvcs=false";
@@ -447,12 +452,12 @@ enum Missing {
     LeftOut,
 }
 
-/// Where these places really are. A link is followed to what it leads to; one that leads nowhere has nothing to keep.
+/// Resolves these paths. Symlinks are followed; a dangling one protects nothing.
 fn real(places: &[PathBuf], missing: Missing) -> Vec<PathBuf> {
     let one = |place: &PathBuf| match place.symlink_metadata() {
         Ok(_) => place.canonicalize().ok(),
         Err(_) if missing == Missing::LeftOut => None,
-        // As far as it is there.
+        // As far as it exists.
         Err(_) => {
             let above = place.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok())?;
             Some(above.canonicalize().ok()?.join(place.strip_prefix(above).ok()?))

@@ -1,24 +1,25 @@
-//! How much lies at the places that a command names for deletion, for the question about it.
+//! Size of the paths that a command deletes, for its approval prompt.
 
 use crate::policy::{deleted, normal};
 use crate::protocol::{Target, counted, size};
 use crate::tools::tool::Settings;
 use std::path::Path;
 
-/// Entries that are counted, at all places together; of more it is said that there are more.
+/// Maximum number of counted entries; beyond it, the text says "more than".
 const MAX: usize = 10_000;
-/// Places that are named.
+/// Maximum number of named paths.
 const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Default)]
 struct Count {
     files: u64,
     bytes: u64,
-    /// There is more than was counted.
+    /// Whether there is more than was counted.
     more: bool,
 }
 
-/// `deletes target/tmp: 9 files, 1.2 MB`, of places in the workspace or below the directory of the command; others may be slow to look at.
+/// Returns the note `deletes target/tmp: 9 files, 1.2 MB`. Covers only paths in the workspace or below the directory of the
+/// command, because others may be slow.
 pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
     let mut left = MAX;
     let mut named = Vec::new();
@@ -45,7 +46,7 @@ fn words(count: &Count) -> String {
     format!("{over}{}, {}", counted(*files, "file", "files"), size(*bytes))
 }
 
-/// Nothing where nothing is.
+/// Counts a path; `None` if nothing is there.
 fn counted_at(path: &Path, left: &mut usize) -> Option<Count> {
     let form = path.symlink_metadata().ok()?;
     let mut count = Count::default();
@@ -62,7 +63,7 @@ fn counted_at(path: &Path, left: &mut usize) -> Option<Count> {
                 return Some(count);
             }
             *left -= 1;
-            // A link is deleted itself; what it names stays.
+            // A symlink itself is deleted, not its target.
             match entry.metadata() {
                 Ok(form) if form.is_dir() => directories.push(entry.path()),
                 Ok(form) => (count.files, count.bytes) = (count.files + 1, count.bytes + form.len()),

@@ -1,45 +1,45 @@
-//! What of a repository is opened for a git command that was approved, and what stays shut in it: all that makes git run
-//! a program, or look for its configuration somewhere else.
+//! Paths of a repository that are writable for an approved git command, except those that make git run a program or read
+//! another configuration.
 
 use crate::sys::path::open_parent;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// In every git directory, and in that of a work tree beside it.
+/// Protected entries of every git directory, and of that of a work tree.
 const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
-/// Says where the configuration is. Where there is none, one that says nothing else stands there as long as a command runs.
+/// Pointer to the configuration. If it is missing, an empty one is there while a command runs.
 const POINTER: &str = "commondir";
-/// Says where a work tree is. Where it is missing nothing else may stand there: git would take the work tree for lost.
+/// Pointer to a work tree. If it is missing, nothing else may be there, or git would consider the work tree lost.
 const BACK: &str = "gitdir";
-/// Where git keeps git directories in a git directory, and what is shut in those.
+/// Directories of nested git directories, and their protected entries.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
-/// Nested ones that are looked for.
+/// Maximum number of nested git directories.
 const MAX_NESTED: usize = 256;
-/// Repositories of one workspace that are opened.
+/// Maximum number of writable repositories per workspace.
 const MAX_REPOSITORIES: usize = 32;
-/// A pointer is one line.
+/// Size limit of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
 
-/// Places of repositories, for one command.
+/// Repository paths for one command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Opened {
     pub writable: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
-    /// What would lead git to another configuration and cannot be shut before it exists.
+    /// Paths that would redirect git to another configuration, and cannot be protected before they exist.
     pub must_not_appear: Vec<PathBuf>,
 }
 
-/// The git directories of a workspace whose `.git` is a file or lies above it; the person trusts where it points.
+/// Git directories of a workspace whose `.git` is a file or in a parent directory; the user trusts these locations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitOutside {
     directories: Vec<PathBuf>,
 }
 
 impl GitOutside {
-    /// Found without git, and only what git itself would have written: a work tree beside its repository whose
-    /// repository knows it, a submodule in the modules of what it is in, a directory of a repository.
+    /// Finds the git directories without running git. Only layouts written by git itself count: a work tree known to its
+    /// repository, a submodule in the modules of its parent, or a subdirectory of a repository.
     pub fn find(workspace: &Path) -> Self {
         let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
             return Self::default();
@@ -47,7 +47,7 @@ impl GitOutside {
         let git = level.join(".git");
         let Ok(metadata) = git.symlink_metadata() else { return Self::default() };
         let directories = if metadata.is_dir() {
-            // In the workspace itself it is no place outside.
+            // Inside the workspace it is not an outside path.
             if level == workspace { Vec::new() } else { vec![git] }
         } else {
             pointed_to(&git, level)
@@ -55,12 +55,12 @@ impl GitOutside {
         Self { directories: directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect() }
     }
 
-    /// Where they are.
+    /// Returns the git directories.
     pub(in crate::tools) fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 
-    /// What a command that is opened all of it may write.
+    /// Returns the paths for a command with access to all of them.
     pub(in crate::tools) fn opened(&self) -> Opened {
         let mut opened = Opened::default();
         self.directories.iter().for_each(|directory| opened.add(directory));
@@ -68,7 +68,7 @@ impl GitOutside {
     }
 }
 
-/// The git directory that a `.git` file names, and the one it shares things with.
+/// Returns the git directory that a `.git` file points to, and the one it shares data with.
 fn pointed_to(git: &Path, level: &Path) -> Vec<PathBuf> {
     let found = || {
         let directory = level.join(line_of(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
@@ -76,7 +76,7 @@ fn pointed_to(git: &Path, level: &Path) -> Vec<PathBuf> {
             let in_modules = |above: &Path| directory.starts_with(above.join(".git/modules"));
             return level.ancestors().skip(1).any(in_modules).then(|| vec![directory.clone()]);
         };
-        // The repository says the same of this work tree, which nobody who only wrote the tree could make it say.
+        // The repository must point back to this work tree, which an attacker with access only to the tree cannot fake.
         let back = PathBuf::from(line_of(&directory.join("gitdir"))?).canonicalize().ok()?;
         let common = directory.join(common).canonicalize().ok()?;
         let known = back == git.canonicalize().ok()? && directory.starts_with(common.join("worktrees"));
@@ -92,7 +92,7 @@ fn line_of(file: &Path) -> Option<String> {
 }
 
 impl Opened {
-    /// Of repositories in the workspace: each `.git` that is a directory.
+    /// Returns the paths of repositories in the workspace: each `.git` that is a directory.
     pub(in crate::tools) fn of(repositories: &[PathBuf]) -> Self {
         let mut opened = Self::default();
         let directories = repositories.iter().filter(|git| git.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()));
@@ -100,7 +100,7 @@ impl Opened {
         opened
     }
 
-    /// The directory is a place of its own, so that it cannot be moved away with what is shut in it.
+    /// Adds a git directory. It is a mount of its own, so that it cannot be moved away with its protected entries.
     fn add(&mut self, directory: &Path) {
         self.writable.push(directory.to_owned());
         let mut open = vec![(directory.to_owned(), SHUT)];
@@ -129,9 +129,9 @@ impl Opened {
     }
 }
 
-/// Takes away what appeared where it would lead git astray; in words what that was.
+/// Removes paths that appeared and would redirect git, and describes them.
 pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
-    // The command may have put a link in the way: none is followed.
+    // The command may have created a symlink; none is followed.
     let gone = |path: &&PathBuf| {
         let held = open_parent(path)
             .map(|(parent, name)| (PathBuf::from(format!("/proc/self/fd/{}", parent.as_raw_fd())).join(name), parent));
@@ -145,7 +145,7 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
     (!gone.is_empty()).then(|| format!("removed {}: git would have read its configuration from there", gone.join(", ")))
 }
 
-/// Directories below that hold a `HEAD`; the name of a module may have slashes. What a link leads to is no part of it.
+/// Lists directories below that contain a `HEAD`; module names may contain slashes. Symlinks are not followed.
 pub(super) fn git_directories(above: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {

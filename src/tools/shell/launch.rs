@@ -1,4 +1,4 @@
-//! Programs of MCP servers: held like commands of the policy in force when they start, and gone with aye.
+//! Programs of MCP servers: sandboxed like commands under the policy at their start, and ended with aye.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Starts them as the settings of now say.
+/// Starts servers with the current settings.
 pub struct ServerLauncher {
     settings: Mutex<Arc<Settings>>,
 }
@@ -26,7 +26,7 @@ impl ServerLauncher {
         Self { settings: Mutex::new(Arc::new(settings)) }
     }
 
-    /// From now on these count; what runs stays as it is held.
+    /// Uses these settings from now on; running servers keep theirs.
     pub fn follow(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
@@ -53,7 +53,7 @@ impl Launcher for ServerLauncher {
     }
 }
 
-/// The settings for a server, which sees where it runs and what its command names: a script with what lies beside it.
+/// Returns the settings for a server, with its directory and the files of its command visible.
 fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
     let mut seeing = settings.clone();
     let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));
@@ -62,7 +62,7 @@ fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
     for place in std::iter::once(start.clone()).chain(named) {
         visible.show(&place);
         let real = place.canonicalize().ok().filter(|real| real.is_file());
-        // Beside a file in a directory such as `~/.config` lie settings of other programs.
+        // A directory such as `~/.config` also contains settings of other programs.
         let is_plain = |directory: &&Path| directory.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."));
         if let Some(beside) = real.as_deref().and_then(Path::parent).filter(is_plain) {
             visible.show(beside);
@@ -81,7 +81,7 @@ fn spec(program: ServerProgram, hold: &Hold, settings: &Settings) -> Result<Spec
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
-    // What the person says of it counts more than what commands have; a directory of its own in the sandbox more than both.
+    // The user's configuration overrides the environment of commands, and private directories of the sandbox override both.
     environment.retain(|(name, _)| !program.environment.iter().any(|(own, _)| name == own.as_str()));
     environment.extend(program.environment.into_iter().map(|(name, value)| (name.into(), value.into())));
     settings.adapt(&mut environment, confinement.as_ref());
@@ -110,7 +110,7 @@ fn launched(piped: Piped, hold: Hold, kill: CancellationToken) -> Launched {
     let Piped { input, output, errors, ending } = piped;
     let running = tokio::spawn(async move {
         let end = ending.await;
-        // What it made that cannot stay is taken away.
+        // Removes files that must not remain.
         let told = tokio::task::spawn_blocking(move || hold.over()).await;
         if let Ok(Some(words)) = told {
             tracing::warn!(words, ?end, "the sandbox removed or reported files after a server ended");

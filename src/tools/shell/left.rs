@@ -1,4 +1,4 @@
-//! What a command leaves behind that other programs run, and what is done about it.
+//! Files left by a command that other programs run as code, and their treatment.
 
 use super::caches::Leases;
 use super::git_places::take_away;
@@ -12,44 +12,44 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a command is held, and what has to stay until it is over.
+/// The sandbox of a command, and everything that must live until its end.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Hold {
-    /// `None` where nothing holds it.
+    /// `None` without a sandbox.
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
-    /// What there was before, where the command was not asked to make such things.
+    /// The scan before the command, if the command was not meant to create such files.
     pub(super) survey: Option<(Arc<Survey>, Arc<Found>)>,
-    /// Of a command that nobody approved: what it may not leave behind.
+    /// Rules for a command that nobody approved.
     pub(super) unapproved: Option<Unapproved>,
 }
 
-/// What is done with files that run code when the folder is opened and that a command made without an approval.
+/// Treatment of files that run code when the folder is opened, created by a command without approval.
 #[derive(Debug)]
 pub(super) struct Unapproved {
-    /// Git writes what is in the repository, so that is reported and stays.
+    /// Git writes the content of the repository, so such files are only reported.
     pub reported_only: bool,
-    /// When the command began.
+    /// Start of the command.
     pub since: Option<Mark>,
 }
 
 impl Hold {
-    /// The command began; what aye and other commands write from then on is not its work.
+    /// Marks the start of the command; later writes of aye and other commands are not attributed to it.
     pub(in crate::tools) fn begins(&mut self, since: Option<Mark>) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.since = since;
         }
     }
 
-    /// What is typed into a session later has approvals of its own, so nothing that it makes loses its name.
+    /// For a session, where later input has its own approvals: nothing is renamed.
     pub(in crate::tools) fn of_a_session(&mut self) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.reported_only = true;
         }
     }
 
-    /// After the command: in words what it made that cannot stay, and what it made that runs code later.
+    /// Cleans up after the command. Describes the files that were removed, and those that run code later.
     pub(in crate::tools) fn over(self) -> Option<String> {
         let appeared = match &self.unapproved {
             Some(unapproved) => self.left_without_approval(unapproved),
@@ -60,7 +60,7 @@ impl Hold {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Places further down in the workspace that would have been shut, had they been there.
+    /// Describes new files deep in the workspace that would have been protected had they existed.
     fn appeared(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !self.is_shut(place)).collect();
@@ -71,13 +71,13 @@ impl Hold {
         self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
     }
 
-    /// The same after a command that nobody approved: what no build makes loses its name.
+    /// Does the same after a command that nobody approved: files that no build creates are renamed.
     fn left_without_approval(&self, unapproved: &Unapproved) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));
         let new = survey.appeared_by_name(before).into_iter().filter(|place| !self.is_shut(place) && !of_a_tool(place));
         let shared = unapproved.since.as_ref().is_some_and(Mark::is_beside_others);
-        // In a part of a workspace that is too large, a place may be found now that was there before.
+        // In a workspace too large to scan, a file found now may have existed before.
         let reported_only = unapproved.reported_only || shared || before.cut.is_some();
         let (mut renamed, mut left) = (Vec::new(), Vec::new());
         for place in new {
@@ -107,14 +107,14 @@ impl Hold {
     }
 }
 
-/// What is said of places that other programs run.
+/// Warning about files that other programs run.
 const LOOK: &str = "other programs run what such files contain, so review it before you work there";
 
 fn named(places: &[PathBuf]) -> Option<String> {
     (!places.is_empty()).then(|| listed(places.iter().map(|place| format!("`{}`", place.display()))))
 }
 
-/// Gives a place a name that no program looks for, in its directory, and returns that path. No link is followed.
+/// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not followed.
 fn without_its_name(place: &Path) -> std::io::Result<PathBuf> {
     const MAX: usize = 100;
     let name = place.file_name().unwrap_or_default();

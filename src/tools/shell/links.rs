@@ -1,6 +1,7 @@
-//! Links that lead out of the workspace, where no sandbox hides what is there: looked for before a rule lets a line run.
+//! Detection of symlinks that point outside the workspace. If no sandbox hides their targets, a line is checked before a rule
+//! allows it.
 //!
-//! What another program changes between this look and the run is not seen. Only the sandbox closes that.
+//! Changes between this check and the run are not detected; only the sandbox prevents that.
 
 use crate::policy::{Follows, Operand, operands};
 use crate::sys::path::{PathError, resolve};
@@ -12,13 +13,13 @@ use std::fs::{DirEntry, read_dir};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Entries of directories that are looked at for one line.
+/// Maximum number of directory entries examined for one line.
 const MAX_ENTRIES: usize = 50_000;
-/// A file of options of `rg`, `--follow` among them.
+/// Variable for an options file of `rg`, which may contain `--follow`.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
-/// Why a line that a rule allows needs an approval: a link leads one of its programs out of the workspace, or that cannot be
-/// told. `None` where a sandbox holds the line. Waits for a disk.
+/// Returns why a line allowed by a rule needs approval: a symlink leads one of its programs outside the workspace, or this is
+/// unknown. `None` if there is a sandbox. Performs blocking I/O.
 pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
     if settings.holding.tier.holds() {
         return None;
@@ -34,9 +35,9 @@ pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) ->
 struct Look<'a> {
     settings: &'a Settings,
     cwd: &'a Path,
-    /// Entries that may still be looked at.
+    /// Number of entries that may still be examined.
     left: usize,
-    /// Directories that were walked.
+    /// Directories already walked.
     seen: HashSet<PathBuf>,
 }
 
@@ -64,7 +65,7 @@ impl Look<'_> {
         }
     }
 
-    /// A path, and what is followed from there.
+    /// Checks a path, and the symlinks followed from there.
     fn place(&mut self, path: &str, follows: Follows) -> Option<String> {
         if let Some(why) = self.leads_out(path) {
             return Some(why);
@@ -77,15 +78,15 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a link on the way leads out of what the policy lets be read.
+    /// Returns the problem if a symlink on the path leads outside the readable paths.
     fn leads_out(&self, path: &str) -> Option<String> {
         let shown = path.strip_prefix(&format!("{}/", self.cwd.display())).unwrap_or(path);
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
-            // The policy judged it by its words.
+            // The policy judged the path by its text.
             Ok(found) if !found.through_links => None,
             Ok(found) if (self.settings.may_follow)(&found.real) => None,
             Ok(found) => Some(format!("`{shown}` leads through a symlink to `{}`", found.real.display())),
-            // The kernel refuses these, too.
+            // The kernel refuses these as well.
             Err(
                 PathError::Empty | PathError::TooLong | PathError::Loop(_) | PathError::NotADirectory(_) | PathError::Denied(_),
             ) => None,
@@ -93,7 +94,7 @@ impl Look<'_> {
         }
     }
 
-    /// What a glob may match: entries by the start and the end of a name. More than the shell matches, never less.
+    /// Checks everything that a glob may match, by the start and end of names: more than the shell matches, never less.
     fn matches(&mut self, directory: &Path, names: &[&str], follows: Follows) -> Option<String> {
         let Some((name, rest)) = names.split_first() else {
             return self.entry(directory, |look, text| look.place(text, follows));
@@ -116,7 +117,7 @@ impl Look<'_> {
         })
     }
 
-    /// Every link in a directory, or in a tree with all that its links lead to.
+    /// Checks every symlink in a directory, or in a tree including all symlink targets.
     fn walk(&mut self, start: PathBuf, depth: Depth) -> Option<String> {
         let mut waiting = vec![start];
         while let Some(directory) = waiting.pop() {
@@ -144,7 +145,7 @@ impl Look<'_> {
         None
     }
 
-    /// The entries of a directory; none where there is no directory, or none that this user can read.
+    /// Returns the entries of a directory; none if it is missing or unreadable.
     fn entries(&mut self, directory: &Path) -> Result<Vec<DirEntry>, Option<String>> {
         let unread = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied => None,
@@ -163,7 +164,7 @@ impl Look<'_> {
         Ok(entries)
     }
 
-    /// Looks at an entry by its name, which has to be text.
+    /// Checks an entry by name, which must be valid UTF-8.
     fn entry(&mut self, path: &Path, look: impl FnOnce(&mut Self, &str) -> Option<String>) -> Option<String> {
         match path.to_str() {
             Some(text) => look(self, text),
@@ -182,16 +183,16 @@ fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '(', '{', '\\'])
 }
 
-/// Whether a name may match a pattern, by what is before its first wildcard and after its last one.
+/// Returns whether a name may match a pattern, using the text before its first and after its last wildcard.
 fn may_match(name: &OsStr, pattern: &str) -> bool {
     let name = name.as_encoded_bytes();
     let start = pattern.split(['*', '?', '[', '(', '{', '\\', '+', '@', '!']).next().unwrap_or_default();
-    // What is behind a bracket may be within it.
+    // Text after a bracket may still be inside it.
     let end = if pattern.contains(['[', '(', '{', '\\']) { "" } else { pattern.rsplit(['*', '?']).next().unwrap_or_default() };
     name.starts_with(start.as_bytes()) && name.ends_with(end.as_bytes())
 }
 
-/// Whether commands are given a file of options of `rg`.
+/// Returns whether commands have an options file of `rg`.
 fn is_configured(settings: &Settings) -> bool {
     let own = std::env::vars_os().filter(|(name, _)| name == RG_OPTIONS);
     command_environment(own, &settings.environment, &settings.secret_names, &|_| false).iter().any(|(name, _)| name == RG_OPTIONS)

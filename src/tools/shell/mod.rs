@@ -1,4 +1,4 @@
-//! Commands: what holds them, what they were kept from, what they did.
+//! Commands: their sandbox, blocked access, and effects.
 
 pub(in crate::tools) mod amended;
 pub(in crate::tools) mod apart;

@@ -1,4 +1,4 @@
-//! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
+//! A command named in the policy as a tool: program and words are fixed, the model provides the arguments.
 
 use super::command_run::{self, Narrow, Work, environment_note, exec_line};
 use crate::policy::{ArgumentKind, NamedCommand, line};
@@ -38,7 +38,7 @@ impl AnyTool for NamedCommand {
         &self.description
     }
 
-    /// A marker stands for bytes of a file that is written, and this writes none.
+    /// A marker can be restored only when a file is written; this tool writes none.
     fn restores(&self) -> bool {
         false
     }
@@ -120,7 +120,7 @@ trait Given {
 }
 
 impl Given for NamedCommand {
-    /// The arguments as texts; numbers are written as they came.
+    /// Returns the arguments as strings; numbers keep their spelling.
     fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
         let mut value = Value::Object(arguments);
         settle(&mut value, &self.schema(&self.name), "")?;
@@ -133,7 +133,7 @@ impl Given for NamedCommand {
     }
 }
 
-/// A path as a word: absolute, so that no program takes it for an option.
+/// Returns a path as an argument: absolute, so that it is not read as an option.
 fn word_of(name: &str, target: &Target) -> Result<String, ToolError> {
     let text = target.real.to_str().map(str::to_owned);
     text.ok_or_else(|| invalid(format!("`{name}`: the name of `{}` is not valid UTF-8", target.given)))

@@ -1,4 +1,4 @@
-//! The network of a command: what aye's proxy lets through by the policy and by what was opened, and what is said of the rest.
+//! Network access of a command: the hosts that aye's proxy allows by policy or approval, and notes about the others.
 
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Lets through what was opened for one run and no rule denies.
+/// Allows the hosts that were approved for one run and are not denied by a rule.
 struct Opened {
     may_fetch: MayFetch,
     may_connect: MayConnect,
-    /// Host and port, in their normal form.
+    /// Normalized host and port.
     servers: BTreeSet<(String, u16)>,
 }
 
-/// The server as a URL says it.
+/// Formats a server as a URL.
 pub(in crate::tools) fn address(host: &str, port: u16) -> String {
     let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
     match port {
@@ -29,7 +29,7 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
 }
 
 impl Settings {
-    /// What aye's proxy does for a command for which this is opened; with nothing opened it lets nothing through.
+    /// Returns the proxy for a command with this access; without any, everything is blocked.
     pub(in crate::tools) fn proxy(&self, opens: &[Outside]) -> Proxy {
         let servers = opens.iter().filter_map(|opened| match opened {
             Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
@@ -44,11 +44,11 @@ impl Settings {
     }
 }
 
-/// Servers that are named.
+/// Maximum number of named servers.
 const MAX_NAMED: usize = 3;
 
-/// `needs example.com:443: off, until a second question opens it`, of the servers that the words of a command name, where its network
-/// is off.
+/// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers named in a
+/// command without network access.
 pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> {
     if settings.holding.network != NetworkAccess::Proxied || !settings.holding.tier.holds() {
         return None;
@@ -87,7 +87,7 @@ impl Gate for Opened {
             let denied = DeniedHost { host: host.clone(), port, reason: why.to_owned(), can_open };
             Err(Refusal { reason, denied: Some(denied) })
         };
-        // A deny stands above whatever was opened; an ask was answered by the yes that opened it.
+        // A deny overrides any approval; an ask was answered by the approval of this host.
         let told = (self.may_fetch)(to.as_str(), method);
         if told.verdict == VerdictKind::Deny {
             let why = format!("{} (rule: {})", told.reason, told.rule);
@@ -107,12 +107,12 @@ impl Gate for Opened {
 
 const NOT_OPENED: &str = "not allowed";
 
-/// What a command was kept from by the proxy.
+/// Hosts that the proxy blocked for a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::tools) struct Kept {
-    /// What a yes could open.
+    /// Hosts that an approval can allow.
     pub openable: Vec<Outside>,
-    /// One line for each server, for whoever reads the result.
+    /// One line per server, for the reader of the result.
     pub lines: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! RunCommand: a line in `bash`, and what it printed.
+//! RunCommand: runs a line in `bash` and returns its output.
 
 use super::command_run::{self, Narrow, Work};
 use super::run_files::Pinned;
@@ -30,12 +30,12 @@ pub(in crate::tools) struct Arguments {
     timeout: Option<u64>,
     stdin: Option<String>,
     background: Option<bool>,
-    /// What it prints there is not told.
+    /// Leaves stderr out of the result.
     #[serde(skip)]
     without_stderr: bool,
 }
 
-/// Of CliRun.
+/// Arguments of `CliRun`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CliRun {
@@ -63,7 +63,7 @@ impl From<CliRun> for Arguments {
     }
 }
 
-/// Of `shell`.
+/// Arguments of `shell`.
 #[derive(Deserialize, JsonSchema)]
 struct Shell {
     command: String,
@@ -88,7 +88,7 @@ impl From<Shell> for Arguments {
     }
 }
 
-/// What goes on in the background has no limit that it could not be given.
+/// Returns the timeout; none for a background command without its own, so that the default does not apply.
 fn timeout_or(seconds: u64, given: Option<u64>, background: Option<bool>) -> Option<u64> {
     given.or_else(|| (background != Some(true)).then_some(seconds))
 }
@@ -180,12 +180,12 @@ impl Tool for RunCommand {
     }
 }
 
-/// The directory of a command that does not run in that of the workspace.
+/// Returns the directory of a command that does not run in the workspace.
 fn own_place(given: Option<&str>, cwd: &Target, settings: &Settings) -> Option<String> {
     given.filter(|_| cwd.real != settings.workspace).map(|given| format!("in {given}"))
 }
 
-/// The time limit of a command that has one of its own, or none.
+/// Returns the time limit of a command, if it differs from the default.
 fn own_limit(arguments: &Arguments) -> Option<String> {
     if arguments.background.unwrap_or(false) {
         return Some("in the background, without a time limit".to_owned());
@@ -193,7 +193,7 @@ fn own_limit(arguments: &Arguments) -> Option<String> {
     arguments.timeout.filter(|seconds| *seconds != DEFAULT_TIMEOUT_SECONDS).map(|seconds| format!("time limit {seconds} s"))
 }
 
-/// The same call with another line.
+/// Builds the same call with another line.
 pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) -> Result<Draft<Work>, ToolError> {
     RunCommand::draft(
         Arguments {
@@ -208,13 +208,13 @@ pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) 
     )
 }
 
-/// Of a word that may be another one than it looks like.
+/// Warns about a word that mixes look-alike characters.
 fn mixed(line: &str) -> Option<String> {
     let (word, [first, other]) = text::mixed(line)?;
     Some(format!("⚠ `{word}` mixes {first} and {other} characters: it may not be what it looks like"))
 }
 
-/// The directory that a call names, or the workspace.
+/// Returns the directory of a call, which is the workspace by default.
 pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> Result<Target, ToolError> {
     let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
     match cwd.place {
@@ -228,7 +228,7 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
     }
 }
 
-/// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.
+/// Returns the first line of a command, with a mark if there are more. The approval prompt shows all.
 pub(in crate::tools) fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),

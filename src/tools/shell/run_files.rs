@@ -1,4 +1,4 @@
-//! What a command runs from the workspace, as it was when the call was judged: another content is another command.
+//! Files of the workspace that a command runs, as judged: different content means a different command.
 
 use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};
@@ -9,21 +9,21 @@ use crate::tools::tool::Settings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Larger files are told apart by what the file system says of them.
+/// Size in bytes above which files are compared by metadata.
 const MAX_READ_BYTES: u64 = 8 << 20;
 
-/// The directory a line runs in, and the files it names to be run.
+/// The directory of a line, and the files that it runs.
 pub(in crate::tools) struct Pinned {
     directory: Option<Identity>,
     files: Vec<File>,
-    /// Of a custom tool: its program, wherever it lies.
+    /// Files of a custom tool, in any location.
     tool: Option<Print>,
 }
 
 #[derive(PartialEq, Eq)]
 struct File {
     given: String,
-    /// Where it really is; links may be led elsewhere meanwhile.
+    /// Real path; symlinks may change in the meantime.
     real: Option<PathBuf>,
     content: Content,
 }
@@ -36,7 +36,7 @@ enum Content {
         inode: u64,
         changed: (i64, i64),
     },
-    /// Outside the workspace, or nothing that can be read.
+    /// Outside the workspace, or unreadable.
     NotLookedAt,
 }
 
@@ -46,17 +46,17 @@ impl Pinned {
         Self { directory: identity(&cwd.real).ok(), files, tool: None }
     }
 
-    /// Of a custom tool, whose files are known.
+    /// Creates the record of a custom tool, whose files are known.
     pub(in crate::tools) fn of_tool(cwd: &Target, tool: Print) -> Self {
         Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 
-    /// Those of the workspace.
+    /// Returns the files in the workspace.
     pub(in crate::tools) fn files(&self) -> Vec<PathBuf> {
         self.files.iter().filter(|file| file.content != Content::NotLookedAt).filter_map(|file| file.real.clone()).collect()
     }
 
-    /// Looks again, as late as can be.
+    /// Checks again, as late as possible, that everything is unchanged.
     pub(in crate::tools) fn still_holds(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
             let message =

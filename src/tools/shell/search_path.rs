@@ -1,5 +1,5 @@
-//! Where the programs of a line come from: entries of PATH in which a command could have put a program do not serve a line that
-//! is allowed by the names of its programs.
+//! Sources of the programs in a line. PATH entries that a command could have written do not count for a line allowed by program
+//! names.
 
 use crate::policy::programs;
 use crate::tools::shell::confine::Holding;
@@ -9,12 +9,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where systems keep their programs. A shell without PATH may look in the current directory.
+/// Default program directories. Without PATH, a shell may search the current directory.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Entries that are looked at.
+/// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 256;
 
-/// PATH as two: what serves such a line, and what does not.
+/// PATH split into trusted entries and others.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchPath {
     outside: Vec<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct SearchPath {
 }
 
 impl SearchPath {
-    /// Follows the links of each entry. One that leads nowhere serves nothing.
+    /// Splits a PATH, with symlinks resolved. Entries that cannot be resolved are not trusted.
     pub(super) fn of(path: Option<&OsStr>, settings: &Settings) -> Self {
         let mut split = Self::default();
         for entry in path.unwrap_or(OsStr::new(USUAL)).as_bytes().split(|byte| *byte == b':').take(MAX_ENTRIES) {
@@ -38,7 +38,7 @@ impl SearchPath {
         split
     }
 
-    /// As a command is given it.
+    /// Returns the trusted PATH for a command.
     pub(super) fn outside(&self) -> OsString {
         if self.outside.is_empty() {
             return USUAL.into();
@@ -47,12 +47,12 @@ impl SearchPath {
         OsString::from_vec(entries.join(&b':'))
     }
 
-    /// The first program of a line that such a line cannot have, and where it is.
+    /// Returns the first program of a line found only in untrusted entries, and its path.
     pub(super) fn only_inside(&self, line: &str, settings: &Settings) -> Option<(String, PathBuf)> {
         programs(line).into_iter().filter(|name| !name.contains('/') && !name.is_empty()).find_map(|name| {
             let found = |entries: &[PathBuf]| entries.iter().map(|entry| entry.join(&name)).find(|path| is_program(path));
             match found(&self.outside) {
-                // An entry outside may hold a link to a program inside.
+                // A trusted entry may contain a symlink to an untrusted program.
                 Some(path) => {
                     let real = path.canonicalize().ok().filter(|real| is_within(real, settings))?;
                     Some((name, real))
@@ -63,7 +63,7 @@ impl SearchPath {
     }
 }
 
-/// Whether a command of this workspace could write there.
+/// Returns whether a command of this workspace could write there.
 fn is_within(place: &Path, settings: &Settings) -> bool {
     let Holding { roots, writable, caches, .. } = &settings.holding;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);

@@ -1,5 +1,5 @@
-//! What lies in the workspace and is kept from commands although nobody named its place: nested repositories, `.vscode`
-//! further down, files that a glob of the policy means. One bounded walk finds it, and is made again beside the work.
+//! Scan of the workspace for paths to protect that nobody named: nested repositories, nested `.vscode` directories, and matches
+//! of policy globs. The walk is bounded, and repeated in the background.
 
 use crate::policy::{Kept, Marks, is_secret_name};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -9,62 +9,61 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Entries that are looked at.
+/// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 200_000;
-/// Places that are kept one by one: each is a mount of every command.
+/// Maximum number of protected paths, because each is a mount for every command.
 const MAX_PLACES: usize = 1_000;
-/// In these programs keep what others made, and far too much of it.
+/// Directories of installed or generated files, too large to scan.
 const SKIPPED: &[&str] = &["node_modules", "target"];
-/// Entries of those, and of other places that commands see, that are looked at for sockets alone.
+/// Maximum number of entries in those and other visible directories that are searched only for sockets.
 const MAX_ENTRIES_ASIDE: usize = 20_000;
-/// How far below the top of a toolchain sockets are searched for. Programs that listen put them near it; below lie thousands
-/// of directories of packages.
+/// Depth of the socket search in a toolchain. Programs put sockets near the top; thousands of package directories are below.
 const TOOLCHAIN_DEPTH: usize = 2;
-/// Places that run code when the folder is opened, of which only that they appear counts.
+/// Maximum number of recorded paths that run code when the folder is opened.
 const MAX_WATCHED: usize = 10_000;
-/// Sockets that are found.
+/// Maximum number of recorded sockets.
 const MAX_SOCKETS: usize = 256;
-/// In a larger workspace nobody waits after a command for what appeared in it.
+/// Number of entries above which commands do not wait for a new scan afterwards.
 const LOOKED_AT_AGAIN: usize = 20_000;
-/// What was found earlier than this is looked for again while a command runs.
+/// Age after which a scan is repeated in the background.
 const STALE: Duration = Duration::from_secs(2);
-/// A directory that changed this shortly before it was listed may change again without a later time to show for it.
+/// A directory changed this recently may change again without a newer timestamp.
 const TICK_SECONDS: i64 = 2;
 
-/// What was found.
+/// Result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Found {
     pub hidden: Vec<PathBuf>,
-    /// Files whose names say that they hold secrets.
+    /// Files whose names suggest secrets.
     pub secrets: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
-    /// Read only, but for commands of git that write.
+    /// Read-only paths, except for git commands that write.
     pub runs_code: Vec<PathBuf>,
-    /// By their own names, all of the last two, and what commands may write that runs code when the folder is opened.
+    /// Unresolved paths of the previous two, and of writable files that run code when the folder is opened.
     pub watched: Vec<PathBuf>,
-    /// The `.git` of repositories.
+    /// The `.git` of each repository.
     pub repositories: Vec<PathBuf>,
-    /// Sockets, whether anybody listens there or not.
+    /// Sockets, whether or not anyone listens.
     pub sockets: Vec<PathBuf>,
-    /// Why this is not all.
+    /// Reason why the result is incomplete.
     pub cut: Option<String>,
-    /// How many entries were looked at.
+    /// Number of examined entries.
     entries: usize,
 }
 
-/// Looks, and remembers.
+/// The scan and its cache.
 #[derive(Debug)]
 pub(in crate::tools) struct Survey {
     roots: Vec<PathBuf>,
     marks: Marks,
-    /// Places outside the workspace that are searched for sockets.
+    /// Directories outside the workspace that are searched for sockets.
     outside: Vec<SocketSearch>,
     latest: RwLock<Option<(Instant, Arc<Found>)>>,
-    /// Held by who walks.
+    /// Locked during a walk.
     walking: Mutex<Seen>,
 }
 
-/// A directory that is searched for sockets, and how many levels of what is in it.
+/// A directory to search for sockets, and the depth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct SocketSearch {
     directory: PathBuf,
@@ -72,12 +71,12 @@ pub(in crate::tools) struct SocketSearch {
 }
 
 impl SocketSearch {
-    /// All of it, within the budget.
+    /// Searches the whole directory within the limit.
     pub(in crate::tools) fn whole(directory: PathBuf) -> Self {
         Self { directory, levels: usize::MAX }
     }
 
-    /// The top of a directory that holds programs and packages.
+    /// Searches the top of a directory of programs and packages.
     pub(in crate::tools) fn toolchain(directory: PathBuf) -> Self {
         Self { directory, levels: TOOLCHAIN_DEPTH }
     }
@@ -90,7 +89,7 @@ impl SocketSearch {
 /// The directories of the last walk.
 type Seen = HashMap<PathBuf, Listed>;
 
-/// A directory as it was listed, which is done again only when it is another or has changed.
+/// A cached listing, repeated if the directory has changed or been replaced.
 #[derive(Debug, Default)]
 struct Listed {
     stamp: Stamp,
@@ -98,13 +97,13 @@ struct Listed {
     kept: Vec<Mark>,
     sockets: Vec<OsString>,
     secrets: Vec<OsString>,
-    /// Directories in it to go on with.
+    /// Subdirectories to walk.
     below: Vec<OsString>,
-    /// Directories in it that are looked through for sockets alone.
+    /// Subdirectories searched only for sockets.
     aside: Vec<OsString>,
 }
 
-/// Changes with every name that is made, removed or replaced in a directory; nobody can set it back.
+/// Changes whenever a name in the directory is created, removed or replaced; nobody can set it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Stamp {
     device: u64,
@@ -124,7 +123,7 @@ impl Survey {
         Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
-    /// What is known; waits only where nothing is known yet. What is old is looked for again beside it.
+    /// Returns the last result, and waits only for the first scan. An old result is renewed in the background.
     pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<Found> {
         if let Some((at, found)) = self.known() {
             if at.elapsed() > STALE {
@@ -136,13 +135,13 @@ impl Survey {
         self.known().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
     }
 
-    /// The same as it is at this moment: waits for a walk.
+    /// Returns the current state, after waiting for a scan.
     pub(in crate::tools) fn fresh(self: &Arc<Self>) -> Arc<Found> {
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
         self.walk_now(&mut seen)
     }
 
-    /// Walks in a thread of its own, unless one does.
+    /// Starts a scan on another thread, unless one is running.
     pub(in crate::tools) fn look_again(self: &Arc<Self>) {
         let survey = Arc::clone(self);
         let walks = move || {
@@ -155,7 +154,7 @@ impl Survey {
         }
     }
 
-    /// What is kept now and was not known of `before`; waits for the walk, but not in a large workspace.
+    /// Returns protected paths that are not in `before`. Waits for a scan, except in a large workspace.
     pub(in crate::tools) fn appeared(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
         if before.cut.is_some() || before.entries > LOOKED_AT_AGAIN {
             self.look_again();
@@ -168,7 +167,7 @@ impl Survey {
         [new(&now.read_only, &before.read_only), new(&now.runs_code, &before.runs_code)].concat()
     }
 
-    /// All that runs code when the folder is opened and was not known of `before`, by its own name; waits for the walk.
+    /// Returns unresolved paths that run code when the folder is opened and are not in `before`. Waits for a scan.
     pub(in crate::tools) fn appeared_by_name(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
         let known: HashSet<&PathBuf> = before.watched.iter().collect();
         self.fresh().watched.iter().filter(|place| !known.contains(place)).cloned().collect()
@@ -185,7 +184,8 @@ impl Survey {
     }
 }
 
-/// Directories near the top first, so that what is left out lies deep. `seen` is what the last walk saw, and then what this one did.
+/// Walks breadth-first, so that whatever exceeds the limit is deep. `seen` has the listings of the last walk, and afterwards
+/// those of this one.
 fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize, seen: &mut Seen) -> Found {
     let mut before = std::mem::take(seen);
     let mut aside: VecDeque<SocketSearch> = outside.iter().cloned().collect();
@@ -212,7 +212,7 @@ fn keep_sockets(found: &mut Found, directory: &Path, listed: &Listed) {
     found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
 }
 
-/// Directories that are skipped are put `aside`.
+/// Walks the roots, and puts skipped directories `aside`.
 fn walk_roots(
     roots: &[PathBuf],
     marks: &Marks,
@@ -226,13 +226,13 @@ fn walk_roots(
     let mut entries = 0;
     while let Some(directory) = open.pop_front() {
         let known = before.remove(&directory);
-        // What cannot be listed cannot be written by a command either, but for what it may enter and not list.
+        // What cannot be listed cannot be written by a command either, except directories that it can enter but not list.
         let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
         let (watched, kept): (Vec<&Mark>, Vec<&Mark>) = listed.kept.iter().partition(|mark| mark.kept == Kept::Watched);
         let is_cut = entries >= most || kept.len() > room || found.secrets.len() + listed.secrets.len() > MAX_PLACES;
-        // A mount is on what a link leads to.
+        // A mount applies to the symlink target.
         let secrets = listed.secrets.iter().filter_map(|name| directory.join(name).canonicalize().ok());
         found.secrets.extend(secrets.filter(|real| real.is_file()));
         kept.into_iter().take(room).chain(watched).for_each(|mark| keep(&mut found, &directory, mark));
@@ -255,9 +255,9 @@ fn walk_roots(
     found
 }
 
-/// What is in a directory, at most so many entries of it; it is not listed where it is `known` as it is now.
+/// Lists a directory up to the limit, reusing the `known` listing if it is unchanged.
 fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -> Option<Listed> {
-    // Before it is listed: what changes meanwhile is seen the next time.
+    // Taken before listing: a change in between is seen the next time.
     let stamp = Stamp::of(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
@@ -273,7 +273,7 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
         }
         match marks.of(&entry.path(), &text) {
             Some(kept) => {
-                // In what commands may write, more is looked for, and anybody may listen.
+                // Writable directories are searched further, and anyone may listen there.
                 if kept == Kept::Watched && kind.is_dir() {
                     listed.below.push(name.clone());
                 } else if kept == Kept::Watched && kind.is_socket() {
@@ -309,7 +309,7 @@ fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
     if mark.kept != Kept::Hidden && found.watched.len() < MAX_WATCHED {
         found.watched.push(path.clone());
     }
-    // A mount stands at what a link leads to.
+    // A mount applies to the symlink target.
     let Some(real) = (if mark.is_link { path.canonicalize().ok() } else { Some(path) }) else { return };
     if mark.name == ".git" && !mark.is_link {
         found.repositories.push(real.clone());
@@ -415,7 +415,7 @@ mod tests {
         let root = tree.path().canonicalize().expect("real");
         let (marks, mut seen) = (marks(&root), Seen::new());
         let first = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
-        // What is not said here of `a` is not found either.
+        // Directories not mentioned here are not found.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
             let stamp = Stamp::of(&path).expect("there");

@@ -1,4 +1,4 @@
-//! One command that goes on beside the agent's work: its output as far as it is kept, its end, who may type.
+//! A command that continues while the agent works: its stored output, its end, and its input.
 
 use super::Inner;
 use super::screen::{Screen, last_line_of};
@@ -15,43 +15,43 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// Kept of what a command prints until it is read.
+/// Maximum number of bytes of unread output.
 const KEPT_BYTES: usize = 256 * 1024;
-/// Of an output this much is looked at for its last line.
+/// Number of bytes of output examined for the last line.
 const LAST_LINE_BYTES: usize = 4 * 1024;
-/// Of a line this much is told to who only looks on.
+/// Maximum number of characters of a line shown in lists.
 const TOLD_CHARACTERS: usize = 200;
-/// So long nothing must come until an answer counts as whole.
+/// Duration without new output after which a response counts as complete.
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
-/// What a command is before it runs.
+/// A command before it runs.
 pub struct New {
-    /// As it was judged and shown.
+    /// The line as judged and shown.
     pub line: String,
     pub cwd: Target,
     pub call: Option<CallId>,
     pub kind: Kind,
-    /// What of the workspace it may write.
+    /// Which part of the workspace it may write.
     pub writes: Writes,
     pub redactor: Arc<Redactor>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It has a terminal.
+    /// Has a terminal.
     Session { size: TerminalSize, reads: Reads },
-    /// It has pipes, and nobody to ask.
+    /// Has pipes, and cannot ask anyone.
     Background,
 }
 
-/// What becomes of a line that is typed into a session.
+/// How a session treats lines typed into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
-    /// A shell that aye started for it runs it.
+    /// A shell started by aye runs them.
     Shell,
-    /// Some shell that the command starts may run it.
+    /// They may reach a shell that the command starts.
     Code,
-    /// The program knows.
+    /// They are data for the program.
     Data,
 }
 
@@ -60,7 +60,7 @@ pub struct Entry {
     pub cwd: Target,
     pub kind: Kind,
     pub writes: Writes,
-    /// Fires when it is to end.
+    /// Fires when the command should end.
     pub kill: CancellationToken,
     pub typed: Mutex<Typed>,
     id: OnceLock<String>,
@@ -69,22 +69,22 @@ pub struct Entry {
     redactor: Arc<Redactor>,
     output: Mutex<Output>,
     keys: OnceLock<Keys>,
-    /// Bytes that were there when it was read last.
+    /// Number of bytes at the last read.
     read: AtomicU64,
-    /// Bytes until now; sent once more at the end.
+    /// Number of bytes so far; sent once more at the end.
     progress: watch::Sender<u64>,
     ended: OnceLock<String>,
     home: OnceLock<Weak<Inner>>,
 }
 
-/// What was typed until now, as far as it decides how the next line is judged.
+/// Earlier input, as far as it affects how the next line is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Typed {
-    /// How often something was.
+    /// Number of times something was typed.
     pub times: u64,
-    /// A line that has no end yet.
+    /// Line typed so far without Enter.
     pub open: String,
-    /// Whether the shell still means by a line what a new one would.
+    /// Whether a line still has the same meaning as in a new shell.
     pub plain: bool,
 }
 
@@ -93,11 +93,11 @@ enum Output {
     Screen(Box<Screen>),
 }
 
-/// What a reader is told.
+/// Output returned to a reader.
 pub enum Read {
-    /// What is new.
+    /// New output.
     New(Fresh),
-    /// All that stands on the screen, which a program has for itself.
+    /// The content of a full-screen program.
     Screen(String),
 }
 
@@ -128,7 +128,7 @@ impl Entry {
         })
     }
 
-    /// Empty as long as it is in no list.
+    /// Returns the id; empty until it is in a list.
     pub fn id(&self) -> &str {
         self.id.get().map_or("", String::as_str)
     }
@@ -142,12 +142,12 @@ impl Entry {
         let _ = self.keys.set(keys);
     }
 
-    /// What types into it; none where there is no terminal, or not yet.
+    /// Returns the input of its terminal; `None` without a terminal, or if it is not started yet.
     pub fn keys(&self) -> Option<&Keys> {
         self.keys.get()
     }
 
-    /// Takes what it printed; what its terminal says to that comes back.
+    /// Adds output, and returns the responses of the terminal.
     pub fn push(&self, bytes: &[u8]) -> Vec<u8> {
         let mut output = locked(&self.output);
         let (answers, total) = match &mut *output {
@@ -175,28 +175,28 @@ impl Entry {
         }
     }
 
-    /// How it ended; nothing while it runs.
+    /// Returns how it ended; `None` while it runs.
     pub fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
-    /// Waits until it ended.
+    /// Waits for the end.
     pub async fn over(&self) {
         let mut progress = self.progress.subscribe();
         let _ = progress.wait_for(|_| self.ended().is_some()).await;
     }
 
-    /// Bytes that it printed.
+    /// Returns the number of bytes of output.
     pub fn total(&self) -> u64 {
         *self.progress.borrow()
     }
 
-    /// Whether something was printed that nobody read.
+    /// Returns whether there is unread output.
     pub fn has_unread(&self) -> bool {
         self.total() > self.read.load(Ordering::Acquire)
     }
 
-    /// The size of its terminal.
+    /// Returns the size of its terminal.
     pub fn size(&self) -> Option<TerminalSize> {
         match &*locked(&self.output) {
             Output::Tape(_) => None,
@@ -204,7 +204,7 @@ impl Entry {
         }
     }
 
-    /// Waits until it printed more than `since` and then nothing for a moment, or ended, but no longer than `longest`.
+    /// Waits until there is more output than `since` followed by a short pause, until the end, or for at most `longest`.
     pub async fn quiet(&self, since: u64, longest: Duration) {
         let mut progress = self.progress.subscribe();
         let deadline = Instant::now() + longest;
@@ -230,7 +230,7 @@ impl Entry {
         }
     }
 
-    /// All that stands on its terminal.
+    /// Returns the content of its terminal.
     pub fn screen(&self) -> Option<String> {
         match &*locked(&self.output) {
             Output::Tape(_) => None,

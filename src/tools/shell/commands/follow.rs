@@ -1,4 +1,4 @@
-//! Follows a command from its start to its end, whoever reads it meanwhile.
+//! Runs commands from start to end and passes on their output.
 
 use super::Commands;
 use super::entry::Entry;
@@ -11,20 +11,21 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Pieces of live output that wait to be shown.
+/// Number of pieces of live output that may wait to be shown.
 const LIVE_DEPTH: usize = 64;
 
-/// What came of a command that was waited for.
+/// Outcome of a foreground command.
 pub enum Outcome {
     Finished(Finished),
-    /// It was put in the background, and into the list.
+    /// Moved to the background list.
     GoesOn(Running),
 }
 
-/// What is to be done after the end, on a disk perhaps; what is to be told of it comes back.
+/// Cleanup after the end, which may block on the disk; returns notes for the result.
 pub type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
 
-/// Runs a line to its end, its output given to `whole` too, or until the person puts it in the background. Dropping this future kills it.
+/// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the background.
+/// Dropping this future kills it.
 pub async fn in_front(
     spec: Spec,
     entry: &Arc<Entry>,
@@ -71,13 +72,13 @@ pub async fn in_front(
     }
 }
 
-/// Runs a line that is in the list already.
+/// Runs a line that is already in the list.
 pub fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
     let running = begin(spec, entry, mpsc::channel(1).0, Beside::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
 }
 
-/// A command, and what comes of it.
+/// A running command.
 pub type Running = JoinHandle<Result<Finished, ProcessError>>;
 
 fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Beside) -> Running {
@@ -88,7 +89,7 @@ fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Bes
     tokio::spawn(run_beside(spec, live, kill, Beside { tap, ..beside }))
 }
 
-/// Waits for the end of a command that nobody waits for.
+/// Waits for the end of a background command.
 pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
     let how = in_words(finished.as_ref().map(|finished| finished.end));
@@ -96,12 +97,12 @@ pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
 }
 
 async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
-    // What cannot be told any more has been done all the same.
+    // The cleanup runs even if its notes can no longer be shown.
     let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
     entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
 }
 
-/// Starts the line on a terminal, and follows it.
+/// Starts a line on a terminal, and follows it.
 pub async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());
@@ -119,10 +120,10 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
             }
             let answers = entry.push(&buffer[..count]);
             if !answers.is_empty() {
-                // A shell would take them for the beginning of its next line.
+                // A shell would read them as the start of its next line.
                 super::locked(&entry.typed).plain = false;
                 let keys = keys.clone();
-                // Who does not read what it asked for must not keep its own output from being read.
+                // A program that does not read the responses must not block its own output.
                 tokio::spawn(async move { keys.write_all(&answers).await });
             }
         }

@@ -1,6 +1,6 @@
-//! Keys by their names, as a terminal sends them.
+//! Named keys and the bytes that a terminal sends for them.
 
-/// Keys that a terminal turns into a signal or an end, and the end of a line.
+/// Keys that a terminal turns into a signal, end of input or end of line.
 const PLAIN: &[(&str, &str)] =
     &[("enter", "\r"), ("ctrl-c", "\x03"), ("ctrl-d", "\x04"), ("ctrl-z", "\x1a"), ("ctrl-\\", "\x1c")];
 
@@ -33,7 +33,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("f12", "\x1b[24~"),
 ];
 
-/// Other names of the same.
+/// Alternative names.
 const ALSO: &[(&str, &str)] =
     &[("return", "enter"), ("esc", "escape"), ("del", "delete"), ("pgup", "pageup"), ("pgdn", "pagedown")];
 
@@ -41,12 +41,12 @@ const ALSO: &[(&str, &str)] =
 pub struct Key {
     pub name: String,
     pub bytes: String,
-    /// It edits no line: what a shell has been typed stays what it is, or is gone.
+    /// The key does not edit a line: text typed into a shell stays unchanged, or is discarded.
     pub is_plain: bool,
 }
 
 impl Key {
-    /// `ctrl-c`, `C-c`, `^C`, `Up`.
+    /// Parses a key name such as `ctrl-c`, `C-c`, `^C` or `Up`.
     pub fn named(given: &str) -> Option<Self> {
         let lower = given.trim().to_ascii_lowercase().replace(['+', '_', ' '], "-");
         let lower = lower.trim_start_matches('<').trim_end_matches('>');
@@ -67,7 +67,7 @@ impl Key {
         Some(Self { name, bytes, is_plain: false })
     }
 
-    /// The key of a lone control character, which models write too.
+    /// Returns the key of a single control character, which models also send.
     pub fn of_character(text: &str) -> Option<Self> {
         let all = PLAIN.iter().chain(OTHERS).filter(|(name, _)| *name != "space");
         let known = all.clone().find(|(_, bytes)| *bytes == text).map(|(name, _)| (*name).to_owned());

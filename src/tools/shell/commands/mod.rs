@@ -1,4 +1,4 @@
-//! The commands that go on while the agent works: sessions on a terminal, and what was put in the background.
+//! Commands that continue while the agent works: terminal sessions and background commands.
 
 mod entry;
 mod follow;
@@ -21,18 +21,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Sessions that run at one time.
+/// Maximum number of running sessions.
 pub const MAX_SESSIONS: usize = 5;
-/// The same for commands in the background.
+/// Maximum number of running background commands.
 pub const MAX_IN_BACKGROUND: usize = 5;
-/// Of those that ended this many can still be read.
+/// Number of ended commands whose output can still be read.
 const MAX_ENDED: usize = 5;
-/// The list is told anew at most this often while commands print.
+/// Minimum interval between updates of the list while commands print.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
-/// How long the end of all of them may take.
+/// Maximum time for ending all commands.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// The list that all routers of a session share.
+/// The list shared by all routers of a session.
 #[derive(Clone, Default)]
 pub struct Commands {
     inner: Arc<Inner>,
@@ -42,7 +42,7 @@ pub struct Commands {
 struct Inner {
     list: Mutex<List>,
     told: watch::Sender<Vec<RunningCommand>>,
-    /// Someone is about to tell.
+    /// Whether an update is scheduled.
     soon: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ struct List {
 }
 
 impl Commands {
-    /// Takes it into the list under a name of its own.
+    /// Adds an entry to the list under a new id.
     pub fn admit(&self, entry: &Arc<Entry>) -> Result<(), ToolError> {
         let mut list = locked(&self.inner.list);
         let is_session = |entry: &Entry| matches!(entry.kind, Kind::Session { .. });
@@ -84,7 +84,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Takes it out again, because it did not start.
+    /// Removes an entry that failed to start.
     pub fn forget(&self, entry: &Entry) {
         locked(&self.inner.list).entries.retain(|other| other.id() != entry.id());
         self.inner.tell();
@@ -103,30 +103,30 @@ impl Commands {
         Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))
     }
 
-    /// The list, whenever it changes.
+    /// Returns a receiver of the list.
     pub fn watch(&self) -> watch::Receiver<Vec<RunningCommand>> {
         self.inner.told.subscribe()
     }
 
-    /// Whether one of them has not ended.
+    /// Returns whether any command is still running.
     pub(in crate::tools) fn any_runs(&self) -> bool {
         locked(&self.inner.list).entries.iter().any(|entry| entry.ended().is_none())
     }
 
-    /// Whether one that has not ended may write in the workspace.
+    /// Returns whether any running command may write in the workspace.
     pub(in crate::tools) fn any_writes(&self) -> bool {
         let writes = |entry: &Arc<Entry>| entry.ended().is_none() && entry.writes > Writes::Nothing;
         locked(&self.inner.list).entries.iter().any(writes)
     }
 
-    /// Ends one with all it started; nothing happens where there is none of this name.
+    /// Ends a command with all its processes. Unknown ids are ignored.
     pub fn stop(&self, id: &str) {
         if let Ok(entry) = self.find(id) {
             entry.kill.cancel();
         }
     }
 
-    /// Ends all of them, and waits for that as long as it may take.
+    /// Ends all commands, and waits for that up to the limit.
     pub async fn end_all(&self) {
         let entries = locked(&self.inner.list).entries.clone();
         for entry in &*entries {
@@ -138,7 +138,7 @@ impl Commands {
 }
 
 impl Inner {
-    /// Says what the list is now, if it is another.
+    /// Publishes the list if it has changed.
     fn tell(&self) {
         let now: Vec<_> = locked(&self.list).entries.iter().map(|entry| entry.listed()).collect();
         self.told.send_if_modified(|told| {
@@ -148,7 +148,7 @@ impl Inner {
         });
     }
 
-    /// The same, but not for every line that some command prints.
+    /// Publishes the list with a delay, to combine frequent updates.
     fn tell_soon(self: Arc<Self>) {
         if self.soon.swap(true, Ordering::AcqRel) {
             return;
@@ -161,7 +161,7 @@ impl Inner {
     }
 }
 
-/// `exit 0`, `killed by SIGKILL`.
+/// Describes an end: `exit 0`, `killed by SIGKILL`.
 pub(in crate::tools) fn how_it_ended(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit {code}"),

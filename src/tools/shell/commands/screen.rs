@@ -1,4 +1,4 @@
-//! What a command shows on its terminal, as text: the screen, what scrolled off it in bounded memory, and what of both is new.
+//! The terminal content of a command as text: the screen, a bounded scrollback, and what is new in both.
 
 use super::tape::Fresh;
 use crate::sys::process::TerminalSize;
@@ -8,35 +8,35 @@ use unicode_width::UnicodeWidthStr;
 use vt100::capture::{BasicFormattedCaptureState, RowContents, basic_formatted_to_plain};
 use vt100::{Callbacks, Parser};
 
-/// What a kept row costs beside its text.
+/// Memory cost of a row in bytes, in addition to its text.
 const ROW_BYTES: usize = 32;
-/// Answers to a program's questions that wait to be sent; a program that asks and never reads gets no more.
+/// Maximum number of bytes of pending terminal responses; a program that never reads gets no more.
 const MAX_ANSWER_BYTES: usize = 1024;
 
 pub struct Screen {
     parser: Parser<Scrolled>,
-    /// The rows of the screen as they were read last.
+    /// The rows of the screen at the last read.
     seen: Vec<String>,
-    /// The number of the first of them, counted from the first row there was.
+    /// Number of the first of them, counted over all rows.
     seen_from: u64,
     total: u64,
 }
 
-/// Rows that left the screen at its top.
+/// The scrollback.
 struct Scrolled {
     rows: VecDeque<Row>,
     limit: usize,
     bytes: usize,
-    /// Rows that are kept no longer.
+    /// Number of rows dropped from the scrollback.
     dropped: u64,
     captured: BasicFormattedCaptureState,
-    /// What the terminal says to the program.
+    /// Pending responses of the terminal.
     answers: Vec<u8>,
 }
 
 struct Row {
     text: String,
-    /// It goes on a line that was too long for one row.
+    /// Whether it continues a line that did not fit in one row.
     goes_on: bool,
 }
 
@@ -54,7 +54,7 @@ impl Screen {
         Self { parser: Parser::new_with_callbacks(rows, columns, 0, scrolled), seen: Vec::new(), seen_from: 0, total: 0 }
     }
 
-    /// Takes what the program writes; what the terminal answers to it comes back.
+    /// Adds output of the program, and returns the responses of the terminal.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.total += bytes.len() as u64;
         self.parser.process(bytes);
@@ -75,22 +75,22 @@ impl Screen {
         TerminalSize { rows: rows.get(), columns: columns.get() }
     }
 
-    /// Whether a program has all of the screen for itself.
+    /// Returns whether a full-screen program is running.
     pub fn is_taken(&self) -> bool {
         self.parser.screen().alternate_screen()
     }
 
-    /// What stands on it.
+    /// Returns the text of the screen.
     pub fn text(&self) -> String {
         join(self.rows())
     }
 
-    /// The last row that is not empty.
+    /// Returns the last non-empty row.
     pub fn last_line(&self) -> String {
         self.rows().pop().map(|row| row.text.trim().to_owned()).unwrap_or_default()
     }
 
-    /// What is there since the last time: new rows, and from the first that changed on.
+    /// Returns what is new since the last call: new rows, and everything from the first changed row on.
     pub fn fresh(&mut self) -> Fresh {
         let rows = self.rows();
         let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
@@ -118,13 +118,13 @@ impl Screen {
         Fresh { text, missed: (missed > 0).then(|| format!("{missed} lines")) }
     }
 
-    /// Up to the last that is not empty.
+    /// Returns the rows up to the last non-empty one.
     fn rows(&self) -> Vec<Row> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
         let mut rows: Vec<Row> =
             screen.rows(0, columns.get()).map(|text| Row { text: text.trim_end().to_owned(), goes_on: false }).collect();
-        // Of the row that left last only its width is known.
+        // Only the width of the last scrolled row is known.
         let full = |row: &Row| row.text.width() == usize::from(columns.get());
         if let Some(first) = rows.first_mut() {
             first.goes_on = self.parser.callbacks().rows.back().is_some_and(full);
@@ -198,7 +198,7 @@ impl Callbacks for Scrolled {
     }
 }
 
-/// The last line of what a program printed, as a terminal would show it.
+/// Returns the last line of an output as a terminal would show it.
 pub fn last_line_of(bytes: &[u8]) -> String {
     let size = TerminalSize { rows: 4, columns: 500 };
     let mut screen = Screen::new(size, 0);

@@ -1,23 +1,23 @@
-//! What a command without a terminal printed: the end of it in bounded memory, and how far it was read.
+//! Output of a command without a terminal: its end in bounded memory, and the read position.
 
 use std::collections::VecDeque;
 
-/// The last bytes of a stream of any length.
+/// The last bytes of an output of any length.
 #[derive(Debug)]
 pub struct Tape {
     kept: VecDeque<u8>,
     limit: usize,
-    /// Where in the stream the kept bytes begin.
+    /// Stream position of the first stored byte.
     start: u64,
-    /// Up to where it was read.
+    /// Stream position of the reader.
     read: u64,
 }
 
-/// What a reader had not seen.
+/// New output for a reader.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct Fresh {
     pub text: String,
-    /// What it missed, for it was too much to be kept: `12 lines`, `4096 bytes`.
+    /// Amount of output that was dropped unread: `12 lines`, `4096 bytes`.
     pub missed: Option<String>,
 }
 
@@ -34,13 +34,13 @@ impl Tape {
         self.start += (skipped + excess) as u64;
     }
 
-    /// Bytes there were.
+    /// Returns the total number of bytes.
     pub fn total(&self) -> u64 {
         self.start + self.kept.len() as u64
     }
 
-    /// What came since the last time. A line that is not at its end waits for it, as long as more can come: half a line may be
-    /// half a secret.
+    /// Returns the new output. An incomplete line is held back as long as more can follow, because it may contain half a
+    /// secret.
     pub fn fresh(&mut self, more_comes: bool) -> Fresh {
         let missed = self.start.saturating_sub(self.read);
         let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);
@@ -53,7 +53,7 @@ impl Tape {
         Fresh { text: String::from_utf8_lossy(&bytes).into_owned(), missed: (missed > 0).then(|| format!("{missed} bytes")) }
     }
 
-    /// The last of it.
+    /// Returns the last bytes.
     pub fn tail(&self, count: usize) -> Vec<u8> {
         self.kept.iter().skip(self.kept.len().saturating_sub(count)).copied().collect()
     }

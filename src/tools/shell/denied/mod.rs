@@ -1,4 +1,4 @@
-//! What the sandbox kept a command from: told by aye's proxy, and by what the command printed.
+//! Access that the sandbox blocked for a command, as reported by aye's proxy and by the output of the command.
 
 mod opened;
 mod printed;
@@ -15,29 +15,29 @@ use crate::tools::tool::Settings;
 use printed::{Place, Want, Why};
 use std::path::{Path, PathBuf};
 
-/// More places than a person reads in one question are not offered.
+/// Maximum number of paths offered in one approval.
 const MAX: usize = 8;
-/// Directories of a home directory that are not shown for one file in them.
+/// Directories of the home directory that are not made visible for the sake of one file.
 const SHARED: &[&str] =
     &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
-/// A command has these for itself, or nobody has them.
+/// Directories that are private to each command, or not available to any.
 const NEVER_OPENED: &[&str] = &["/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/var/run"];
 
-/// What a command that failed was kept from.
+/// Access that was blocked for a failed command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Denied {
-    /// What a yes could open.
+    /// Access that an approval can allow.
     pub outside: Vec<Outside>,
-    /// Servers, and why they are closed; no yes opens some of them.
+    /// Blocked hosts with the reasons; some cannot be allowed.
     servers: Vec<String>,
-    /// Places in the workspace that it could only read.
+    /// Paths in the workspace that were read-only.
     pub only_read: Vec<PathBuf>,
-    /// It ran where it could only read, because that is all that it was allowed for.
+    /// The command was read-only, because it was allowed only as a command that reads.
     narrowed: bool,
 }
 
 impl Denied {
-    /// `hosts` are those that the proxy let nobody reach; `printed` is what it printed, in `cwd`.
+    /// Determines the blocked access. `hosts` are those that the proxy denied; `printed` is the output in `cwd`.
     pub(in crate::tools) fn look(
         printed: &[&str],
         cwd: &Path,
@@ -79,13 +79,13 @@ impl Denied {
         Self { outside, servers, only_read, narrowed: false }
     }
 
-    /// The same of a line that was allowed because it only reads, and that ran where it could not write. `stderr` is what it printed
-    /// there: what it printed otherwise may be the text of any file.
+    /// Determines blocked writes of a line that was allowed as read-only. Only `stderr` is used, because stdout may be the text
+    /// of any file.
     pub(in crate::tools) fn narrowed(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
         if !printed::met_read_only(stderr) {
             return self;
         }
-        // Any other place is a guess, and what it wanted to write was most likely in the workspace.
+        // Other paths are guesses; most likely it wanted to write in the workspace.
         self.outside.retain(|place| !matches!(place, Outside::Write { .. }));
         let root = confinement.roots.iter().find(|root| cwd.starts_with(root)).and_then(|root| root.to_str());
         self.outside.extend(root.map(|root| Outside::Write { path: root.to_owned() }));
@@ -93,7 +93,7 @@ impl Denied {
         self
     }
 
-    /// For the model; nothing where it was kept from nothing.
+    /// Formats the note for the model; `None` if nothing was blocked.
     pub(in crate::tools) fn sentence(&self) -> Option<String> {
         let mut lines = Vec::new();
         if self.narrowed {
@@ -124,15 +124,15 @@ impl Denied {
 }
 
 enum Looked {
-    /// It could be opened for writing.
+    /// Could be made writable.
     Opens(PathBuf),
-    /// It is hidden by default, and could be shown.
+    /// Hidden by default, and could be made visible.
     Shows(PathBuf),
     OnlyRead(PathBuf),
     Nothing,
 }
 
-/// How the command was held, and where it ran.
+/// The sandbox and directory of the command.
 struct Held<'a> {
     confinement: &'a Confinement,
     settings: &'a Settings,
@@ -151,13 +151,13 @@ impl Held<'_> {
         };
         let (veil, closed): (Vec<PathBuf>, Vec<PathBuf>) =
             hidden.iter().cloned().partition(|place| self.settings.holding.visible.hidden.contains(place));
-        // Credentials, aye's own directories, and what the policy blocks.
+        // Credentials, aye's own directories, and paths blocked by the policy.
         if depth(&closed) > depth(shown) {
             return Looked::Nothing;
         }
         let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
         if below(roots) {
-            // What is right in the view is refused by the policy alone.
+            // Paths visible in the sandbox are blocked only by the policy.
             let refused = place.why == Why::ReadOnly && (*view == View::ReadOnly || below(read_only));
             return if refused { Looked::OnlyRead(found.real) } else { Looked::Nothing };
         }
@@ -174,7 +174,7 @@ impl Held<'_> {
         if let Why::Missing { written } = place.why {
             return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Looked::Nothing };
         }
-        // With namespaces the kernel says that it is read-only; who has no right to it is told something else.
+        // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
         let is_there = !matches!(found.kind, Kind::Missing);
         if place.why == Why::NoAccess && *strength == Strength::Namespaces && is_there {
             return Looked::Nothing;
@@ -185,8 +185,8 @@ impl Held<'_> {
         }
     }
 
-    /// What exists and was hidden: the directory of a file, or the file where that is too much. What was to be made there
-    /// needs its directory written.
+    /// Returns the access to an existing hidden path: its directory, or only the file if that is too much. A path to create
+    /// needs its directory to be writable.
     fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Looked {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));
@@ -203,7 +203,7 @@ impl Held<'_> {
         if may_be_shown { Looked::Shows(path.to_owned()) } else { Looked::Nothing }
     }
 
-    /// Whether programs of all kinds keep their files there.
+    /// Returns whether many programs keep files in this directory.
     fn is_shared(&self, directory: &Path) -> bool {
         self.settings
             .home
@@ -212,12 +212,12 @@ impl Held<'_> {
             .is_some_and(|below| SHARED.iter().any(|shared| below == Path::new(shared)))
     }
 
-    /// What the policy lets be shown and this user can read.
+    /// Returns whether the policy allows the path to be visible and the user can read it.
     fn may_be_shown(&self, path: &Path) -> bool {
         (self.settings.may_show)(path) && crate::sys::path::may_read(path)
     }
 
-    /// The least that has to be opened for it.
+    /// Returns the smallest path that has to be writable.
     fn opens(&self, real: &Path, kind: Kind, wanted: Want) -> Option<PathBuf> {
         let parent = existing(real.parent()?);
         let too_wide = self.is_too_wide(&parent);
@@ -226,7 +226,7 @@ impl Held<'_> {
             (Kind::Missing, _) if !too_wide => Some(parent),
             (Kind::Missing, _) => {
                 let first = parent.join(real.strip_prefix(&parent).ok()?.components().next()?);
-                // With a slash at its end it is a directory: that much is known of what is not there yet.
+                // A final slash means a directory, even if it does not exist.
                 let directory = wanted == Want::Directory || first != real;
                 Some(if directory { first.join("") } else { first })
             }
@@ -237,7 +237,7 @@ impl Held<'_> {
         }
     }
 
-    /// Whether more than a part of the machine would be open with it: the person's home, what is above a workspace.
+    /// Returns whether the directory is too broad to allow, such as the home directory or a parent of the workspace.
     fn is_too_wide(&self, directory: &Path) -> bool {
         let above = |place: &Path| place.starts_with(directory);
         let is_top = directory.components().count() <= 2;
@@ -245,12 +245,12 @@ impl Held<'_> {
     }
 }
 
-/// The deepest directory of a path that is there.
+/// Returns the deepest existing directory of a path.
 fn existing(path: &Path) -> PathBuf {
     path.ancestors().find(|level| level.symlink_metadata().is_ok()).unwrap_or(path).to_owned()
 }
 
-/// Whether the person could write there: what only another user may is not opened by a yes.
+/// Returns whether the user can write there; an approval cannot allow paths of other users.
 fn could_write(path: &Path) -> bool {
     crate::sys::path::may_write(&existing(path))
 }

@@ -1,17 +1,17 @@
-//! Places that one run may write and that are not there yet: made before it, and gone after it where it made no use of them.
+//! Missing paths that one run may write: created before it, and removed after it if unused.
 
 use crate::protocol::Outside;
 use std::fs::{self, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What was made for a run.
+/// Paths created for a run.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Opened {
     made: Vec<(PathBuf, State)>,
 }
 
-/// Changes with each use.
+/// Metadata that changes with each use.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     inode: u64,
@@ -32,7 +32,8 @@ impl State {
 }
 
 impl Opened {
-    /// Makes what is missing of the places that a run is let write. What cannot be made stays closed; the command will say so.
+    /// Creates the missing writable paths of a run. Those that cannot be created stay unavailable, and the command reports the
+    /// error.
     pub(in crate::tools) fn make(opens: &[Outside]) -> Self {
         let mut made = Vec::new();
         for opened in opens {
@@ -59,7 +60,7 @@ impl Drop for Opened {
         for (path, state) in &self.made {
             let Ok(data) = path.symlink_metadata() else { continue };
             if State::of(&data) == *state {
-                // A directory with something in it would stay in any case.
+                // A non-empty directory is kept anyway.
                 let _ = if data.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
             }
         }

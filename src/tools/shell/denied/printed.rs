@@ -1,8 +1,8 @@
-//! What a program prints when it is kept from a place or from the network: the places, as they are written there.
+//! Parsing of program output for paths and network access that the sandbox blocked.
 
 use crate::protocol::cut_after;
 
-/// Said where a place cannot be written because its file system cannot.
+/// Messages for writing to a read-only file system.
 const READ_ONLY: &[&str] = &[
     "read-only file system",
     "read only file system",
@@ -12,7 +12,7 @@ const READ_ONLY: &[&str] = &[
     "os error 30",
     "errno 30",
 ];
-/// Said where a place cannot be written because of who asks.
+/// Messages for missing permissions.
 const NO_ACCESS: &[&str] = &[
     "permission denied",
     "eacces",
@@ -26,7 +26,7 @@ const NO_ACCESS: &[&str] = &[
     "no write permission",
     "is denied",
 ];
-/// Said where a place does not exist: so do hidden ones for a command.
+/// Messages for missing paths; hidden paths look the same to a command.
 const MISSING: &[&str] = &[
     "no such file or directory",
     "enoent",
@@ -41,11 +41,11 @@ const MISSING: &[&str] = &[
     "could not find",
     "not found",
 ];
-/// Said where something was to be made or written.
+/// Words that indicate a write.
 const WRITES: &[&str] = &["creat", "touch", "mkdir", "write", "writing", "directory nonexistent"];
-/// How the shell that runs a line begins what it says of a redirection, nearly always one to be written.
+/// Start of shell messages about a redirection, which is nearly always a write.
 const SHELL_LINE: &str = "bash: line ";
-/// Said where there is no network.
+/// Messages for a missing network.
 const NO_NETWORK: &[&str] = &[
     "could not resolve host",
     "couldn't resolve host",
@@ -64,22 +64,22 @@ const NO_NETWORK: &[&str] = &[
     "no such host",
     "server misbehaving",
 ];
-/// A place that goes needs its directory to be written, not itself.
+/// Words for removing a path, which requires write access to its directory instead.
 const TAKES_AWAY: &[&str] = &["remove", "unlink", "rename", "move", "delete", "rmdir", "replace"];
 const MAKES_DIRECTORY: &[&str] = &["mkdir", "directory", "folder"];
-/// Starts of the lines above one that says only why.
+/// Starts of the preceding lines that say what failed.
 const WHAT_FAILED: &[&str] = &["error", "failed", "fail", "could not", "couldn't", "cannot", "can't", "unable"];
-/// How far above it that is looked for.
+/// Number of preceding lines examined.
 const LINES_BACK: usize = 6;
 const QUOTES: [(char, char); 6] = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”'), ('`', '\'')];
-/// What is looked at of an output: its end.
+/// Number of bytes examined at the end of an output.
 const MAX_BYTES: usize = 64 * 1024;
 const MAX_PLACES: usize = 64;
 
-/// A place that a program says it could not write.
+/// A path that a program could not access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// As it was printed: absolute, below `~`, or relative to where the program ran.
+    /// As printed: absolute, below `~`, or relative to the directory of the program.
     pub given: String,
     pub why: Why,
     pub wanted: Want,
@@ -89,7 +89,7 @@ pub(super) struct Place {
 pub(super) enum Why {
     ReadOnly,
     NoAccess,
-    /// It does not exist, as far as the command saw; the flag says that it was to be written.
+    /// Missing from the view of the command; the flag says whether it was to be written.
     Missing {
         written: bool,
     },
@@ -97,15 +97,15 @@ pub(super) enum Why {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
-    /// Something to be written there.
+    /// Write a file.
     Write,
-    /// A directory to be made.
+    /// Create a directory.
     Directory,
-    /// It to be gone.
+    /// Remove it.
     Away,
 }
 
-/// The places, in their order.
+/// Returns the paths in order.
 pub(super) fn places(text: &str) -> Vec<Place> {
     let lines: Vec<&str> = end_of(text).lines().collect();
     let mut places: Vec<Place> = Vec::new();
@@ -133,13 +133,13 @@ pub(super) fn places(text: &str) -> Vec<Place> {
     places
 }
 
-/// Whether it says that a place could not be written because its file system cannot.
+/// Returns whether the output reports a read-only file system.
 pub(super) fn met_read_only(text: &str) -> bool {
     let text = end_of(text).to_lowercase();
     READ_ONLY.iter().any(|mark| text.contains(mark))
 }
 
-/// Whether it says that it could not reach the network.
+/// Returns whether the output reports a network failure.
 pub(super) fn wanted_network(text: &str) -> bool {
     let text = end_of(text).to_lowercase();
     NO_NETWORK.iter().any(|mark| text.contains(mark))
@@ -171,11 +171,11 @@ fn want(small: &str) -> Want {
     }
 }
 
-/// The places a line names. `mark` is what it says is wrong with them, in small letters.
+/// Returns the paths named in a line. `mark` is the error message, in lower case.
 fn named_in(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
     let quoted: Vec<String> = in_quotes(line).into_iter().filter(|text| could_be_place(text, mark)).collect();
     if !quoted.is_empty() {
-        // What is only copied from stays as it is.
+        // The source of a copy is not written.
         let copied = quoted.len() == 2 && small.contains(" to ") && small.contains("copy");
         return quoted.into_iter().skip(usize::from(copied)).collect();
     }
@@ -187,11 +187,11 @@ fn named_in(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
         .collect();
     let field = mark.and_then(|mark| field_before(line, small, mark)).filter(|field| could_be_place(field, mark));
     if let Some(field) = field {
-        // It may have spaces in it, of which the words above have only parts.
+        // The field may contain spaces, so the words above may be parts of it.
         words.retain(|word| !field.contains(word.as_str()));
         words.push(field);
     }
-    // Who says it: `/usr/bin/ld: cannot open …`.
+    // The name of the reporting program, as in `/usr/bin/ld: cannot open …`.
     if words.len() > 1 && line.trim_start().strip_prefix(words[0].as_str()).is_some_and(|rest| rest.starts_with(':')) {
         words.remove(0);
     }
@@ -207,7 +207,7 @@ fn could_be_place(text: &str, mark: Option<&str>) -> bool {
         && mark.is_none_or(|mark| !small.contains(mark))
 }
 
-/// What stands between quotes of each kind. An apostrophe within a word opens none.
+/// Returns the texts in quotes of each kind. An apostrophe inside a word is not a quote.
 fn in_quotes(line: &str) -> Vec<String> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (open, close) in QUOTES {
@@ -219,7 +219,7 @@ fn in_quotes(line: &str) -> Vec<String> {
             let Some(length) = line[start..].find(close).filter(|_| !inside_word) else { continue };
             let text = &line[start..start + length];
             from = start + length + close.len_utf8();
-            // With the same text between two kinds of quotes it is said once.
+            // The same text in two kinds of quotes is reported once.
             if !found.iter().any(|(_, known)| known == text || known.contains(text)) {
                 found.push((at, text.to_owned()));
             }
@@ -229,9 +229,10 @@ fn in_quotes(line: &str) -> Vec<String> {
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// In `bash: line 1: some place: Read-only file system` the last field before what is wrong; nothing where it is a sentence.
+/// Returns the last field before the error, as in `bash: line 1: some place: Read-only file system`; `None` if it is a
+/// sentence.
 fn field_before(line: &str, small: &str, mark: &str) -> Option<String> {
-    // Letters may change their length with their case; then nothing is cut.
+    // The length may change with the case; then nothing is cut.
     let at = small.find(mark).filter(|_| small.len() == line.len())?;
     let before = line.get(..at)?.strip_suffix(": ")?;
     let field = before.rsplit(": ").next()?.trim();

@@ -1,4 +1,4 @@
-//! Finds every `.git` below some directories, whatever else lies beside it, and remembers what did not change.
+//! Finds every `.git` below some directories, and caches unchanged directories.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -7,31 +7,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Entries that are looked at.
+/// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 200_000;
-/// A directory that changed this shortly before it was listed may change again without a later time to show for it.
+/// A directory changed this recently may change again without a newer timestamp.
 const TICK_SECONDS: i64 = 2;
 
-/// Looks, and remembers.
+/// The search and its cache.
 #[derive(Debug)]
 pub struct Everywhere {
     roots: Vec<PathBuf>,
     seen: Mutex<HashMap<PathBuf, Listed>>,
 }
 
-/// What a look came to.
+/// Result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
-    /// Every `.git`, links among them, where it is.
+    /// Paths of every `.git`, including symlinks.
     pub found: Vec<PathBuf>,
-    /// There are more entries than are looked at.
+    /// Whether there are more entries than the limit.
     pub is_cut: bool,
 }
 
-/// A directory as it was listed.
+/// A cached directory listing.
 #[derive(Debug)]
 struct Listed {
-    /// Device, inode and time of the last change; nobody can set that back.
+    /// Device, inode and change time, which nobody can set back.
     stamp: (u64, u64, i64, i64),
     entries: usize,
     has_git: bool,
@@ -39,7 +39,7 @@ struct Listed {
 }
 
 impl Everywhere {
-    /// Below these directories, and below the repository that they are a part of.
+    /// Searches below these directories, and below the repository that contains them.
     pub fn new(roots: &[PathBuf]) -> Arc<Self> {
         let mut places = roots.to_vec();
         for root in roots {
@@ -51,7 +51,7 @@ impl Everywhere {
         Arc::new(Self { roots: places, seen: Mutex::default() })
     }
 
-    /// Waits for a disk.
+    /// Runs the search. Performs blocking I/O.
     pub(super) fn find(&self) -> Places {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *seen);
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(found(), Places { found: at(&all), is_cut: false });
         std::fs::remove_dir(root.join("target/.git")).unwrap();
         assert_eq!(found().found, at(&all[..4]));
-        // A part of a repository: what lies beside it counts too, and each place once.
+        // For a subdirectory of a repository, the whole repository is searched, each path once.
         let mut of_a_part = Everywhere::new(&[root.join("a/b")]).find().found;
         of_a_part.sort();
         assert_eq!(of_a_part, at(&["a/.git", "a/b/.vscode/x/.git"]));

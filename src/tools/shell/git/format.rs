@@ -1,4 +1,4 @@
-//! The format of git's configuration files, read as git reads it, within bounds: sections, variables, values, includes.
+//! Parser for git configuration files, with git's rules for sections, variables, values and includes, within limits.
 
 use crate::sys::file::{ReadError, read};
 use std::collections::BTreeSet;
@@ -7,51 +7,51 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Of one file. A configuration is written by hand.
+/// Size limit of a file in bytes; configuration is written by hand.
 const MAX_BYTES: u64 = 1 << 20;
-/// Of all files that are read together.
+/// Maximum number of files read together.
 const MAX_FILES: usize = 64;
-/// Git gives up at the same depth.
+/// Maximum depth of includes, the same as in git.
 const MAX_DEPTH: usize = 10;
 
-/// A variable as a file sets it.
+/// A variable set in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
     /// In lower case.
     pub section: String,
-    /// What stands in quotes behind the section; nothing where nothing does.
+    /// Quoted name after the section; `None` without one.
     pub subsection: Option<Vec<u8>>,
     /// In lower case.
     pub name: String,
-    /// `None` where there is no `=`, which means true.
+    /// `None` without `=`, which means true.
     pub value: Option<Vec<u8>>,
 }
 
-/// The variables of a text, up to where git would give up.
+/// The variables of a text, up to the point where git fails.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub variables: Vec<Variable>,
-    /// The text is no configuration from some line on.
+    /// Whether the text is invalid from some line on.
     pub is_broken: bool,
 }
 
-/// Variables of several files, in the order in which git takes them.
+/// Variables of several files in git's order.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// Each with the file that sets it.
+    /// Each variable with the file that sets it.
     pub variables: Vec<(PathBuf, Variable)>,
-    /// Why these may not be all.
+    /// Reasons why the variables may be incomplete.
     pub gaps: Vec<String>,
     read: usize,
-    /// Files that were read; what is included in two ways is read once.
+    /// Files already read; a file included twice is read once.
     known: BTreeSet<PathBuf>,
 }
 
-/// Says whether an `includeIf` with this condition, in this file, is followed.
+/// Decides whether an `includeIf` with this condition in this file applies.
 pub(super) type Follows<'a> = &'a dyn Fn(&[u8], &Path) -> bool;
 
 impl Files {
-    /// Reads a file and what it includes. A file that is not there sets nothing.
+    /// Reads a file and its includes. A missing file sets nothing.
     pub(super) fn add(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>) {
         self.add_at(file, home, follows, 0);
     }
@@ -63,7 +63,7 @@ impl Files {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
             Err(error) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
-        // Git reads no settings from a directory. One is there for a moment while a sandboxed command of another aye starts.
+        // Git ignores a directory. One exists briefly while a sandboxed command of another aye process starts.
         if real.is_dir() || !self.known.insert(real.clone()) {
             return;
         }
@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// The file that an `include.path` in `file` names.
+/// Returns the file that an `include.path` in `file` refers to.
 fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let text = Path::new(OsStr::from_bytes(path));
     if let Ok(below) = text.strip_prefix("~") {
@@ -109,12 +109,12 @@ fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     Some(file.parent().unwrap_or(Path::new("/")).join(text))
 }
 
-/// Reads a text as git does.
+/// Parses a text like git.
 pub(super) fn parse(text: &[u8]) -> Parsed {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { text, at: 0 };
     let mut parsed = Parsed::default();
-    // Git takes variables before the first section, too.
+    // Git also accepts variables before the first section.
     let mut header: (String, Option<Vec<u8>>) = (String::new(), None);
     loop {
         match reader.next() {
@@ -143,7 +143,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next byte; a line may end in CR LF.
+    /// Returns the next byte; CR LF counts as a line break.
     fn next(&mut self) -> Option<u8> {
         let byte = *self.text.get(self.at)?;
         self.at += 1;
@@ -158,13 +158,13 @@ impl Reader<'_> {
         while self.next().is_some_and(|byte| byte != b'\n') {}
     }
 
-    /// What follows `[`: `core]`, `filter "x"]`, `filter.x]`.
+    /// Parses what follows `[`: `core]`, `filter "x"]`, `filter.x]`.
     fn header(&mut self) -> Option<(String, Option<Vec<u8>>)> {
         let mut name = String::new();
         loop {
             match self.next()? {
                 b']' => {
-                    // The old spelling: its subsection is in lower case.
+                    // Old syntax; its subsection is in lower case.
                     return Some(match name.split_once('.') {
                         Some((section, subsection)) => (section.to_owned(), Some(subsection.as_bytes().to_vec())),
                         None => (name, None),
@@ -176,7 +176,7 @@ impl Reader<'_> {
                 byte if byte != b'\n' && is_space(byte) => {
                     let subsection = self.subsection()?;
                     return Some(match name.split_once('.') {
-                        // Git joins both to one name.
+                        // Git joins both into one name.
                         Some((section, first)) => {
                             (section.to_owned(), Some([first.as_bytes(), b".", subsection.as_slice()].concat()))
                         }
@@ -212,7 +212,7 @@ impl Reader<'_> {
         (self.next()? == b']').then_some(subsection)
     }
 
-    /// A name that begins with `first`, and its value.
+    /// Parses a name that starts with `first`, and its value.
     fn variable(&mut self, first: u8) -> Option<(String, Option<Vec<u8>>)> {
         let mut name = String::from(char::from(first.to_ascii_lowercase()));
         let mut byte = self.next();
@@ -270,7 +270,7 @@ impl Reader<'_> {
     }
 }
 
-/// What git takes for a space.
+/// Returns whether git treats the byte as a space.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

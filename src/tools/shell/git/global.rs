@@ -1,5 +1,5 @@
-//! The global git configuration of commands in the sandbox: who the user is, line endings, what to ignore, and nothing that
-//! starts a program.
+//! Reduced global git configuration for sandboxed commands: user, line endings and ignore rules, but nothing that starts a
+//! program.
 
 use super::format::{Files, Variable};
 use crate::sys::file::{ReadError, read};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// What is taken over.
+/// Variables that are copied.
 const KEPT: &[(&str, &str)] = &[
     ("user", "name"),
     ("user", "email"),
@@ -30,10 +30,10 @@ const SYSTEM: &str = "/etc/gitconfig";
 const CONFIG: &str = "config";
 const IGNORE: &str = "ignore";
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
-/// What no aye used for this long is removed.
+/// Time after which an unused configuration is removed.
 const UNUSED: Duration = Duration::from_secs(7 * 86_400);
 
-/// Where the user's configuration is, and where the reduced one is kept.
+/// Locations of the user's configuration and of the reduced one.
 #[derive(Debug, Clone)]
 pub struct Sources {
     pub home: PathBuf,
@@ -41,18 +41,18 @@ pub struct Sources {
     pub named: Option<PathBuf>,
     pub xdg: Option<PathBuf>,
     pub workspace: PathBuf,
-    /// Private to aye.
+    /// Private directory of aye.
     pub directory: PathBuf,
 }
 
-/// Made when the first command needs it.
+/// The configuration, created for the first command.
 #[derive(Debug, Clone)]
 pub struct GlobalConfig {
     sources: Arc<Sources>,
     made: Arc<Mutex<Option<Made>>>,
 }
 
-/// The text of both files, and the directory that they are in.
+/// The texts of both files, and their directory.
 #[derive(Debug, Clone)]
 struct Made {
     directory: PathBuf,
@@ -65,7 +65,7 @@ impl GlobalConfig {
         Self { sources: Arc::new(sources), made: Arc::default() }
     }
 
-    /// The directory that a command has to see; nothing where it could not be made. Waits for a disk.
+    /// Returns the directory to make visible to commands; `None` if it cannot be created. Performs blocking I/O.
     pub(in crate::tools) fn directory(&self) -> Option<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let made = made.get_or_insert_with(|| Made::of(&self.sources));
@@ -78,7 +78,7 @@ impl GlobalConfig {
         }
     }
 
-    /// Tells git to use it.
+    /// Makes git use the configuration.
     pub(in crate::tools) fn apply(directory: Option<&Path>, environment: &mut Vec<(OsString, OsString)>) {
         let file = directory.map_or_else(|| OsString::from("/dev/null"), |directory| directory.join(CONFIG).into_os_string());
         environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_SYSTEM");
@@ -110,7 +110,7 @@ impl Made {
                 write_variable(&mut config, variable);
             }
         }
-        // The same text is the same directory, so that several of aye share it and none changes under a command.
+        // The name depends on the content, so that several aye processes share it and it never changes under a running command.
         let mut name = blake3::Hasher::new();
         name.update(&(config.len() as u64).to_le_bytes()).update(&config).update(&ignore);
         let directory = sources.directory.join(&name.finalize().to_hex()[..16]);
@@ -121,7 +121,7 @@ impl Made {
         Self { directory, config, ignore }
     }
 
-    /// What is in use is not old.
+    /// Updates the time of last use.
     fn note_use(&self) {
         let Ok(file) = OpenOptions::new().append(true).open(self.directory.join(CONFIG)) else { return };
         let is_old =
@@ -131,7 +131,7 @@ impl Made {
         }
     }
 
-    /// Writes what is missing of it.
+    /// Writes the missing files.
     fn keep(&self) -> io::Result<()> {
         let files = [(CONFIG, &self.config), (IGNORE, &self.ignore)];
         let is_there = |(name, text): &(&str, &Vec<u8>)| {
@@ -156,7 +156,7 @@ impl Made {
     }
 }
 
-/// What the user's ignore file says.
+/// Returns the user's global ignore rules.
 fn ignored(files: &Files, usual: &Path, home: Option<&Path>) -> Vec<u8> {
     let set = files.variables.iter().rev().map(|(_, variable)| variable);
     let named = set
@@ -188,7 +188,7 @@ fn write_variable(config: &mut Vec<u8>, variable: &Variable) {
     config.push(b'\n');
 }
 
-/// A value as a file has it.
+/// Quotes a value for a configuration file.
 fn quoted(value: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for byte in value {
@@ -202,7 +202,7 @@ fn quoted(value: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// Whether an `includeIf` is followed: only what depends on where the repository of the workspace is.
+/// Returns whether an `includeIf` applies. Only conditions on the location of the repository are supported.
 fn matches(condition: &[u8], file: &Path, sources: &Sources) -> bool {
     let Ok(condition) = std::str::from_utf8(condition) else { return false };
     let (pattern, any_case) = match (condition.strip_prefix("gitdir:"), condition.strip_prefix("gitdir/i:")) {

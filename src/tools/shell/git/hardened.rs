@@ -1,4 +1,4 @@
-//! The environment in which git starts no program that a repository names.
+//! An environment in which git starts no program configured by a repository.
 
 use super::programs::{Override, Use, always, instead};
 use super::repositories::{Ground, Reached, RepositoryTrust, reached};
@@ -9,12 +9,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-/// Variables that are given in the place of programs.
+/// Maximum number of overridden variables.
 const MAX_OVERRIDES: usize = 1_000;
-/// All of their names and values: the system limits what a program can be given.
+/// Size limit in bytes of all overrides, because the system limits the environment.
 const MAX_BYTES: usize = 128 << 10;
 
-/// For every line that is hardened. What runs without a terminal asks nobody and fetches nothing by itself.
+/// Variables for every hardened line: without a terminal, git must not prompt or fetch anything.
 const BOTH: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -30,12 +30,12 @@ const READING: &[(&str, &str)] =
     &[("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none"), ("GIT_SSH_COMMAND", "false")];
 const WRITING: &[(&str, &str)] = &[("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"), ("GIT_SSH_COMMAND", "ssh")];
 
-/// How much of git is taken away from a line.
+/// How strictly git is restricted for a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Strictness {
-    /// Nothing.
+    /// Not restricted.
     Plain,
-    /// Every program that a repository names.
+    /// No program configured by a repository may run.
     NoPrograms(Purpose),
 }
 
@@ -46,12 +46,12 @@ pub(in crate::tools) enum Purpose {
 }
 
 impl Strictness {
-    /// Of a line, by what let it run and what the user said of the project.
+    /// Returns the strictness for a line, from the reason why it may run and the trust in the project.
     pub(in crate::tools) fn of(line: &str, unasked: Option<Unasked>, trust: RepositoryTrust) -> Self {
         if unasked.is_some_and(|unasked| unasked.as_reading) {
             return Self::NoPrograms(Purpose::Reads);
         }
-        // The user who approves a line of a project that was never asked about knows what it is.
+        // A user who approves a line in a project without a pending trust decision knows what it does.
         let trusted = match trust {
             RepositoryTrust::Trusted => true,
             RepositoryTrust::NeverAsked => unasked.is_none(),
@@ -61,22 +61,22 @@ impl Strictness {
     }
 }
 
-/// Whether a text could start git, as far as the text alone tells: what quotes and escapes leave of it.
+/// Returns whether a text may start git, ignoring quotes and escapes.
 pub(in crate::tools) fn names_git(line: &str) -> bool {
     let plain: String = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n')).collect();
     plain.to_ascii_lowercase().contains("git")
 }
 
-/// What git is given, and why that may be too little.
+/// The environment for git, and its known gaps.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Hardening {
     variables: Vec<(OsString, OsString)>,
-    /// Where a program of a repository may be started all the same.
+    /// Reasons why a program of a repository may still start.
     pub gaps: Vec<String>,
 }
 
 impl Hardening {
-    /// For a line that runs in `directory`. Waits for a disk.
+    /// Determines the environment for a line in `directory`. Performs blocking I/O.
     pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: Purpose, settings: &Settings) -> Self {
         let holding = &settings.holding;
         if !names_git(line) {
@@ -122,7 +122,7 @@ impl Hardening {
             Purpose::Writes => WRITING,
         };
         self.variables.extend(BOTH.iter().chain(own).map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        // What is said last counts.
+        // The last value wins.
         let all: Vec<Override> = named.into_iter().chain(always()).collect();
         self.variables.push(("GIT_CONFIG_COUNT".into(), all.len().to_string().into()));
         for (number, (name, value)) in all.into_iter().enumerate() {
@@ -131,7 +131,7 @@ impl Hardening {
         }
     }
 
-    /// Puts it into an environment, in the place of whatever that says to git.
+    /// Replaces the git variables of an environment.
     pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
         if self.variables.is_empty() {
             return;
@@ -144,7 +144,7 @@ impl Hardening {
         environment.extend(self.variables.iter().cloned());
     }
 
-    /// Why a line is asked about, where the project is not trusted.
+    /// Returns why a line in an untrusted project needs approval.
     pub(in crate::tools) fn doubt(&self) -> Option<String> {
         let gap = self.gaps.first()?;
         Some(format!("git may run programs that the repository configures, because {gap}, and the project is not trusted"))

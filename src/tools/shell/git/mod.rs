@@ -1,4 +1,4 @@
-//! Git in commands: which configuration they are given, and how no program that a repository names is started.
+//! Git in commands: their configuration, and protection from programs configured by a repository.
 
 mod everywhere;
 mod format;

@@ -1,11 +1,11 @@
-//! What a question says of git in a line.
+//! Notes about git in an approval prompt.
 
 use super::RepositoryTrust;
 use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
 use crate::tools::tool::Settings;
 
 impl Settings {
-    /// What a question says of this line's hold beyond what is said of all.
+    /// Returns notes about the sandbox of this line in addition to the general ones.
     pub(in crate::tools) fn hold_notes(&self, line: &str) -> Vec<String> {
         let holds = self.holding.tier.holds() && self.holding.setting == SandboxSetting::WorkspaceWrite;
         let writes = match git_writes(line) {

@@ -1,30 +1,30 @@
-//! Which variables of a git configuration name programs, and what they are given so that git starts none of them.
+//! Git configuration variables that name programs, and their harmless replacements.
 
 use super::format::Variable;
 
-/// How a line is to run.
+/// Purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It only reads: a file whose filter is missing is shown as it is.
+    /// Read-only: a file without its filter is shown unfiltered.
     Reading,
-    /// It may write: a file that needs its filter is an error, and is not stored without it.
+    /// May write: a file that needs its filter is an error, so that it is not stored unfiltered.
     Writing,
 }
 
 /// A variable that names a program.
 struct Program {
     section: &'static str,
-    /// Whether a name stands between section and variable.
+    /// Whether there is a name between section and variable.
     named: bool,
-    /// `*` for every one of the section.
+    /// `*` for every variable of the section.
     variable: &'static str,
-    /// What it is given.
+    /// The replacement value.
     value: &'static str,
 }
 
-/// Compares two files as `git diff` would, without its headers: there is no way to take a driver away.
+/// Compares two files like `git diff`, but without its headers, because a driver cannot be unset.
 const COMPARE: &str = r#"sh -c 'diff -u --label "a/$0" --label "b/$0" -- "$1" "$4"; :'"#;
-/// What git does where no driver is named.
+/// Git's default merge program.
 const MERGE: &str = "git merge-file %A %O %B";
 
 const fn named(section: &'static str, variable: &'static str, value: &'static str) -> Program {
@@ -79,7 +79,7 @@ const PROGRAMS: &[Program] = &[
     plain("pager", "*", "false"),
 ];
 
-/// What takes the place of every program, whether it is configured or not.
+/// Replacements that apply whether or not the program is configured.
 const ALWAYS: &[(&str, &str)] = &[
     ("safe.bareRepository", "explicit"),
     ("core.fsmonitor", "false"),
@@ -109,15 +109,15 @@ const ALWAYS: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
 ];
 
-/// A variable and what it is given, as a command line would.
+/// A variable and its replacement, as on a command line.
 pub(super) type Override = (Vec<u8>, &'static str);
 
-/// What is given always.
+/// Returns the replacements that always apply.
 pub(super) fn always() -> impl Iterator<Item = Override> {
     ALWAYS.iter().map(|(name, value)| (name.as_bytes().to_vec(), *value))
 }
 
-/// What is given in the place of what this variable says; nothing where that is no program.
+/// Returns the replacement of this variable; `None` if it does not name a program.
 pub(super) fn instead(variable: &Variable, of: Use) -> Option<Override> {
     let key = || {
         let mut key = variable.section.clone().into_bytes();

@@ -1,4 +1,4 @@
-//! The repositories whose configuration a line may make git read, and the files that this configuration is in.
+//! The repositories whose configuration git may read for a line, and their configuration files.
 
 use super::everywhere::Everywhere;
 use super::format::Files;
@@ -12,61 +12,61 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A pointer is one line.
+/// Size limit of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
-/// Git directories of which the configuration is read.
+/// Maximum number of git directories whose configuration is read.
 const MAX_REPOSITORIES: usize = 256;
 
-/// The mode of a repository in the index of another one.
+/// Mode of a submodule in the index.
 const OF_ANOTHER: &[u8] = &[0, 0, 0xe0, 0];
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 const CHUNK: usize = 64 << 10;
 
-/// What the user said of the project that the commands run in.
+/// Trust of the user in the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepositoryTrust {
     Trusted,
-    /// It brings nothing that aye would ask about, so the user was never asked.
+    /// The project contains nothing that needs trust, so the user was never asked.
     #[default]
     NeverAsked,
     Untrusted,
 }
 
-/// What a line may reach.
+/// Repositories that a line may use.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
     pub files: Files,
-    /// Why there may be more.
+    /// Reasons why there may be more.
     pub gaps: Vec<String>,
 }
 
-/// Where repositories are looked for.
+/// Where to look for repositories.
 pub(super) struct Ground<'a> {
     pub directory: &'a Path,
     pub roots: &'a [PathBuf],
     /// The line only reads, in the repository of its directory.
     pub reads: bool,
-    /// The line asks for what changed in submodules.
+    /// The line also examines submodules.
     pub into_submodules: bool,
     pub home: Option<&'a Path>,
-    /// What is known of the workspace without waiting: large directories of builds and packages are left out.
+    /// The current scan of the workspace, without large build and package directories.
     pub known: Option<Arc<Found>>,
-    /// Looks through all of the workspace, where nothing may be missed.
+    /// Searches the whole workspace, if nothing may be missed.
     pub all: Option<&'a Everywhere>,
 }
 
-/// Reads the configuration of every repository that git may use for a line that runs in `directory`.
+/// Reads the configuration of every repository that git may use for a line in `directory`.
 pub(super) fn reached(ground: &Ground<'_>) -> Reached {
     let mut search = Search { ground, seen: BTreeSet::new(), reached: Reached::default() };
     for level in ground.directory.ancestors() {
         search.entry(&level.join(".git"));
-        // A directory that is itself a repository without a work tree.
+        // A bare repository.
         if is_git_directory(level) {
             search.git_directory(level);
         }
     }
     ground.roots.iter().for_each(|root| search.entry(&root.join(".git")));
-    // Git enters no repository in another one that has no place for it. A line that writes may go there by itself.
+    // Git enters another repository only as a submodule. A line that writes may go there by itself.
     let enters = ground.into_submodules || search.seen.iter().any(|directory| has_places_for_others(directory));
     if !enters && ground.reads {
         return search.reached;
@@ -93,7 +93,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// A `.git`: a directory, a link to one, or a file that points to one.
+    /// Adds a `.git`: a directory, a symlink to one, or a pointer file.
     fn entry(&mut self, git: &Path) {
         let Ok(metadata) = git.metadata() else { return };
         if metadata.is_dir() {
@@ -124,7 +124,7 @@ impl Search<'_> {
                 self.work_tree(&directory, before);
             }
         }
-        // Submodules that are checked out point to these; so may `--git-dir`.
+        // Checked-out submodules point to these, and so may `--git-dir`.
         for kind in ["modules", "worktrees"] {
             for below in &git_directories(&directory.join(kind)) {
                 self.git_directory(below);
@@ -132,7 +132,7 @@ impl Search<'_> {
         }
     }
 
-    /// A work tree outside of the workspace may have repositories in it that were not looked for.
+    /// Records a gap if the work tree is outside the workspace, because it may contain unknown repositories.
     fn work_tree(&mut self, directory: &Path, from: usize) {
         let set = self.reached.files.variables.iter().skip(from).map(|(_, variable)| variable);
         let named = set.filter(|variable| variable.section == "core" && variable.name == "worktree");
@@ -142,7 +142,7 @@ impl Search<'_> {
         for place in values {
             let is_outside = match place.canonicalize() {
                 Ok(real) => !self.ground.roots.iter().any(|root| real.starts_with(root)),
-                // Where there is none, git has nothing to do with it.
+                // Without a work tree, git ignores it.
                 Err(error) => error.kind() != ErrorKind::NotFound,
             };
             if is_outside {
@@ -152,7 +152,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether the index of a repository may have another repository in it, by the mode of such an entry. In doubt it may.
+/// Returns whether the index of a repository may contain submodules, judging by the mode of such an entry. Unknown counts as
+/// yes.
 fn has_places_for_others(directory: &Path) -> bool {
     let mut indexes = vec![directory.join("index")];
     let others = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -166,7 +167,7 @@ fn has_places_for_others(directory: &Path) -> bool {
     })
 }
 
-/// Whether the bytes are anywhere in a file; also where it is too large, or cannot be read.
+/// Returns whether a file contains the bytes; also true if it is too large or unreadable.
 fn holds(mut file: File, wanted: &[u8]) -> bool {
     let (mut buffer, mut kept, mut read) = (vec![0; CHUNK], 0, 0_u64);
     loop {
@@ -184,7 +185,7 @@ fn holds(mut file: File, wanted: &[u8]) -> bool {
     }
 }
 
-/// Whether git takes a directory for a repository.
+/// Returns whether git would use a directory as a repository.
 fn is_git_directory(directory: &Path) -> bool {
     let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))

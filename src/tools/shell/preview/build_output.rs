@@ -1,4 +1,4 @@
-//! Build output: directories of which a command may change what it likes without anybody being asked.
+//! Build output: directories that a command may change without approval.
 
 use super::effects::{Ignored, bytes_of};
 use crate::protocol::{CountedEffects, RunsWhen};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Names of directories that build tools make and delete as they like. Never `.env*`, `.venv`, `node_modules` or a database.
+/// Names of directories that build tools create and delete freely. Never `.env*`, `.venv`, `node_modules` or a database.
 const NAMES: &[&str] = &[
     "target",
     "build",
@@ -53,20 +53,20 @@ const NAMES: &[&str] = &[
     "test-results",
     ".dart_tool",
 ];
-/// In `node_modules`.
+/// Name of the cache directory in `node_modules`.
 const CACHE_OF_MODULES: &str = ".cache";
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 const TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
-/// Larger indexes are not read.
+/// Size in bytes above which a git index is not read.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 
-/// The build output of one directory of the workspace.
+/// The build output in one directory of the workspace.
 pub(super) struct BuildOutput<'a> {
     changes: &'a Changes,
     settings: &'a Settings,
     /// Whether each directory qualifies.
     known: HashMap<PathBuf, bool>,
-    /// Of each repository the paths that it tracks; none where its index cannot be read.
+    /// Tracked paths of each repository; `None` if its index cannot be read.
     tracked: HashMap<PathBuf, Option<Vec<PathBuf>>>,
     found: BTreeMap<PathBuf, CountedEffects>,
 }
@@ -76,7 +76,7 @@ impl<'a> BuildOutput<'a> {
         Self { changes, settings, known: HashMap::new(), tracked: HashMap::new(), found: BTreeMap::new() }
     }
 
-    /// Counts a change that is build output; whether it is.
+    /// Counts a change if it is build output, and returns whether it is.
     pub(super) fn counts(&mut self, change: &Change, ignored: &mut Ignored<'_>) -> bool {
         let Some(directory) = self.directory_of(change, ignored) else { return false };
         let name = shown_in_one_line(&self.changes.old(&directory), self.settings);
@@ -108,7 +108,7 @@ impl<'a> BuildOutput<'a> {
         (qualifies && self.may_be_kept(change, &directory)).then_some(directory)
     }
 
-    /// Whether all held before the run that lets a directory be written unasked.
+    /// Returns whether a directory met all conditions for unasked writing before the run.
     fn qualifies(&mut self, directory: &Path, change: &Change, ignored: &mut Ignored<'_>) -> bool {
         let real = self.changes.old(directory);
         let is_plain = match real.symlink_metadata() {
@@ -133,7 +133,7 @@ impl<'a> BuildOutput<'a> {
         tracked.as_ref().is_some_and(|tracked| !tracked.iter().any(|path| repository.join(path).starts_with(&real)))
     }
 
-    /// Whether this very entry may be kept in it.
+    /// Returns whether this entry may be applied in it.
     fn may_be_kept(&self, change: &Change, directory: &Path) -> bool {
         if change.moved_from.as_ref().is_some_and(|from| !from.starts_with(directory)) {
             return false;
@@ -152,7 +152,7 @@ impl<'a> BuildOutput<'a> {
     }
 }
 
-/// The outermost directory above a path, or the path, whose name is on the list.
+/// Returns the outermost directory on the list that contains the path, or the path itself.
 fn named(path: &Path, is_directory: bool) -> Option<PathBuf> {
     let count = path.components().count() - usize::from(!is_directory);
     let mut directory = PathBuf::new();
@@ -170,7 +170,7 @@ fn named(path: &Path, is_directory: bool) -> Option<PathBuf> {
     None
 }
 
-/// Whether a link at `path` that says `says` leads to something in the directory.
+/// Returns whether a symlink at `path` with this target stays in the directory.
 fn stays_in(path: &Path, says: &Path, directory: &Path) -> bool {
     let mut at: Vec<_> = path.parent().map_or_else(Vec::new, |parent| parent.components().collect());
     for component in says.components() {
@@ -191,7 +191,7 @@ fn is_tagged(directory: &Path) -> bool {
     read.is_ok() && start == TAG_SIGNATURE
 }
 
-/// The paths that a repository tracks, by its index.
+/// Returns the tracked paths of a repository from its index.
 fn tracked(repository: &Path) -> Option<Vec<PathBuf>> {
     let git = repository.join(".git");
     let git = if git.is_dir() {
@@ -202,7 +202,7 @@ fn tracked(repository: &Path) -> Option<Vec<PathBuf>> {
     };
     let index = git.join("index");
     if index.symlink_metadata().is_err() {
-        // Nothing was added yet.
+        // Nothing has been added yet.
         return git.join("HEAD").symlink_metadata().is_ok().then(Vec::new);
     }
     let mut bytes = Vec::new();

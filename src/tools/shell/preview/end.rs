@@ -1,4 +1,4 @@
-//! The end of a run in a layer that nobody was asked about: what decides whether anybody is, and what the command is given.
+//! End of a run in a layer before any approval: whether approval is needed, and the environment of the command.
 
 use super::effects::{Ignored, bytes_of};
 use crate::ports::LayerEnd;
@@ -13,15 +13,15 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 
-/// More paths are not judged one by one, so they are asked about.
+/// Number of changed paths above which approval is required, because they are not judged individually.
 const MAX_ACTIONS: usize = 5_000;
-/// Larger files are in no snapshot, so a deletion of one cannot be undone.
+/// Size in bytes above which a file is not in snapshots, so that its deletion cannot be undone.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
-/// Bytes of new content that are read for the digest; of what is beyond, size and time count.
+/// Number of bytes of new content in the digest; beyond that, size and time are used.
 const DIGEST_BYTES: u64 = 256 << 20;
-/// Signals by which a program ends that does something wrong.
+/// Signals that end a faulty program.
 const CRASHES: &[&str] = &["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGPIPE"];
-/// Nobody is there to answer, and nothing is to be left in the workspace.
+/// Environment variables for unattended commands, which should leave nothing in the workspace.
 const ALONE: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -33,23 +33,23 @@ const ALONE: &[(&str, &str)] = &[
     ("PYTHONPYCACHEPREFIX", "/tmp/.pycache"),
 ];
 
-/// Tells programs that nobody attends to them.
+/// Tells programs that they run unattended.
 pub(super) fn alone(environment: &mut Vec<(OsString, OsString)>) {
     environment.retain(|(name, _)| !ALONE.iter().any(|(own, _)| name == own));
     environment.extend(ALONE.iter().map(|(name, value)| ((*name).into(), (*value).into())));
 }
 
-/// Whether something else than itself ended it.
+/// Returns whether the command was ended from outside.
 pub(super) fn is_stopped(end: End) -> bool {
     match end {
         End::Exited(_) => false,
-        // A program that crashes ends by itself.
+        // A crash is the program's own end.
         End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
         End::TimedOut | End::Killed | End::DiskFull | End::MemoryFull => true,
     }
 }
 
-/// Secrets that a command which failed names in what it printed: most likely it failed because they are hidden.
+/// Returns the hidden secrets that a failed command names in its output; most likely it failed because they are hidden.
 pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, printed: &str, settings: &Settings) -> Vec<Outside> {
     if !settings.holding.layered || finished.end == End::Exited(0) {
         return Vec::new();
@@ -61,13 +61,13 @@ pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, prin
     named.take(3).map(|place| Outside::Read { path: place.display().to_string() }).collect()
 }
 
-/// `build output in target/: 12 files, 3.0 MB`.
+/// Formats the note `build output in target/: 12 files, 3.0 MB`.
 pub(super) fn build_note(build: &CountedEffects) -> String {
     let files = build.created + build.changed + build.deleted;
     format!("build output in {}/: {}, {}", build.path, counted(files, "file", "files"), size(build.bytes))
 }
 
-/// What was changed outside of build output.
+/// Changes outside build output.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
     actions: Vec<Action>,
@@ -116,7 +116,7 @@ impl Rest {
     }
 }
 
-/// Of every effect, with the new content, and of the output.
+/// Computes a digest of all effects with their new content, and of the output.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{}\0{}\0", effects.ended, effects.output));

@@ -1,4 +1,4 @@
-//! What the yes does: the effects that were shown happen, all of them or none, and the model has the output.
+//! Applying approved effects: all of them or none, and the output goes to the model.
 
 use super::effects::{kept_words, refusals};
 use super::trial::Kept;
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
-/// Makes it so. The view comes back where its outcome is to outlive this process.
+/// Applies the effects. Returns the view if its outcome must survive this process.
 pub(in crate::tools) async fn commit(
     kept: Kept,
     id: CallId,
@@ -28,7 +28,7 @@ pub(in crate::tools) async fn commit(
     }
 }
 
-/// The outcome of a call on disk: it is of use only until the session has it.
+/// Outcome of a call on disk, needed until the session has recorded it.
 #[derive(Debug)]
 pub(in crate::tools) struct Settled(View, bool);
 
@@ -53,7 +53,7 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
         return over(view, ToolResult::refused(id, tool_name, error), settings);
     }
-    // The policy may have changed since it was shown.
+    // The policy may have changed since the preview.
     for changes in &mut changes {
         changes.refuse(&refusals(changes, settings));
     }
@@ -67,14 +67,14 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
         let message = format!("cannot apply the changes of the command: {error}; nothing was written");
         return over(view, refused(ToolError::new(ErrorCode::ToolExecutionFailed, message)), settings);
     }
-    // Whatever ends this from now on, what was begun is finished at the next start.
+    // Whatever happens from now on, the next start completes what was begun.
     view.leave();
     let outcome = overlay::commit(view.path(), &changes).or_else(|error| match error {
         CommitError::Io { error, .. } if overlay::has_begun(view.path()) => again(&view, error),
         error => Err(error),
     });
     match outcome {
-        // What is left of it is tried again when aye starts again, and until then nothing of it is thrown away.
+        // The next start retries the rest; until then nothing is removed.
         Ok(outcome) if !outcome.is_over() => (said_left(result, &outcome), None),
         Ok(outcome) => over(view, said_left(result, &outcome), settings),
         Err(error) if overlay::has_begun(view.path()) => {
@@ -88,7 +88,7 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     }
 }
 
-/// Nothing is left to be done: the outcome is kept until the session has it, and nothing else.
+/// Completes the call: only the outcome is kept, until the session has recorded it.
 fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult, Option<Settled>) {
     if settings.session.is_none() {
         view.give_up();
@@ -101,7 +101,7 @@ fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult,
     (result, Some(Settled(view, false)))
 }
 
-/// Once more, as after a crash.
+/// Retries, as after a crash.
 fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
     let path = view.path().to_owned();
     match overlay::recover(view.path()) {
@@ -144,7 +144,7 @@ fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolRe
     }
 }
 
-/// The same result, and what a commit could not do in the middle.
+/// Adds the changes that could not be applied to a result.
 pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
     if !outcome.is_whole() {
         let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));

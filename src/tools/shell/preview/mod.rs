@@ -1,4 +1,4 @@
-//! A command run in a view of its own: what it did is known before any of it is kept.
+//! Previews: commands run in a private copy-on-write view, so that their effects are known before they are applied.
 
 mod build_output;
 mod effects;

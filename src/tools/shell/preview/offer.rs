@@ -1,4 +1,4 @@
-//! Whether the effects of a command can be shown before they happen, and why not.
+//! Whether the effects of a command can be previewed, and why not.
 
 use crate::policy::{Attendance, GitWrites, attendance, git_writes};
 use crate::ports::LayerRun;
@@ -9,7 +9,7 @@ use crate::tools::shell::confine::Writes;
 use crate::tools::shell::git::RepositoryTrust;
 use crate::tools::tool::Settings;
 
-/// For a line as it was planned.
+/// Returns whether a planned line can be previewed.
 pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer {
     match obstacle(work, settings) {
         Some(reason) => PreviewOffer::Impossible { reason },
@@ -44,10 +44,10 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
 }
 
-/// Whether a line as it was planned can run in a layer before anybody is asked. Waits for a disk.
+/// Returns whether a planned line can run in a layer before approval. Performs blocking I/O.
 pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Settings) -> LayerRun {
     let impossible = |reason: String| LayerRun::Impossible { reason };
-    // Whoever writes a policy names what these run.
+    // For these, the policy author specified what runs.
     if work.pinned.is_none() || work.answer.is_some() {
         return LayerRun::None;
     }

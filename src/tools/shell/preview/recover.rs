@@ -1,4 +1,4 @@
-//! What dead processes left: commits that were begun are finished, all else of theirs is removed.
+//! Cleanup after dead processes: started commits are completed, everything else is removed.
 
 use super::keep::said_left;
 use super::view::{Call, View, previews};
@@ -10,28 +10,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A process that makes one has said whose it is before.
+/// Time within which a new preview may not have recorded its owner yet.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
-/// How long an outcome waits for a session that nobody takes up, and what the system refuses for what it needs.
+/// Time for which an outcome is kept for a session that is not resumed, and for which failed changes are retried.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The session that aye was started with.
+/// The session resumed at startup.
 pub struct Resumed<'a> {
     pub session: &'a SessionId,
-    /// Whether a call of it began and its journal does not say what came of it.
+    /// Returns whether a call started but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
 }
 
-/// What was found out at the start.
+/// Findings at startup.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// What calls came to that the session awaits. They are found again at every start until its journal has them.
+    /// Results of calls that the session awaits. They are found at every start until the journal has them.
     pub settled: Vec<ToolResult>,
-    /// What the person is to know.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Looks through the previews below these places. The outcomes of calls of other sessions wait for theirs.
+/// Examines the previews below these directories. Outcomes of other sessions are kept for them.
 pub fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
     let (mut kept, mut dropped, mut notices) = (Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
@@ -52,18 +52,18 @@ pub fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
             }
         }
     }
-    // A call may have been previewed twice: what was kept counts.
+    // A call may have been previewed twice; applied changes take precedence.
     dropped.retain(|result: &ToolResult| kept.iter().all(|one: &ToolResult| one.tool_call_id != result.tool_call_id));
     kept.append(&mut dropped);
     Recovered { settled: kept, notices }
 }
 
-/// What the call came to, where its session awaits that; and whether anything was to be kept by then.
+/// Returns the result of a call that its session awaits, and whether any change was to be applied by then.
 fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) -> io::Result<Option<(ToolResult, bool)>> {
     let age = path.symlink_metadata()?.modified()?.elapsed().unwrap_or_default();
     let Some(mut view) = View::left_over(path)? else { return Ok(None) };
     let final_result = view.final_result::<ToolResult>();
-    // An error leaves it as it is: nothing that was begun is thrown away.
+    // On an error, nothing that was begun is removed.
     let outcome = if final_result.is_some() { None } else { overlay::recover(view.path())? };
     let waits = outcome.as_ref().is_some_and(|outcome| !outcome.is_over());
     if let Some(outcome) = &outcome {
@@ -92,7 +92,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     let mine = resumed.filter(|resumed| session_id.as_ref() == Some(resumed.session));
     let awaited = match mine {
         Some(resumed) => (resumed.awaits)(&result.tool_call_id),
-        // Without an outcome there is nothing to wait for but the truth that nothing happened.
+        // Without an outcome, there is only the fact that nothing happened.
         None => session_id.is_some(),
     };
     if age > WAITS || !(awaited || waits) {
@@ -108,7 +108,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     Ok(mine.filter(|_| awaited).map(|_| (result, known)))
 }
 
-/// What the person sees of a commit that was finished just now.
+/// Describes a commit that was just completed, for the user.
 fn told(outcome: &Outcome) -> String {
     let said = "aye ended while applying the changes of a command";
     if outcome.is_whole() {

@@ -1,4 +1,4 @@
-//! The run in the view, and what becomes known by it.
+//! The run of a command in its view, and its effects.
 
 use super::effects::{Shown, shown};
 use super::end::{alone, build_note, digest, is_stopped, secrets_named};
@@ -17,7 +17,7 @@ use crate::tools::tool::{Output, Settings};
 use std::io;
 use std::sync::Arc;
 
-/// What programs print that meet a limit of the view, and what it means.
+/// Error messages of programs that hit a limit of the view, and their explanations.
 const LIMITS: &[(&[&str], &str)] = &[
     (
         &["invalid cross-device link", "cross-device link not permitted", "exdev", "os error 18", "errno 18"],
@@ -33,27 +33,27 @@ const LIMITS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// A command that ran in its view, until it is kept or dropped.
+/// A command that ran in its view, until it is applied or discarded.
 pub(in crate::tools) struct Kept {
     pub(super) view: View,
     pub(super) changes: Vec<Changes>,
-    /// What the model is told of it.
+    /// The result for the model.
     pub(super) output: Output,
-    /// Why nothing of it may be kept: not all of it could be listed.
+    /// Reason why nothing may be applied: not all changes could be listed.
     pub(super) unlisted: Option<String>,
 }
 
-/// What a run in the view came to.
+/// Result of a run in the view.
 pub(in crate::tools) struct Trial {
     pub kept: Kept,
     pub effects: Effects,
-    /// The rest of what is shown: diff, paths, bytes, notes.
+    /// Details to show: diff, paths, bytes, notes.
     pub proposal: Proposal,
-    /// Of a run that nobody was asked about.
+    /// For a run before approval.
     pub end: Option<LayerEnd>,
 }
 
-/// Runs a line in a view of its own, with no network.
+/// Runs a line in its own view, without network access.
 pub(in crate::tools) async fn run(
     mut work: Work,
     tool_call_id: CallId,
@@ -121,7 +121,7 @@ impl Prepared {
             let view = View::make(base, call)?;
             let began = overlay::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
-            // What package managers keep is a copy here, too, and goes with the view.
+            // Package caches also have a copy that is removed with the view.
             let caches = view.layers("cache", &settings.holding.caches.directories)?;
             let substitute = settings.holding.caches.substitute(view.path().join("cache-home"))?;
             Ok(Made { view, layers, caches, substitute, began })
@@ -133,14 +133,14 @@ impl Prepared {
         let mut read_only = Vec::new();
         if settings.holding.layered {
             hidden.extend(settings.holding.secrets().map_err(|why| impossible(&why))?);
-            // As for a command that runs for good; what is not there is not made to look so.
+            // As for a real run; missing paths must not appear to exist.
             read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
         }
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
-            // All else that could be written is real. In these is nothing but that somebody holds them.
+            // Everything else that could be written is real. These files contain only locks.
             writable: settings.holding.caches.locks.clone(),
-            // Of a preview that the user asked for, what may not be written is not kept, and said.
+            // In a requested preview, changes to protected paths are reported but not applied.
             read_only,
             reopened: Vec::new(),
             hidden,
@@ -157,7 +157,7 @@ fn trouble(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
-/// Takes out of the changes what is never kept, and says what is left.
+/// Removes changes that are never applied, and describes the rest.
 fn looked_at(
     finished: &Finished,
     work: &Work,
@@ -172,7 +172,7 @@ fn looked_at(
     let output = settings.redactor.redact(&told).text.into_owned();
     let output_seen = told;
     let denied = match finished.end {
-        // What it printed is no sign of anything where it went well; what it asked the proxy for is.
+        // After a success, the output proves nothing; requests to the proxy do.
         End::Exited(0) => asked_for(finished, work, confinement, settings),
         End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull | End::MemoryFull => {
             kept_from(finished, work, confinement, settings)

@@ -1,4 +1,4 @@
-//! The directory of one preview: made for it, held by this process as long as it lives, gone with it.
+//! The directory of one preview, locked by this process and removed with it.
 
 use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
@@ -11,19 +11,19 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Below the place that the probe found for upper directories.
+/// Directory name below the location for upper directories.
 const PREVIEWS: &str = "previews";
 const LOCK: &str = "lock";
 const CALL: &str = "call.json";
-/// What the call comes to once all of it is kept, written before anything of it is.
+/// Result once everything is applied, written before the first change.
 const RESULT: &str = "result.json";
-/// What it came to, whatever that is.
+/// Final result, whatever it is.
 const FINAL: &str = "final.json";
 
-/// The end of its name once it is being removed.
+/// Extension of a directory that is being removed.
 const GONE: &str = "gone";
 
-/// Whose preview it is.
+/// The call that owns the preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Call {
@@ -32,17 +32,17 @@ pub(super) struct Call {
     pub session_id: Option<SessionId>,
 }
 
-/// The directory, which nobody else uses until this is dropped; then it is removed.
+/// The directory, used exclusively until it is dropped, and then removed.
 #[derive(Debug)]
 pub(super) struct View {
     path: PathBuf,
-    /// What it takes to know a left-over: a process that died holds it no more.
+    /// Lock file; the lock of a dead process is released, which identifies leftovers.
     held: File,
-    /// Whether it outlives this.
+    /// Whether the directory outlives this value.
     stays: bool,
 }
 
-/// The directory that holds all previews.
+/// Returns the directory that contains all previews.
 pub(super) fn previews(base: &Path) -> PathBuf {
     base.join(PREVIEWS)
 }
@@ -56,12 +56,12 @@ impl View {
         let held = open_lock(&path)?;
         held.lock()?;
         let view = Self { path, held, stays: false };
-        // After a power failure there is no command either.
+        // After a power failure, there is no command either.
         view.write(CALL, call, false)?;
         Ok(view)
     }
 
-    /// One that a dead process left; `None` where somebody lives who holds it.
+    /// Opens the view of a dead process; `None` if its owner is alive.
     pub fn left_over(path: &Path) -> io::Result<Option<Self>> {
         if path.extension().is_some_and(|end| end == GONE) {
             overlay::discard(path)?;
@@ -79,7 +79,7 @@ impl View {
         &self.path
     }
 
-    /// The layers over some directories, made like them. A directory that is not there has none.
+    /// Creates layers over directories, with the same attributes. A missing directory has none.
     pub fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<Layered>> {
         let mut layers = Vec::new();
         for (number, directory) in directories.iter().enumerate() {
@@ -88,10 +88,10 @@ impl View {
             let work = self.path.join(format!("{name}-work-{number}"));
             private().create(&upper)?;
             private().create(&work)?;
-            // The command sees the directory with the owner and the mode of this one.
+            // The command sees the directory with the owner and mode of this one.
             let own = fs::metadata(&upper)?;
             if (own.uid(), own.gid()) != (data.uid(), data.gid()) {
-                // Who may not give it away has what they make themselves.
+                // Without permission to change the owner, the user owns it.
                 let _ = std::os::unix::fs::chown(&upper, Some(data.uid()), Some(data.gid()));
             }
             fs::set_permissions(&upper, fs::Permissions::from_mode(data.mode() & 0o7777))?;
@@ -104,7 +104,7 @@ impl View {
         self.read(CALL)
     }
 
-    /// On the disk with all that it takes to know whose it is.
+    /// Stores the result durably, with everything that identifies its owner.
     pub fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(RESULT, result, true)?;
         File::open(self.path.join(CALL))?.sync_all()
@@ -114,7 +114,7 @@ impl View {
         self.read(RESULT)
     }
 
-    /// Whatever else is found here, this is what the call came to.
+    /// Stores the final result of the call, which overrides everything else here.
     pub fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
     }
@@ -123,17 +123,17 @@ impl View {
         self.read(FINAL)
     }
 
-    /// It outlives this process, for whoever comes next.
+    /// Lets the directory outlive this process.
     pub fn leave(&mut self) {
         self.stays = true;
     }
 
-    /// It goes when this is dropped.
+    /// Removes the directory on drop.
     pub fn give_up(&mut self) {
         self.stays = false;
     }
 
-    /// Takes away the copies, and leaves what came of them.
+    /// Removes the copies, and keeps the results.
     pub fn shrink(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -163,19 +163,19 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         if self.stays {
-            // A process that is just being started has this file too, until it is another program.
+            // A process being started shares this file until it runs another program.
             if let Err(error) = self.held.unlock() {
                 tracing::debug!(%error, path = %self.path.display(), "cannot unlock a preview");
             }
             return;
         }
         let mut path = std::mem::take(&mut self.path);
-        // In the middle of it nobody is to take it for one that can be taken up.
+        // Renamed first, so that nobody opens a partially removed view.
         let gone = path.with_extension(GONE);
         if fs::rename(&path, &gone).is_ok() {
             path = gone;
         }
-        // It can take long.
+        // This can take long.
         beside(move || {
             if let Err(error) = overlay::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "cannot remove a preview");

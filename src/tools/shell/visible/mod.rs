@@ -1,4 +1,5 @@
-//! What commands see of this machine: system directories, toolchains, caches and the programs of `PATH`. All else is hidden.
+//! Visible parts of the system for commands: system directories, toolchains, caches and the programs of `PATH`. Everything else
+//! is hidden.
 
 mod programs;
 mod table;
@@ -12,46 +13,46 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use table::{CREDENTIAL_WORDS, HOST_KEYS, SETTINGS, SYSTEM, SYSTEM_LINKS, SYSTEM_MASKS, SYSTEM_PARTS, TOOLCHAINS, Toolchain};
 
-/// Links of one path that are followed.
+/// Maximum number of symlinks followed in one path.
 const MAX_LINKS: usize = 40;
-/// Larger settings are not looked through, and not shown.
+/// Size in bytes above which a settings file is not examined and not shown.
 const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
-/// Empty directories of the command's own, in which places are shown as in hidden ones.
+/// Private empty directories of each command. Paths in them are shown as in hidden ones.
 const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
-/// Found once for a session. All paths are real.
+/// The visible paths, found once per session. All paths are real.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visible {
-    /// Directories that are hidden by default: home directories, and what is no system directory.
+    /// Directories hidden by default: home directories, and directories that are not part of the system.
     pub(in crate::tools) hidden: Vec<PathBuf>,
-    /// Files and directories in what is seen that hold credentials.
+    /// Files and directories with credentials in visible places.
     pub(in crate::tools) masked: Vec<PathBuf>,
-    /// What is seen of the hidden directories.
+    /// Visible paths inside the hidden directories.
     pub(in crate::tools) shown: BTreeSet<PathBuf>,
-    /// Symlinks in them, and their targets.
+    /// Symlinks in hidden directories, and their targets.
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
-    /// The repositories around the workspace, seen but by lines that only read.
+    /// Repositories around the workspace, visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and aye's own, which are never shown for what they hold.
+    /// Home directories and those of aye, which never become visible because of their content.
     never: Vec<PathBuf>,
-    /// Nor is what holds the workspace.
+    /// Directories that contain the workspace; the same applies to them.
     roots: Vec<PathBuf>,
 }
 
-/// What is known of the machine.
+/// Properties of the system and the user.
 pub struct Machine<'a> {
     pub home: &'a Path,
-    /// Home directories of others.
+    /// Home directories of other users.
     pub homes: &'a [PathBuf],
     pub roots: &'a [PathBuf],
-    /// aye's own directories.
+    /// Directories of aye.
     pub own: &'a [&'a Path],
-    /// A variable of the environment.
+    /// Returns an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Visible {
-    /// Looks for what exists. Some milliseconds at most.
+    /// Searches for existing paths, which takes a few milliseconds at most.
     pub fn find(machine: &Machine<'_>) -> Self {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let homes: Vec<PathBuf> = homes.filter(|home| home.parent().is_some()).map(Path::to_owned).collect();
@@ -59,7 +60,7 @@ impl Visible {
         let uncovered: Vec<PathBuf> =
             homes.iter().filter(|home| !hidden.iter().any(|hidden| home.starts_with(hidden))).cloned().collect();
         hidden.extend(uncovered);
-        // A workspace that holds a home directory is seen whole, but for the credentials in it.
+        // A workspace that contains a home directory is visible except for credentials.
         hidden.retain(|hidden| !machine.roots.iter().any(|root| hidden.starts_with(root)));
         let mut never = homes;
         never.extend(machine.own.iter().map(|own| (*own).to_owned()));
@@ -81,7 +82,7 @@ impl Visible {
                 visible.show(&path);
             }
         }
-        // A home directory may be reached by a link.
+        // A home directory may be reached through a symlink.
         if let Some(found) = variable("HOME").and_then(|home| follow(&home)) {
             visible.links.extend(found.links);
         }
@@ -90,7 +91,7 @@ impl Visible {
         visible
     }
 
-    /// The repository that a root lies in: build tools read settings and members of it above the root.
+    /// Shows the repository around a root, because build tools read settings and members above the root.
     fn repositories(&mut self, roots: &[PathBuf]) {
         for root in roots {
             let git = GitOutside::find(root);
@@ -120,11 +121,11 @@ impl Visible {
             path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(start) && !name.ends_with(end))
         };
         let masks = SYSTEM_MASKS.iter().map(PathBuf::from).chain(keys.filter(is_key));
-        // What this user cannot read, no command of theirs can.
+        // Commands cannot read what this user cannot read.
         self.masked.extend(masks.filter(|place| crate::sys::path::may_read(place)));
     }
 
-    /// Shows what the table says of a toolchain in this directory.
+    /// Shows the parts of a toolchain in this directory.
     fn toolchain(&mut self, toolchain: &Toolchain, directory: &Path) {
         if directory.symlink_metadata().is_err() {
             return;
@@ -137,7 +138,7 @@ impl Visible {
         self.masked.extend(masks);
     }
 
-    /// Shows a place, and the links that lead to it. Nothing where it does not exist, or is too much to be shown.
+    /// Shows a path and the symlinks that lead to it, unless it is missing or too broad.
     pub(in crate::tools) fn show(&mut self, given: &Path) {
         let Some(found) = follow(given) else { return };
         if self.may_be_shown(&found.real) {
@@ -148,7 +149,7 @@ impl Visible {
         }
     }
 
-    /// Shows a place that a policy names, however much that is.
+    /// Shows a path that a policy grants, however broad.
     pub(in crate::tools) fn grant(&mut self, given: &Path) {
         let Some(found) = follow(given) else { return };
         self.hidden.retain(|hidden| !hidden.starts_with(&found.real));
@@ -159,13 +160,13 @@ impl Visible {
         self.links.extend(found.links);
     }
 
-    /// Whether a real path is hidden only because it belongs to no project.
+    /// Returns whether a real path is hidden only because it belongs to no project.
     #[cfg(test)]
     pub(in crate::tools) fn is_veiled(&self, real: &Path) -> bool {
         self.hidden.iter().any(|hidden| real.starts_with(hidden)) && !self.shown.iter().any(|shown| real.starts_with(shown))
     }
 
-    /// Keeps the links that lie in hidden places.
+    /// Keeps the symlinks in hidden places.
     fn lead(&mut self, links: Vec<(PathBuf, PathBuf)>) {
         let hidden: Vec<_> = links.into_iter().filter(|(link, _)| self.is_hidden(link)).collect();
         self.links.extend(hidden);
@@ -175,20 +176,20 @@ impl Visible {
         real.parent().is_some() && !self.never.iter().chain(&self.roots).any(|never| never.starts_with(real))
     }
 
-    /// Whether it is in an empty directory of every command, and not in one of the workspace's.
+    /// Returns whether a path is in a private empty directory, and not in one of the workspace.
     fn is_hidden(&self, real: &Path) -> bool {
         let is_above = |hidden: &Path| real.starts_with(hidden);
         self.hidden.iter().any(|hidden| is_above(hidden)) || OWN.iter().map(Path::new).any(is_above)
     }
 }
 
-/// A path with the links on the way.
+/// A resolved path with its symlinks.
 struct Followed {
     links: Vec<(PathBuf, PathBuf)>,
     real: PathBuf,
 }
 
-/// Follows a path name by name. `None` where something is missing.
+/// Resolves a path component by component; `None` if something is missing.
 fn follow(given: &Path) -> Option<Followed> {
     let names = |path: &Path| -> Vec<OsString> {
         let parts = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
@@ -219,7 +220,7 @@ fn follow(given: &Path) -> Option<Followed> {
     Some(Followed { links, real })
 }
 
-/// What stands in `/` and is no system directory. A link there leads to what is hidden or seen by its own place.
+/// Returns the entries of `/` that are not system directories. A symlink there depends on its target.
 fn top_level() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
     let hidden = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -229,7 +230,7 @@ fn top_level() -> Vec<PathBuf> {
     hidden
 }
 
-/// Whether settings hold nothing that looks like a credential.
+/// Returns whether a settings file contains nothing that looks like a credential.
 fn is_harmless(path: &Path) -> bool {
     let mut text = String::new();
     let mut read = || -> std::io::Result<usize> {
@@ -243,7 +244,7 @@ fn is_harmless(path: &Path) -> bool {
     read().is_ok() && !text.lines().any(may_be_credential)
 }
 
-/// Whether a line has a word for a credential, or an address with a user in it.
+/// Returns whether a line contains a word for a credential, or a URL with a user name.
 fn may_be_credential(line: &str) -> bool {
     let small = line.to_lowercase();
     let host = small.split_once("://").map(|(_, rest)| rest.split(['/', '"', '\'', ' ']).next().unwrap_or(rest));

@@ -1,4 +1,4 @@
-//! The directories of `PATH` that lie in hidden places, and the toolchains that their programs belong to.
+//! Directories of `PATH` in hidden places, and the toolchains of their programs.
 
 use super::table::{PREFIX_PARTS, TOOLCHAINS};
 use super::{Machine, Visible, follow};
@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Directories of `PATH` that are looked at.
+/// Maximum number of examined `PATH` directories.
 const MAX_DIRECTORIES: usize = 256;
-/// Entries of one directory that are looked at, and links among them that are followed.
+/// Maximum number of examined entries and followed symlinks per directory.
 const MAX_ENTRIES: usize = 2_000;
 const MAX_PROGRAMS: usize = 512;
-/// Prefixes that are shown for the sake of such links.
+/// Maximum number of prefixes shown because of such symlinks.
 const MAX_PREFIXES: usize = 64;
 
 impl Visible {
-    /// Shows the programs that the person's shell finds.
+    /// Shows the programs that the user's shell finds.
     pub(super) fn programs(&mut self, machine: &Machine<'_>) {
         let path = (machine.variable)("PATH").unwrap_or_default();
         let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
@@ -36,7 +36,7 @@ impl Visible {
         }
     }
 
-    /// Shows a program that a link leads to, with the toolchain it belongs to.
+    /// Shows the target of a program symlink, and its toolchain.
     fn linked_program(&mut self, program: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
         let Some(found) = follow(program) else { return };
         let is_program =
@@ -57,7 +57,7 @@ impl Visible {
         self.lead(found.links);
     }
 
-    /// Shows what belongs to the programs of a directory: the toolchain of the table, or the prefix whose `bin` it is.
+    /// Shows the files of the programs in a directory: the known toolchain, or the prefix of the `bin`.
     fn prefix_of(&mut self, directory: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let home = homes.filter(|home| home.parent().is_some()).find(|home| directory.starts_with(home));
@@ -78,7 +78,7 @@ impl Visible {
         if !self.may_be_shown(prefix) || !done.insert(prefix.to_owned()) {
             return;
         }
-        // Beside the `bin` of a directory whose name begins with a dot lie settings and keys; in one of `/` lies anything.
+        // Next to the `bin` of a dot directory there are settings and keys, and in `/` anything.
         let names = home.and_then(|home| prefix.strip_prefix(home).ok()).unwrap_or(prefix).components();
         let is_private = names.into_iter().any(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."));
         if is_private || prefix.components().count() <= 2 {
@@ -91,7 +91,7 @@ impl Visible {
     }
 }
 
-/// The links in a directory.
+/// Returns the targets of the symlinks in a directory.
 fn linked(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));

@@ -1,15 +1,15 @@
-//! What of a home directory and of `/` commands see: toolchains, caches, settings of build tools, system directories.
+//! Visible parts of home directories and `/`: toolchains, caches, settings of build tools, system directories.
 
-/// A program family that keeps its files in one directory.
+/// Programs that keep their files in one directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Toolchain {
-    /// The environment variable that names the directory; empty where there is none.
+    /// Environment variable that names the directory; empty if there is none.
     pub variable: &'static str,
-    /// The directory in a home directory; empty where only the variable names it.
+    /// Default location in the home directory; empty if only the variable names it.
     pub at_home: &'static str,
-    /// What of it is shown; all of it where the list is empty.
+    /// Visible parts; everything if empty.
     pub shows: &'static [&'static str],
-    /// Files in it that hold credentials.
+    /// Files with credentials.
     pub masks: &'static [&'static str],
 }
 
@@ -21,7 +21,7 @@ const fn parts(variable: &'static str, at_home: &'static str, shows: &'static [&
     Toolchain { variable, at_home, shows, masks: &[] }
 }
 
-/// Read-only, and only what exists. Everything else in a home directory is hidden.
+/// Read-only toolchains; missing ones are ignored. Everything else in a home directory is hidden.
 pub(super) const TOOLCHAINS: &[Toolchain] = &[
     // Rust
     parts(
@@ -178,7 +178,7 @@ pub(super) const TOOLCHAINS: &[Toolchain] = &[
     whole("", ".fonts"),
 ];
 
-/// Settings of build tools in a home directory. Each is shown only where no line of it looks like a credential.
+/// Settings of build tools in the home directory. Each is shown only if no line looks like a credential.
 pub(super) const SETTINGS: &[&str] = &[
     ".cargo/config.toml",
     ".cargo/config",
@@ -207,11 +207,11 @@ pub(super) const SETTINGS: &[&str] = &[
     ".ripgreprc",
 ];
 
-/// Words of a line that could give a credential away.
+/// Words that may indicate a credential.
 pub(super) const CREDENTIAL_WORDS: &[&str] =
     &["token", "passw", "_auth", "authorization", "secret", "apikey", "api_key", "api-key", "credential", "private_key"];
 
-/// Names of `/` that every command sees. `/proc`, `/dev`, `/tmp` and `/run` are the command's own.
+/// Entries of `/` visible to every command. `/proc`, `/dev`, `/tmp` and `/run` are private.
 pub(super) const SYSTEM: &[&str] = &[
     "bin",
     "boot",
@@ -234,7 +234,7 @@ pub(super) const SYSTEM: &[&str] = &[
     ".dockerenv",
 ];
 
-/// What of `/var` and of other hidden system directories commands see.
+/// Visible parts of `/var` and other hidden system directories.
 pub(super) const SYSTEM_PARTS: &[&str] = &[
     "/var/cache/fontconfig",
     "/var/cache/ldconfig",
@@ -254,10 +254,10 @@ pub(super) const SYSTEM_PARTS: &[&str] = &[
     "/home/linuxbrew/.linuxbrew",
 ];
 
-/// Links of system directories that are hidden, which programs follow.
+/// Symlinks of hidden system directories that programs follow.
 pub(super) const SYSTEM_LINKS: &[&str] = &["/var/run", "/var/lock"];
 
-/// Credentials, and places where daemons listen, in the system directories that are seen.
+/// Credentials and sockets of daemons in visible system directories.
 pub(super) const SYSTEM_MASKS: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -323,10 +323,10 @@ pub(super) const SYSTEM_MASKS: &[&str] = &[
     "/nix/var/nix/gc-socket",
 ];
 
-/// Private keys of the machine: entries of this directory with this start and without this end.
+/// Private host keys: entries of this directory with this prefix and without this suffix.
 pub(super) const HOST_KEYS: (&str, &str, &str) = ("/etc/ssh", "ssh_host_", ".pub");
 
-/// Parts of a program's prefix beside its `bin`.
+/// Visible parts of a program's prefix next to its `bin`.
 pub(super) const PREFIX_PARTS: &[&str] = &[
     "bin",
     "sbin",

@@ -1,4 +1,4 @@
-//! The effects as a unified diff, with the headers that git gives it.
+//! The effects of a preview as a unified diff with git headers.
 
 use crate::protocol::EffectKind;
 use crate::sys::file;
@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 
-/// Of larger files only the size is told.
+/// Size in bytes above which a file is shown without content.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
-/// All diffs together.
+/// Size limit in bytes for all diffs together.
 const MAX_BYTES: usize = 512 * 1024;
 const MAX_FILES: usize = 500;
-/// Looked at to tell a large file of text from another.
+/// Number of bytes that decide whether a large file is text.
 const SNIFFED_BYTES: u64 = 8 * 1024;
 
 pub(super) struct Diff<'a> {
@@ -29,7 +29,7 @@ pub(super) struct Diff<'a> {
 /// One side of a change.
 enum Side {
     Nothing,
-    /// Without its secrets.
+    /// The redacted text.
     Text(String),
     Link(String),
     Large,
@@ -55,7 +55,7 @@ impl<'a> Diff<'a> {
         Self { settings, text: String::new(), files: 0, without: 0 }
     }
 
-    /// The diff, and how many files are not in it.
+    /// Returns the diff and the number of files that are not in it.
     pub fn finish(self) -> (String, u64) {
         (self.text, self.without)
     }
@@ -67,7 +67,7 @@ impl<'a> Diff<'a> {
         });
     }
 
-    /// Adds what became of one file; gives its effect with what its content tells.
+    /// Adds the change of one file, and returns its effect with details from its content.
     pub fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
         let name = shown_in_one_line(&changes.old(&change.path), self.settings);
         match kind {
@@ -110,7 +110,7 @@ impl<'a> Diff<'a> {
         }
     }
 
-    /// The lines that are not the same on both sides; whether one of them is no text.
+    /// Adds the changed lines, and returns whether a side is binary.
     fn content(&mut self, change: &Change, changes: &Changes, name: &str) -> bool {
         let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, Kind::File | Kind::Link));
         let (before, after) = (plain(change.before), plain(change.after));
@@ -120,7 +120,7 @@ impl<'a> Diff<'a> {
             (self.side(&changes.old(&change.path), before, limit), self.side(&changes.new_content(&change.path), after, limit));
         let binary = old.is_binary() || new.is_binary();
         match (before, after) {
-            // Of two kinds neither is a change of the other.
+            // Entries of different kinds are not compared.
             (Some(was), Some(is)) if was.kind != is.kind => {
                 self.part(name, Some(was), None, (&old, &Side::Nothing));
                 self.part(name, None, Some(is), (&Side::Nothing, &new));
@@ -191,7 +191,7 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// From its first bytes.
+/// Decides from the first bytes.
 fn is_binary(path: &Path) -> bool {
     let Ok(file) = crate::sys::path::open_file(path) else { return false };
     let mut start = Vec::new();
@@ -204,7 +204,7 @@ fn is_binary(path: &Path) -> bool {
     read.is_ok() && Form::of(start).is_err()
 }
 
-/// As git names it, with the bits that it does not keep.
+/// Formats a mode like git, including bits that git does not store.
 fn git_mode(node: &Node, mode: u32) -> String {
     match node.kind {
         Kind::Link => "120000".to_owned(),

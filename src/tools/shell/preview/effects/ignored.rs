@@ -1,4 +1,4 @@
-//! The directories that git ignores, by the rules that were there before the command: its own hide nothing.
+//! Directories that git ignores by the rules from before the command, so that a command cannot hide its own changes.
 
 use crate::sys::ignore_files::{trap, trap_above};
 use crate::sys::overlay::{Change, Changes, Kind};
@@ -13,9 +13,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(in crate::tools::shell::preview) struct Ignored<'a> {
     directory: &'a Path,
     settings: &'a Settings,
-    /// Of each directory its own rules; nothing where it has none or they cannot be read safely.
+    /// Rules of each directory; `None` if it has none, or they cannot be read safely.
     rules: HashMap<PathBuf, Option<Gitignore>>,
-    /// The outermost ignored directory that a directory is or is in.
+    /// The outermost ignored directory of each directory.
     known: HashMap<PathBuf, Option<PathBuf>>,
     reads: bool,
 }
@@ -27,7 +27,7 @@ impl<'a> Ignored<'a> {
         Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
-    /// The ignored directory that a change belongs to.
+    /// Returns the ignored directory that contains a change.
     pub fn directory_of(&mut self, change: &Change) -> Option<PathBuf> {
         if !self.reads {
             return None;
@@ -37,12 +37,12 @@ impl<'a> Ignored<'a> {
         self.outermost(directory)
     }
 
-    /// Whether git ignores this very path, or a directory that it is in.
+    /// Returns whether git ignores this path or one of its parents.
     pub fn ignores(&mut self, change: &Change) -> bool {
         self.directory_of(change).is_some() || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
     }
 
-    /// Whether a file with the rules for a path was changed since the session began.
+    /// Returns whether a file with rules for a path was changed since the session started.
     pub fn changed_since(&mut self, path: &Path, since: SystemTime) -> bool {
         let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
         let is_later = |file: PathBuf| {
@@ -63,7 +63,7 @@ impl<'a> Ignored<'a> {
         found
     }
 
-    /// By the rules in the directories above it, the nearest first.
+    /// Applies the rules of the parent directories, nearest first.
     fn is_ignored(&mut self, directory: &Path) -> bool {
         self.matches(directory, true)
     }

@@ -1,4 +1,4 @@
-//! What a command did in its view, as the person sees it before any of it is kept.
+//! Effects of a command in its preview, as shown to the user before they are applied.
 
 mod diff;
 mod ignored;
@@ -23,16 +23,16 @@ pub(super) use ignored::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Paths that are listed one by one. What is beyond keeps all of it from being approved.
+/// Maximum number of listed paths. With more, the effects cannot be approved.
 const MAX_FILES: usize = 5_000;
-/// New files that are listed in groups, of all folders together.
+/// Maximum number of new files listed in groups, over all folders.
 const MAX_GROUPED: usize = 50_000;
-/// So many new files are listed one by one; of more, those of one folder are a group.
+/// Up to this number, new files are listed individually; beyond it, files of one folder form a group.
 const FEW_CREATED: usize = 100;
-/// Fewer new files in a folder make no group, unless git ignores it.
+/// Minimum number of new files in a group, unless git ignores the folder.
 const SMALLEST_GROUP: usize = 4;
 
-/// The effects, and the rest of what is shown of them.
+/// The effects and other details to show.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub files: Vec<FileEffect>,
@@ -44,12 +44,12 @@ pub(super) struct Shown {
     pub bytes: u64,
     pub notes: Vec<String>,
     pub runs_code: Vec<RunsCode>,
-    /// Of a command that nobody was asked about: what is build output, by directory, and what the rest is.
+    /// For a command that nobody was asked about: build output by directory, and the number of other changes.
     pub build: Vec<CountedEffects>,
     pub rest: Rest,
 }
 
-/// What would be kept of the changes, in all directories. What is never kept is taken out of them.
+/// Returns the effects to apply in all directories. Changes that are never applied are removed from `changes`.
 pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
     let mut shown = Shown::default();
     let mut diff = Diff::new(settings);
@@ -68,7 +68,7 @@ pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
     hide(shown, settings)
 }
 
-/// No secret is shown, wherever it stands.
+/// Redacts all secrets in the result.
 fn hide(mut shown: Shown, settings: &Settings) -> Shown {
     let hidden = |text: &mut String| {
         if settings.redactor.holds_secret(text) {
@@ -94,17 +94,17 @@ fn hide(mut shown: Shown, settings: &Settings) -> Shown {
     shown
 }
 
-/// One path that would be another, before it is listed.
+/// A changed path before it is listed.
 struct Found<'a> {
     changes: &'a Changes,
     change: &'a Change,
     kind: EffectKind,
     notes: Vec<String>,
-    /// The folder in which it may be listed with others, and whether git ignores that.
+    /// The folder whose entries may be grouped, and whether git ignores it.
     folder: Option<(PathBuf, bool)>,
 }
 
-/// Finds every path that would be another. What is below a directory that goes or is moved is told of with it.
+/// Collects all changed paths. Entries below a removed or moved directory are covered by it.
 fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found: &mut Vec<Found<'a>>) {
     let mut ignored = Ignored::new(changes, settings);
     let mut build = settings.holding.layered.then(|| BuildOutput::new(changes, settings));
@@ -112,7 +112,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
     let mut told: Option<PathBuf> = None;
-    // Directories that are new, the outermost first.
+    // New directories, outermost first.
     let mut made: Vec<&Path> = Vec::new();
     for (at, change) in changes.entries().iter().enumerate() {
         if let Some(build) = &mut build {
@@ -128,7 +128,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
                 let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
                 found.push(Found { changes, change, kind, notes: Vec::new(), folder: None });
             } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
-                // It is named by itself, although all of the directory goes along.
+                // Named individually, although the whole directory is removed.
                 shown.runs_code.push(marked(name(&change.path), reader));
                 let kind = EffectKind::Renamed { from: name(from), changed: false };
                 found.push(Found { changes, change, kind, notes: vec![reader.note()], folder: None });
@@ -139,7 +139,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
         if !below {
             shown.paths.push(changes.old(&change.path));
         }
-        // The other end tells of it.
+        // Reported by the other end of the rename.
         if below || sources.contains(change.path.as_path()) {
             continue;
         }
@@ -155,7 +155,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
                     if !made.iter().any(|made| change.path.starts_with(made)) {
                         made.push(&change.path);
                     }
-                    // Its files tell of it.
+                    // Covered by its files.
                     if inside().next().is_some() && notes.is_empty() {
                         continue;
                     }
@@ -203,7 +203,8 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
     shown.paths.dedup();
 }
 
-/// Lists what was found: changes, modes, links and deletions, then what is created, many new files of one folder as a group.
+/// Lists the changes: first modified, mode-changed, renamed and deleted paths, then created ones, with many new files of one
+/// folder as a group.
 fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings: &Settings) {
     let name = |found: &Found<'_>, path: &Path| shown_in_one_line(&found.changes.old(path), settings);
     let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
@@ -258,18 +259,18 @@ fn marked(path: String, reader: CodeReader) -> RunsCode {
     RunsCode { path, when: reader.when, readers: reader.readers.to_owned() }
 }
 
-/// Whether nothing that was there is touched.
+/// Returns whether no existing path is affected.
 fn is_new(found: &Found<'_>) -> bool {
     matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 
-/// A directory that is not one any more.
+/// Returns whether a directory no longer exists as such.
 fn is_gone(change: &Change) -> bool {
     let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
     is_directory(change.before) && !is_directory(change.after)
 }
 
-/// What is written.
+/// Returns the number of bytes written.
 pub(super) fn bytes_of(change: &Change) -> u64 {
     match change.after {
         Some(after) if after.kind == Kind::File && !change.same_content && change.moved_from.is_none() => after.bytes,
@@ -277,7 +278,7 @@ pub(super) fn bytes_of(change: &Change) -> u64 {
     }
 }
 
-/// The effect without what only a look at the content tells.
+/// Returns the effect, without details that require reading the content.
 fn effect(change: &Change, changes: &Changes) -> Option<EffectKind> {
     let binary = false;
     let same_kind = change.kind().is_some();

@@ -1,4 +1,5 @@
-//! What the policy does not let a command keep: places that may not be written or deleted, and what would make git run a program.
+//! Changes that the policy does not let a command apply: paths that must not be written or deleted, and files that would make
+//! git run a program.
 
 use crate::sys::overlay::{Change, Changes};
 use crate::tools::tool::Settings;
@@ -7,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Paths of changes that are not kept, whatever is answered.
+/// Returns the paths of changes that are never applied.
 pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathBuf> {
     let mut refused: BTreeSet<PathBuf> =
         changes.entries().iter().filter(|change| !may_be(change, changes, settings)).map(|change| change.path.clone()).collect();
@@ -22,7 +23,7 @@ fn may_be(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     (!writes || (settings.may_write)(&real)) && (!deletes || (settings.may_delete)(&real))
 }
 
-/// Changes to what git trusts in a directory that is a repository, or is made one.
+/// Returns the changes to protected files in a directory that is, or becomes, a git repository.
 fn of_repositories(changes: &Changes) -> Vec<PathBuf> {
     let mut looked: BTreeMap<PathBuf, Option<Was>> = BTreeMap::new();
     let mut refused = Vec::new();
@@ -53,7 +54,7 @@ enum Was {
     Made,
 }
 
-/// Whether git takes the directory for a repository afterwards, and whether it did before.
+/// Returns whether git treats the directory as a repository afterwards, and whether it did before.
 fn repository(changes: &Changes, directory: &Path) -> Option<Was> {
     let at = |mark: &str| {
         let path = directory.join(mark);

@@ -1,4 +1,5 @@
-//! Effects in words: what a diff cannot show, why something is not kept, and what the model is told was.
+//! Descriptions of effects: details that a diff cannot show, reasons why something is not applied, and the result for the
+//! model.
 
 use super::is_gone;
 use crate::protocol::RefusedEffect;
@@ -10,10 +11,10 @@ use crate::tools::tool::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// More refusals in one directory are one.
+/// Number of refused changes in one directory above which they are combined.
 const TOGETHER: usize = 8;
 
-/// What a link that the command made says.
+/// Returns the target of a symlink that the command created.
 pub(super) fn link(changes: &Changes, path: &Path) -> String {
     let says = read_link(&changes.new_content(path)).map_or_else(|_| "?".to_owned(), |says| says.to_string_lossy().into_owned());
     says.replace('\n', "\\n").replace('\r', "\\r")
@@ -58,7 +59,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
     notes
 }
 
-/// What is not kept, one for each; where many are in one directory, one for all.
+/// Lists the changes that are not applied, combined if there are many in one directory.
 pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
     let mut together: BTreeMap<(PathBuf, String), Vec<&Unkept>> = BTreeMap::new();
@@ -77,7 +78,7 @@ pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffe
     refused
 }
 
-/// The directory that several are told of as one: a repository's own, or the one they are in.
+/// Returns the directory for combining changes: the repository, or the parent.
 fn place(path: &Path) -> PathBuf {
     let own = path.ancestors().find(|above| above.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git")));
     own.or(path.parent()).unwrap_or(path).to_owned()
@@ -95,7 +96,7 @@ fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
     }
 }
 
-/// What the model is told once it is done.
+/// Describes the applied changes for the model.
 pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> String {
     let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "changed in mode")];
     let mut not = Vec::new();
