@@ -1,4 +1,4 @@
-//! A change as the person has it: some of its hunks, lines they wrote themselves, or another text as a whole.
+//! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
 
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, lacks, noting_nul, proposal_with_cuts};
@@ -13,10 +13,10 @@ use crate::tools::write::file_change::Made;
 use crate::tools::write::file_change::fitted;
 use std::fmt::Write as _;
 
-/// Of what was written anew the model is told at most so much.
+/// Maximum number of bytes of edited text reported to the model.
 const TOLD_BYTES: usize = 6_000;
 
-/// One file of a change, as far as it can be had otherwise.
+/// One file of a change, as far as it can be edited.
 pub(in crate::tools) struct Sides<'a> {
     pub target: &'a Target,
     pub before: &'a Before,
@@ -25,7 +25,7 @@ pub(in crate::tools) struct Sides<'a> {
 }
 
 impl Made {
-    /// The change with its proposal; it can be had otherwise.
+    /// Creates an editable change with its proposal.
     pub(in crate::tools) fn of(
         verb: &'static str,
         target: &Target,
@@ -45,12 +45,12 @@ impl Change {
         Some(Sides { target: &self.target, before: &made.before, after: &made.after, cuts: &made.cuts })
     }
 
-    /// What the person may change of it.
+    /// Returns what the user may edit.
     pub(in crate::tools) fn amendable(&self, settings: &Settings) -> (Amendable, Vec<String>) {
         offered(&self.sides().into_iter().collect::<Vec<_>>(), settings)
     }
 
-    /// The same change as the person has it, and what the model is told of that.
+    /// Applies the user's edits, and returns a note about them for the model.
     pub(in crate::tools) fn amended(
         self,
         amendment: &Amendment,
@@ -82,7 +82,7 @@ fn nothing_left() -> ToolError {
     invalid("no change is left; deny it instead")
 }
 
-/// What the person may change of these files, which a diff shows in this order; and what their texts would be.
+/// Returns what the user may edit of these files, in the order of the diff, and their resulting texts.
 pub(in crate::tools) fn offered(files: &[Sides<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
     let mut offer = Amendable::default();
     let mut texts = Vec::new();
@@ -102,7 +102,7 @@ pub(in crate::tools) fn offered(files: &[Sides<'_>], settings: &Settings) -> (Am
     (offer, texts)
 }
 
-/// What each of the files becomes; nothing where nothing of its change is left. And what the model is told.
+/// Returns the new text of each file, `None` if no change is left, and a note for the model.
 pub(in crate::tools) fn texts(
     files: &[Sides<'_>],
     amendment: &Amendment,
@@ -157,7 +157,7 @@ fn by_hunks(
     Ok((texts, told))
 }
 
-/// `- hunk 1 of 2 (greet(), your lines 10 to 16): applied`
+/// Formats one choice: `- hunk 1 of 2 (greet(), your lines 10 to 16): applied`.
 fn line(number: usize, count: usize, file: Option<&Sides<'_>>, cut: &Cut, choice: &HunkChoice, settings: &Settings) -> String {
     let mut place: Vec<String> = file.map(|sides| format!("`{}`", sides.target.given)).into_iter().collect();
     place.extend(cut.name.clone());
@@ -219,7 +219,7 @@ fn capped(text: &str) -> String {
 }
 
 impl Sides<'_> {
-    /// What the person wrote, with what its markers hide in what was there or was proposed.
+    /// Restores the markers in the user's text, using the original and the proposed file.
     fn restored(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
         let before = restored(&restorer(self.before, settings), text, "the edited text", self.target);
         before.or_else(|error| {
@@ -236,7 +236,7 @@ impl Sides<'_> {
         self.checked_as(Document { text, form }, &[], settings)
     }
 
-    /// Refuses what would leave open what the file hides, but for what stood open in what was proposed or written.
+    /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows it.
     fn checked_as(&self, document: Document, written: &[&str], settings: &Settings) -> Result<Document, ToolError> {
         let proposed = plain(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];

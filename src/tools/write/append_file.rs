@@ -1,4 +1,4 @@
-//! AppendFile: text at the end of a file of any size; what stands in it stays to the byte.
+//! AppendFile: appends text to a file of any size without changing its existing bytes.
 
 use super::document::{Document, Form, NotText};
 use super::file_change::{Before, lacks, not_written, noting_nul, proposal};
@@ -23,7 +23,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A longer file takes longer to copy than anybody waits.
+/// Size limit in bytes, because copying a larger file takes too long.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 pub(in crate::tools) struct AppendFile;
@@ -106,18 +106,17 @@ struct Appended {
     more: Vec<u8>,
     before: PreImage,
     after: PreImage,
-    /// The file had no final newline.
+    /// Whether the file had no final newline.
     joins: bool,
     nul: bool,
 }
 
-/// Whether a file is not held as a whole: it may not be, or it would take many times its size and is not needed, since nothing
-/// hidden in it is to be put back.
+/// Returns whether a file is too large to hold in memory, or large enough not to be held if no secret has to be restored.
 fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
     bytes > settings.max_file_size_bytes || (bytes > HELD_BYTES && has_marker(&arguments.content).is_none())
 }
 
-/// To a file that may be read whole, or to none.
+/// Appends to a file that can be held in memory, or to a new one.
 fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
     let before = Before::of(target, settings)?;
     let (old, form) = match &before {
@@ -148,7 +147,7 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
     Ok(Appended { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })
 }
 
-/// To a file that is not held as a whole: of it only the form, the last ending and the number of lines are known.
+/// Appends to a large file, of which only the encoding, the last line ending and the number of lines are known.
 fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
     guard(target)?;
     if bytes > MAX_FILE_BYTES {
@@ -191,21 +190,22 @@ fn joins(old: &str, added: &str) -> bool {
     !old.is_empty() && !old.ends_with('\n') && !added.is_empty()
 }
 
-/// The content with the line endings of the file, unless it brings its own; without a BOM, which stands at the start only.
+/// Converts the content to the line endings of the file unless it has CRLF itself, and removes a BOM that is not at the start
+/// of the file.
 fn fitted(content: &str, form: Form, crlf: bool, first: bool) -> String {
     let keeps_bom = form == Form::Utf8 && first;
     let content = if keeps_bom { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
-    // A lone CR is a character like others, and no ending.
+    // A lone CR is an ordinary character.
     if crlf && !content.contains("\r\n") { content.replace('\n', "\r\n") } else { content.to_owned() }
 }
 
-/// What stands at the end of a file of this form.
+/// Encodes text for the end of a file of this form.
 fn encoded(form: Form, text: &str) -> Option<Vec<u8>> {
     let bom = form.encode("")?.len();
     form.encode(text).map(|bytes| bytes[bom..].to_vec())
 }
 
-/// The diff of lines after the first `before`, which are not looked at.
+/// Returns the diff of lines added after the first `before`.
 fn added_lines(name: &str, before: u64, added: &str) -> (String, usize) {
     let (diff, lines, _) = unified("", added, &format!("a/{name}"), &format!("b/{name}"));
     let from = format!("@@ -{before},0 +{},", before + 1);

@@ -1,4 +1,4 @@
-//! Copy: a second file or tree like the first.
+//! Copy: copies a file or directory tree.
 
 use super::repository::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
@@ -19,7 +19,7 @@ pub(in crate::tools) struct Copy;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Of a symlink its target is copied.
+    /// A symlink is followed; its target is copied.
     source: String,
     /// A path that does not exist, with the new name.
     destination: String,

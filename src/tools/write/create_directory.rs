@@ -1,4 +1,4 @@
-//! CreateDirectory: a directory, and those missing above it.
+//! CreateDirectory: creates a directory and its missing parents.
 
 use super::repository::{guard, guarded};
 use crate::ports::{BoxFuture, RunContext};

@@ -1,4 +1,4 @@
-//! Delete: a file, a link, or a directory with all below it.
+//! Delete: deletes a file, a symlink, or a directory with everything in it.
 
 use super::file_change::removal;
 use super::repository::guard;
@@ -24,12 +24,12 @@ pub(in crate::tools) struct Arguments {
     path: String,
     /// Needed for a directory.
     recursive: Option<bool>,
-    /// Called by a name under which a directory never goes.
+    /// Set by an alias that never deletes directories.
     #[serde(skip)]
     files_only: bool,
 }
 
-/// Of DeleteFile: no way to name a directory.
+/// Arguments of `DeleteFile`, which cannot delete directories.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneFile {

@@ -1,24 +1,24 @@
-//! How the bytes of a file are text, so that the same text gives the same bytes again.
+//! Decoding of files to text, such that encoding restores the same bytes.
 
 use crate::sys::file::Fingerprint;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 const UTF_8_BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
-/// Looked at for a NUL byte, which text does not have.
+/// Number of bytes searched for a NUL byte, which text does not contain.
 const SNIFFED_BYTES: usize = 8 * 1024;
 
-/// How text is kept in a file.
+/// Encoding of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Form {
     Utf8,
     Utf8Bom,
     Utf16Le,
     Utf16Be,
-    /// Bytes above 127 that are not UTF-8: the common superset of latin-1, in which every byte is a character.
+    /// Bytes above 127 that are not UTF-8: the common superset of Latin-1, in which every byte is a character.
     Latin1,
 }
 
-/// A text and how it was kept. Line endings are as in the file.
+/// A text and its encoding, with the line endings of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Document {
     pub text: String,
@@ -28,7 +28,7 @@ pub(in crate::tools) struct Document {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum NotText {
     Binary,
-    /// It says it is UTF-16 and is not, so that a change would damage it.
+    /// Claims to be UTF-16 but is not, so that an edit would damage it.
     Malformed,
 }
 
@@ -43,7 +43,7 @@ impl Form {
         }
     }
 
-    /// From the first bytes of a file.
+    /// Detects the encoding from the first bytes of a file.
     pub(in crate::tools) fn of(start: &[u8]) -> Result<Self, NotText> {
         if start.starts_with(UTF_8_BOM) {
             return Ok(Self::Utf8Bom);
@@ -73,7 +73,7 @@ impl Form {
         }
     }
 
-    /// The bytes of `text`; `None` when this form has no way to write one of its characters.
+    /// Encodes `text`; `None` if this encoding lacks one of its characters.
     pub(in crate::tools) fn encode(self, text: &str) -> Option<Vec<u8>> {
         match self {
             Self::Utf8 => Some(text.as_bytes().to_vec()),
@@ -88,7 +88,7 @@ impl Form {
     }
 }
 
-/// Control characters that no text uses, in more than a few places.
+/// Returns whether there are more than a few control characters that text does not use.
 fn looks_binary(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| matches!(byte, 0..=8 | 11 | 14..=26 | 28..=31 | 127)).count();
     controls * 20 > bytes.len()
@@ -107,11 +107,11 @@ impl Document {
             Form::Latin1 => WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
         };
         let document = Self { text, form };
-        // The promise that untouched bytes stay is only kept where the way back is exact.
+        // Unchanged bytes can only be preserved if the conversion is reversible.
         if document.form.encode(&document.text).as_deref() == Some(bytes) { Ok(document) } else { Err(NotText::Malformed) }
     }
 
-    /// Of the file that it would be.
+    /// Returns the fingerprint of the encoded file.
     pub(in crate::tools) fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.form.encode(&self.text).unwrap_or_default())
     }

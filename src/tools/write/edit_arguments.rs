@@ -1,4 +1,4 @@
-//! Arguments of an edit, as EditFile and its aliases take them.
+//! Arguments of EditFile and its aliases.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! EditFile: passages of a file replaced, the rest kept to the byte.
+//! EditFile: replaces passages of a file. The rest keeps its bytes.
 
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
@@ -27,7 +27,7 @@ pub(in crate::tools) struct EditFile;
 pub(in crate::tools) enum Work {
     Apply(Change),
     Splice(Splice),
-    /// The edit does not fit. Saying why tells what is in the file, so that it waits for leave to read.
+    /// The edit does not match. The reason reveals file content, so it needs permission to read.
     Explain(ToolError),
 }
 
@@ -121,7 +121,7 @@ impl Tool for EditFile {
     }
 }
 
-/// The document after all edits, and how they were matched where that was not to the letter.
+/// Applies all edits to the document. Returns it with notes on inexact matches.
 fn edited(
     arguments: &Arguments,
     target: &Target,
@@ -158,7 +158,7 @@ fn edited(
     Ok((document, notes))
 }
 
-/// One edit of a call, on the text that those before it left.
+/// One edit of a call, applied to the result of the previous ones.
 struct One<'a> {
     index: usize,
     edit: &'a Edit,
@@ -169,7 +169,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// The text after it, and how it was matched where that was not to the letter.
+    /// Applies the edit. Returns the text, and how it matched if not exactly.
     fn apply(&self, text: &str, given: &Edit) -> Result<(String, Option<String>), ToolError> {
         let (edit, given_path) = (self.edit, &self.target.given);
         let at = format!("`edits[{}].oldText`", self.index);
@@ -210,7 +210,7 @@ impl One<'_> {
                 )
             }
             Missed::Nowhere => {
-                // What is told of a text that does not fit is told of it as it was shown.
+                // The error quotes the redacted text.
                 let closest = misfit::closest(&self.settings.redactor.redact(text).text, &given.old_text);
                 let earlier = if self.index > 0 && with_lf(self.original).contains(&with_lf(&self.edit.old_text)) {
                     "It was there before the earlier edits of this call; each edit applies to their result. "

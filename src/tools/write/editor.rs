@@ -1,4 +1,5 @@
-//! The arguments of an editor with commands that some models are trained on: what edits is an edit, what does not names its tool.
+//! Arguments of the editor commands that some models are trained on. Edits are supported; other commands refer to the right
+//! tool.
 
 use crate::protocol::ToolError;
 use crate::tools::alias::Alias;
@@ -35,7 +36,7 @@ pub(super) const fn alias(name: &'static str) -> Alias<Arguments> {
 }
 
 fn parse(given: Map<String, Value>) -> Result<Arguments, ToolError> {
-    // Others give this name the arguments of an edit.
+    // Other agents use this name with the arguments of an edit.
     if !given.contains_key("command") {
         return arguments::parse::<Arguments>(given);
     }

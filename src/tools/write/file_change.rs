@@ -1,4 +1,4 @@
-//! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
+//! Common parts of file changes: reading the current file, the proposal, and the write.
 
 use super::document::{Document, Form, NotText};
 use super::replacement::{endings, with_lf};
@@ -13,38 +13,38 @@ use crate::tools::seen::Seen;
 use crate::tools::tool::{Draft, Failed, Settings, invalid};
 use crate::tools::write::replacement::replace_all;
 
-/// A larger file is deleted without showing all of it.
+/// Size in bytes above which a deleted file is not shown.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
 
-/// What the person and the model are told of content with a NUL byte: most often it was not meant.
+/// Note about content with a NUL byte, which is usually a mistake.
 pub(in crate::tools) const HAS_NUL: &str = "has a NUL byte, so it is treated as binary and cannot be read or edited as text";
 
-/// New content for one file, and what the file was when the person was asked.
+/// New content of a file, and its state when the change was proposed.
 pub(in crate::tools) struct Change {
     pub target: Target,
     pub content: Vec<u8>,
     pub before: PreImage,
     pub parents: Parents,
-    /// What the model is told when it is done.
+    /// Result for the model.
     pub done: String,
-    /// What it is made of; nothing where it is done as it is, or not at all.
+    /// Details for editing the change; `None` if it can only be approved as a whole.
     pub made: Option<Box<Made>>,
 }
 
 impl Change {
-    /// What stands at its place, before and after.
+    /// Returns the state of the path before and after.
     pub(in crate::tools) fn places(&self) -> Vec<PlaceChange> {
         vec![outcome::written(&self.target.real, &self.before, &PreImage::of(&self.content))]
     }
 }
 
-/// What is told of a change that was done; `has_nul` is of the content.
+/// Adds a note to the result if the content has a NUL byte.
 pub(in crate::tools) fn noting_nul(done: String, has_nul: bool) -> String {
     if has_nul { format!("{done}; it {HAS_NUL}") } else { done }
 }
 
-/// A call whose change does not fit the file (`what` does not): why is told once the call may read there. What stands in a file
-/// that may not be read is not told by that.
+/// Drafts a call whose change does not match the file (`what` does not). The reason is only revealed with permission to read,
+/// so it cannot leak the content of an unreadable file.
 pub(in crate::tools) fn unfit<Work>(
     (verb, what): (&str, &str),
     target: Target,
@@ -59,7 +59,7 @@ pub(in crate::tools) fn unfit<Work>(
     Ok(Draft::reads(format!("{verb} {}", target.given), target, explain(error)))
 }
 
-/// What stands at a place that is to be written.
+/// State of a path before it is written.
 pub(in crate::tools) enum Before {
     Absent,
     Text { bytes: Vec<u8>, document: Document },
@@ -94,7 +94,7 @@ impl Before {
         })
     }
 
-    /// Its text, where it has one.
+    /// Returns the text, if the file is text.
     pub(in crate::tools) fn text(&self) -> &str {
         match self {
             Self::Text { document, .. } => &document.text,
@@ -110,7 +110,7 @@ impl Before {
     }
 }
 
-/// The change as it is shown: `verb` and path, how many lines, the diff.
+/// Builds the proposal: `verb` and path, number of lines, and diff.
 pub(in crate::tools) fn proposal(
     verb: &str,
     target: &Target,
@@ -122,7 +122,7 @@ pub(in crate::tools) fn proposal(
     proposal_with_cuts(verb, target, before, new, bytes, settings).0
 }
 
-/// The same, and what each of its hunks is made of.
+/// Like `proposal`, and also returns the hunks.
 pub(in crate::tools) fn proposal_with_cuts(
     verb: &str,
     target: &Target,
@@ -140,7 +140,7 @@ pub(in crate::tools) fn proposal_with_cuts(
         }
     };
     let same = with_lf(&old) == with_lf(new);
-    // A secret that changes has another marker.
+    // A changed secret gets another marker.
     let (old, new) = (plain(&old, settings), plain(new, settings));
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed, cuts) = unified_with_cuts(&old, &new, &old_name, &format!("b/{name}"));
@@ -154,7 +154,7 @@ pub(in crate::tools) fn proposal_with_cuts(
     (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() }, cuts)
 }
 
-/// The diff that takes away all of a text file, and how many lines; of other files, and of large ones, there is none.
+/// Returns the diff that removes a text file, and its number of lines; `None` for other and large files.
 pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
@@ -163,7 +163,7 @@ pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<
     Some((diff, removed))
 }
 
-/// What a diff of lines cannot show.
+/// Returns notes on changes that a line diff cannot show.
 pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if document.form != Form::Utf8 {
@@ -177,7 +177,7 @@ pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String
     notes
 }
 
-/// What is said where a file cannot hold, in the form that it has, what is to be put into it.
+/// Error for text that the encoding of the file cannot represent.
 pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError {
     let name = form.name();
     invalid(format!(
@@ -186,7 +186,7 @@ pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError 
     ))
 }
 
-/// Writes it, if the file still is what was shown.
+/// Writes the change if the file is still as shown.
 pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, Failed> {
     let real = &change.target.real;
     guarded(&[(real, &change.target.given)], || {
@@ -207,7 +207,7 @@ fn refused(change: &Change, error: WriteError) -> Failed {
     not_written(&change.target.given, change.before, error).into()
 }
 
-/// Why a file was not written, told so that the model knows what to do next.
+/// Explains why a file was not written, and what to do next.
 pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
         WriteError::Changed if before == PreImage::Absent => {
@@ -245,12 +245,12 @@ pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
     }
 }
 
-/// The content in the form of the file it replaces: its encoding, its line endings.
+/// Converts content to the encoding and line endings of the file that it replaces.
 pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
     let Before::Text { document: Document { text: old, form }, .. } = before else {
         return (content.to_owned(), Form::Utf8, None);
     };
-    // A BOM that the content brings is the one the file has.
+    // A BOM in the content is the one that the file already has.
     let content = if *form == Form::Utf8 { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
     let text = replace_all(old, content);
     if form.encode(&text).is_some() {
@@ -259,11 +259,11 @@ pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form,
     (text, Form::Utf8, Some(format!("encoding changes to UTF-8: {} lacks some of its characters", form.name())))
 }
 
-/// What a change of one file is made of.
+/// Details of the change of one file.
 pub(in crate::tools) struct Made {
     pub verb: &'static str,
     pub before: Before,
-    /// The file as it would be.
+    /// The file after the change.
     pub after: Document,
     pub cuts: Vec<Cut>,
 }

@@ -1,18 +1,18 @@
-//! Where the lines of a text end: at LF and CRLF, and in a file that uses it at a lone CR.
+//! Line ends of a text: LF and CRLF, and lone CR in files that use it.
 
 use super::replacement::{ending_of, with_lf};
 
-/// What counts as the end of a line.
+/// Definition of a line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Breaks {
-    /// LF and CRLF. A lone CR is a character of its line.
+    /// LF and CRLF. A lone CR is an ordinary character.
     Lf,
-    /// LF, CRLF and a lone CR.
+    /// LF, CRLF and lone CR.
     Cr,
 }
 
 impl Breaks {
-    /// The lines of a text, each with its ending.
+    /// Splits a text into lines with their endings.
     pub(in crate::tools) fn lines(self, text: &str) -> Vec<&str> {
         if self == Self::Lf || !text.contains('\r') {
             return text.split_inclusive('\n').collect();
@@ -32,7 +32,7 @@ impl Breaks {
         lines
     }
 
-    /// What ends a line; empty for a last line that has no ending.
+    /// Returns the ending of a line; empty for an unterminated last line.
     pub(in crate::tools) fn ending(self, line: &str) -> &'static str {
         match ending_of(line) {
             Some(ending) => ending,
@@ -41,24 +41,24 @@ impl Breaks {
         }
     }
 
-    /// A line without its ending.
+    /// Returns a line without its ending.
     pub(in crate::tools) fn body(self, line: &str) -> &str {
         &line[..line.len() - self.ending(line).len()]
     }
 }
 
-/// Whether a CR without an LF after it is in the text.
+/// Returns whether the text contains a CR without LF.
 pub(in crate::tools) fn has_lone_cr(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
 }
 
-/// Whether the lines of the text can only end in a lone CR: it has no LF.
+/// Returns whether the text has only lone CR endings, and no LF.
 pub(in crate::tools) fn only_cr(text: &str) -> bool {
     text.contains('\r') && !text.contains('\n')
 }
 
-/// The text as its lines are shown: each ends in LF. A lone CR beside an LF is a character of its line.
+/// Returns the text with LF endings for display. A lone CR next to an LF is an ordinary character.
 pub(in crate::tools) fn shown_lines(text: &str) -> String {
     if only_cr(text) { text.replace('\r', "\n") } else { with_lf(text) }
 }

@@ -1,15 +1,15 @@
-//! What is said of an edit that does not fit: where its text may have been meant, and what to do about it.
+//! Explanation of edits that do not match: the likely place, and what to do.
 
 use super::replacement::{line_of, with_lf};
 use std::ops::Range;
 
-/// Places of an ambiguous text that are named, and those of them that are shown.
+/// Maximum number of named and of shown places of an ambiguous text.
 const NAMED_PLACES: usize = 10;
 const SHOWN_PLACES: usize = 5;
-/// Most of a line that is shown.
+/// Maximum number of characters shown of a line.
 const LINE_CHARACTERS: usize = 160;
 
-/// `3 times, at lines 1, 3, 4`, and how the first of these places look, without what is `hidden`.
+/// Formats the places, for example `3 times, at lines 1, 3, 4`, and shows the first of them without `hidden` text.
 pub(super) fn places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
     let numbers: Vec<usize> = places.iter().take(NAMED_PLACES).map(|place| line_of(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -23,7 +23,7 @@ pub(super) fn places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>
     (format!("{} times, at lines {named}{rest}", places.len()), shown.join("\n"))
 }
 
-/// The line a place begins on, with the one before and the one after it.
+/// Returns the line of a place, with the lines before and after it.
 pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
     let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let from = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |at| at + 1);
@@ -32,7 +32,7 @@ pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) 
     for line in text[from..].split_inclusive('\n').take(if from < start { 3 } else { 2 }) {
         let (begin, end) = (at, at + line.len());
         at = end;
-        // Of a long line what stands around the place.
+        // For a long line, the text around the place.
         let near = if (begin..end).contains(&place.start) { place.start - begin } else { 0 };
         let secret = hidden.iter().any(|range| range.start < end && begin < range.end);
         lines.push(if secret {
@@ -44,7 +44,7 @@ pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) 
     lines.join("\n")
 }
 
-/// The part of a line around a place in it.
+/// Returns the part of a line around a position.
 fn shortened(line: &str, near: usize) -> String {
     let letters = line.chars().count();
     if letters <= LINE_CHARACTERS {
@@ -57,9 +57,9 @@ fn shortened(line: &str, near: usize) -> String {
     format!("{head}{part}{tail}")
 }
 
-/// Where the text that was not found most likely is.
+/// Describes the most similar place.
 pub(super) fn closest(text: &str, old: &str) -> String {
-    /// Most lines shown.
+    /// Maximum number of shown lines.
     const MAX_SHOWN: usize = 8;
     if text.is_empty() {
         return "the file is empty; fill it with an empty `oldText`".to_owned();
@@ -80,9 +80,9 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
 }
 
-/// The line most like `wanted`, counted from 0, if one is like it.
+/// Returns the most similar line, counted from 0, if any is similar.
 fn most_alike(text: &str, wanted: &str) -> Option<usize> {
-    /// How far the search goes, how much of a line it looks at, and how alike two lines must be.
+    /// Maximum numbers of compared lines and of characters per line, and the required similarity.
     const COMPARED_LINES: usize = 5_000;
     const COMPARED_CHARACTERS: usize = 120;
     const ALIKE: f64 = 0.6;

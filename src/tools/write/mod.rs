@@ -1,4 +1,4 @@
-//! What changes files: each shown first, then written if nothing changed meanwhile.
+//! Tools that change files. Each change is shown first, and written only if the file is still the same.
 
 pub(in crate::tools) mod amended;
 pub(in crate::tools) mod append_file;
@@ -23,7 +23,7 @@ mod tail;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;
 
-/// A text with a passage replaced as EditFile replaces it, for `fuzz/`.
+/// Applies an edit to a text like EditFile, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn edited(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
     use replacement::{Which, put, with_lf};

@@ -1,4 +1,4 @@
-//! Move: a file, link or directory gets another name, in the same place or elsewhere.
+//! Move: moves or renames a file, symlink or directory.
 
 use super::repository::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
@@ -124,7 +124,8 @@ impl Tool for Move {
     }
 }
 
-/// Something is written at both ends, and one of them loses it. What may not be read and could be under its new name is read too.
+/// Returns the actions: a write at both ends and a delete at the source, and also a read if an unreadable source would become
+/// readable.
 pub(in crate::tools) fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
     let mut actions = vec![
         Action::Write { target: destination.clone() },

@@ -1,10 +1,10 @@
-//! How a passage of a text is replaced while every line ending around and inside it that need not change stays.
+//! Replacement of passages that preserves all line endings which need not change.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long the search for lines that stay may take; after it, more lines count as new.
+/// Time limit for comparing lines; after it, more lines count as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub(in crate::tools) enum Which {
     All,
 }
 
-/// `text` with each of these ranges, in order, replaced. Ranges and what is put in have LF endings; the text keeps the endings it
-/// has, and what is put in takes those in use there.
+/// Replaces these ranges of `text`, which are in order. Ranges and new text have LF endings; the text keeps its own endings,
+/// and the new text adopts them.
 pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
     let shortened = Shortened::of(text);
     let mut result = String::with_capacity(text.len());
@@ -22,7 +22,7 @@ pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<
     for (place, new) in places {
         let (start, end) = (shortened.original(place.start), shortened.original(place.end));
         result.push_str(&text[done..start]);
-        // Looked for where it matters: among many places on one long line every look is a long one.
+        // Determined only if needed: with many places on one long line, each search is slow.
         let near = if shortened.0.is_empty() || !new.contains('\n') { "\n" } else { ending_near(text, start) };
         result.push_str(&relined(&text[start..end], new, near));
         done = end;
@@ -31,9 +31,9 @@ pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<
     result
 }
 
-/// The whole of a text replaced: `new` with the line endings that `old` uses, unless `new` brings its own.
+/// Replaces a whole text: `new` gets the line endings of `old`, unless it has CRLF itself.
 pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
-    // What was read and is written back is the same, whatever ends its lines.
+    // Unchanged text keeps all its line endings.
     if with_lf(old) == new {
         return old.to_owned();
     }
@@ -47,12 +47,12 @@ pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
     relined(old, new, ending_near(old, 0))
 }
 
-/// `1` for the first line.
+/// Returns the line number of a position, from 1.
 pub(in crate::tools) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// How the lines of a text end, where it has ends of lines.
+/// Returns the name of the line endings, if there are any.
 pub(in crate::tools) fn endings(text: &str) -> Option<&'static str> {
     let (all, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
     match (all, crlf) {
@@ -67,7 +67,7 @@ pub(in crate::tools) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// The way back from a text with LF endings to the text it was made from: where an LF stands for a CRLF.
+/// Mapping from a text with LF endings to the original: the positions where LF stands for CRLF.
 struct Shortened(Vec<usize>);
 
 impl Shortened {
@@ -75,13 +75,13 @@ impl Shortened {
         Self(text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect())
     }
 
-    /// Never between a CR and its LF.
+    /// Maps a position back; never between a CR and its LF.
     fn original(&self, at: usize) -> usize {
         at + self.0.partition_point(|lf| *lf < at)
     }
 }
 
-/// The ending of the line before `at`, or of the first line after it.
+/// Returns the ending of the line before `at`, or of the first line after it.
 pub(in crate::tools) fn ending_near(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n').map(|lf| text[..lf].ends_with('\r'));
     let after = || text[at..].find('\n').map(|lf| text[..at + lf].ends_with('\r'));
@@ -110,8 +110,8 @@ fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
     (compared, whole)
 }
 
-/// `new`, which has LF endings, in place of `old`: lines of both stay to the byte, new ones end like the line they replace
-/// or follow.
+/// Converts the endings of `new`, which replaces `old`: common lines keep their bytes, new ones end like the lines that they
+/// replace or follow.
 pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
     let mut result = String::with_capacity(new.len());
@@ -136,7 +136,7 @@ pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> Str
     result
 }
 
-/// What ends a line, where it is ended.
+/// Returns the ending of a terminated line.
 pub(in crate::tools) fn ending_of(line: &str) -> Option<&'static str> {
     if line.ends_with("\r\n") {
         Some("\r\n")

@@ -1,4 +1,5 @@
-//! Whether a write would give git something to run, in a repository that no name shows: any directory with `HEAD`, `objects` and `refs`.
+//! Protection against writes that give git a program to run in a bare repository: any directory with `HEAD`, `objects` and
+//! `refs`.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use std::collections::BTreeMap;
@@ -6,24 +7,24 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What makes a directory a repository for git.
+/// Entries that make a directory a git repository.
 pub(in crate::tools) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
-/// What git in it runs, or takes programs and places from.
+/// Entries that git runs, or that name programs and paths.
 pub(in crate::tools) const TRUSTED: &[&str] =
     &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
-/// Refuses to change what such a repository trusts, and to write the last thing that makes a directory one.
+/// Refuses changes to protected entries of such a repository, and the last entry that makes a directory one.
 pub(in crate::tools) fn guard(target: &Target) -> Result<(), ToolError> {
     guard_path((&target.real, &target.given))
 }
 
-/// Where something is written, and how the call has it.
+/// A written path, real and as given in the call.
 pub(in crate::tools) type Written<'a> = (&'a Path, &'a str);
 
-/// Only one change at a time may make a part of a repository.
+/// Serializes changes that may create part of a repository.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Makes a change that was planned while its places were free. Others may have made the rest of a repository since.
+/// Makes a planned change after checking again, because other parts of a repository may have been created since.
 pub(in crate::tools) fn guarded<T, E: From<ToolError>>(
     places: &[Written<'_>],
     change: impl FnOnce() -> Result<T, E>,
@@ -37,7 +38,7 @@ pub(in crate::tools) fn guarded<T, E: From<ToolError>>(
     change()
 }
 
-/// Refuses what the guard refuses of any of these, and what they come to together.
+/// Refuses any of these writes, alone or combined, that the guard refuses.
 pub(in crate::tools) fn guard_all(places: &[Written<'_>]) -> Result<(), ToolError> {
     let mut made: BTreeMap<PathBuf, Vec<(&str, Written<'_>)>> = BTreeMap::new();
     for place in places {
@@ -84,7 +85,7 @@ fn guard_path(place: Written<'_>) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The marks that a directory lacks.
+/// Returns the missing entries of a repository.
 fn missing(directory: &Path) -> Vec<&'static str> {
     MARKS.into_iter().filter(|mark| directory.join(mark).symlink_metadata().is_err()).collect()
 }

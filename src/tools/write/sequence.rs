@@ -1,11 +1,11 @@
-//! Where a row of things stands in a longer one.
+//! Search for a sequence in a longer one.
 
-/// Every start, also where one lies over another. No input makes it slow: it takes as many steps as both are long.
+/// Returns every start, including overlapping ones, in linear time.
 pub(super) fn occurrences<T: PartialEq>(all: &[T], wanted: &[T]) -> Vec<usize> {
     if wanted.is_empty() {
         return Vec::new();
     }
-    // For each start of what is wanted, how much of its own beginning it ends with.
+    // For each prefix of the searched sequence, the length of its longest border.
     let mut borders = vec![0; wanted.len()];
     let mut border = 0;
     for index in 1..wanted.len() {

@@ -1,8 +1,8 @@
-//! What must be known of a file to put text at its end, found out without holding it.
+//! Properties of a file that are needed to append text, determined without holding it in memory.
 
 use super::document::{Form, NotText};
 
-/// Looked at to tell text from other content.
+/// Number of bytes that decide whether it is text.
 const START_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
@@ -12,15 +12,15 @@ pub(super) struct Tail {
     lines: u64,
     crlf: bool,
     ended: bool,
-    /// The last unit of the chunk before.
+    /// Last code unit of the previous chunk.
     last: Vec<u8>,
-    /// Bytes of a character that the next chunk goes on with.
+    /// Incomplete character at the end of the previous chunk.
     open: Vec<u8>,
     not_utf8: bool,
 }
 
 impl Tail {
-    /// All chunks but the last have the same even size.
+    /// Adds a chunk. All chunks except the last have the same even size.
     pub fn feed(&mut self, chunk: &[u8]) {
         if self.start.len() < START_BYTES {
             self.start.extend(chunk.iter().take(START_BYTES - self.start.len()));
@@ -62,7 +62,7 @@ impl Tail {
         if self.not_utf8 {
             return;
         }
-        // A character that was cut goes on with at most three bytes.
+        // The rest of a split character has at most three bytes.
         let head = chunk.len().min(3);
         let mut joined = std::mem::take(&mut self.open);
         let mut rest = chunk;
@@ -104,12 +104,12 @@ impl Tail {
         }
     }
 
-    /// Lines that are ended.
+    /// Returns the number of terminated lines.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Whether the last line that is ended ends with CRLF.
+    /// Returns whether the last terminated line ends with CRLF.
     pub fn crlf(&self) -> bool {
         self.crlf
     }
@@ -118,7 +118,7 @@ impl Tail {
         self.ended
     }
 
-    /// UTF-16 with an odd byte at its end: nothing that is put after it could be read.
+    /// Returns whether UTF-16 ends with an odd byte, so that appended text would be unreadable.
     pub fn cuts_a_unit(&self) -> bool {
         !matches!(Self::unit(&self.start), Unit::Byte) && !self.bytes.is_multiple_of(2)
     }

@@ -1,4 +1,4 @@
-//! What deleting, moving and copying have in common: the look at what is there, the words for it, the words for what went wrong.
+//! Common parts of deleting, moving and copying: examining the tree, and describing it and its errors.
 
 use crate::protocol::{ErrorCode, Place, Target, ToolError, counted};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
@@ -8,24 +8,23 @@ use crate::tools::tool::{Failed, Settings, invalid};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Entries of a tree that are named to the person; the rest is counted.
+/// Maximum number of entries named to the user.
 const MAX_NAMED: usize = 12;
-/// Places in a tree that are judged one by one, because they run code as soon as their folder is opened.
+/// Maximum number of individually judged paths that run code as soon as their folder is opened.
 const MAX_OPENED: usize = 20;
 
-/// What stands at a place that is to be deleted, moved or copied.
+/// A path to delete, move or copy, as examined.
 pub(in crate::tools) struct Look {
     pub survey: Survey,
-    /// The first place below it that the policy does not let the call touch.
+    /// First path below it that the policy does not allow to change.
     pub refused: Option<PathBuf>,
-    /// Places where something comes to be, or goes, that runs code as soon as its folder is opened.
+    /// Created or removed paths that run code as soon as their folder is opened.
     pub opened: Vec<PathBuf>,
-    /// The first entries below it, for people.
+    /// First entries below it, for the user.
     named: Vec<String>,
 }
 
-/// Looks at all that is below `target`, and asks `may` about every place in it. `ends` are the directories that it is below of,
-/// before and afterwards.
+/// Examines everything below `target`, and checks each path with `may`. `ends` are its locations before and after.
 pub(in crate::tools) fn look(
     target: &Target,
     ends: &[&Path],
@@ -57,7 +56,7 @@ fn mark(form: Form) -> &'static str {
 }
 
 impl Look {
-    /// `12 files and 3 directories, 4096 bytes`; of a single file or link its kind.
+    /// Formats the size, for example `12 files and 3 directories, 4096 bytes`; the kind for a single file or symlink.
     pub(in crate::tools) fn size(&self) -> String {
         let Survey { files, directories, links, bytes, .. } = self.survey;
         match self.survey.form {
@@ -76,7 +75,7 @@ impl Look {
         }
     }
 
-    /// What is in the tree, as far as it is named.
+    /// Returns notes that name the first entries.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
         if self.named.is_empty() {
             return Vec::new();
@@ -87,12 +86,12 @@ impl Look {
     }
 }
 
-/// A place that the policy refuses, as a target that it can say so about.
+/// Creates a target for a refused path, so that the policy can report it.
 pub(in crate::tools) fn refused_target(path: &Path, settings: &Settings) -> Target {
     Target { given: shown_in_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
 }
 
-/// What cannot be deleted, moved or copied at all.
+/// Checks that the path exists and can be deleted, moved or copied.
 pub(in crate::tools) fn must_be_there(target: &Target, settings: &Settings) -> Result<(), ToolError> {
     match target.place {
         Place::Missing => Err(crate::tools::paths::not_found(target, settings)),
@@ -101,7 +100,7 @@ pub(in crate::tools) fn must_be_there(target: &Target, settings: &Settings) -> R
     }
 }
 
-/// Nothing may stand where something is moved or copied to, and it may not be put into itself.
+/// Checks that the destination is free and not inside the source.
 pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> Result<(), ToolError> {
     let (from, to) = (&source.given, &destination.given);
     match destination.place {
@@ -121,7 +120,7 @@ pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> R
     Ok(())
 }
 
-/// What became of it, told so that the model knows what to do next.
+/// Explains why the operation failed, and what to do next.
 pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
     let given = &target.given;
     let (code, message) = match error {

@@ -1,4 +1,4 @@
-//! WriteFile: the whole content of a file, new or replaced.
+//! WriteFile: writes the whole content of a new or existing file.
 
 use super::append_file;
 use super::document::{Document, Form};
@@ -31,7 +31,7 @@ pub(in crate::tools) struct Arguments {
     append: bool,
 }
 
-/// Of `write_file`, which can append too.
+/// Arguments of `write_file`, which can also append.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WriteOrAppend {
@@ -132,7 +132,7 @@ impl Tool for WriteFile {
     }
 }
 
-/// The whole of a file that is too large to be held and compared.
+/// Drafts the replacement of a file too large to hold and compare.
 fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<Draft<Work>, ToolError> {
     settings.seen.check(&target)?;
     let given = restored(&Restorer::default(), &arguments.content, "`content`", &target)?;

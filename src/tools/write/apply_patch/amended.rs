@@ -1,4 +1,4 @@
-//! A patch as the person has it: hunks left out, or written anew.
+//! Patches edited by the user: hunks left out or edited.
 
 use super::tree::{File, Now, Stood};
 use super::{Changes, Work, changes};
@@ -9,7 +9,7 @@ use crate::tools::write::document::Document;
 use crate::tools::write::file_change::Before;
 
 impl Changes {
-    /// What can be had otherwise of a part that is shown: the text of a file that stays where it is, or is made.
+    /// Returns the editable sides of a shown part: the text of a file that is not moved.
     fn sides(&self, part: usize) -> Option<Sides<'_>> {
         let (at, cuts) = self.cuts.get(part)?;
         let file = self.files.get(*at)?;
@@ -26,7 +26,7 @@ impl Changes {
     }
 }
 
-/// Why the hunks of a file go with it.
+/// Returns why the hunks of a file cannot be chosen.
 fn fixed(file: &File) -> &'static str {
     match (&file.now, &file.moved_from) {
         (Now::Absent, _) => "a file can only be deleted as a whole",
@@ -79,7 +79,7 @@ pub(super) fn amend(
     Ok((Draft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
 }
 
-/// The choices about hunks of text; the others are taken, or it is no choice.
+/// Returns the choices for hunks of text. All other hunks must be applied.
 fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
     let mut own = Vec::new();
     let mut rest = choices.iter();

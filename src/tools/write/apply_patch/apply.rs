@@ -1,4 +1,4 @@
-//! A text with hunks applied: what no hunk changes stays to the byte, what is new ends as the lines at its place.
+//! Application of hunks to a text. Unchanged lines keep their bytes; new lines get the line endings around them.
 
 use super::choose::{Unclear, choose, span};
 use super::find::{Lines, Lost, Places};
@@ -6,26 +6,26 @@ use super::parse::{Hunk, Kind, Line};
 use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
-/// A text after its hunks, and how each of them was found.
+/// The text after the hunks, and how each was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     pub text: String,
     pub places: Vec<Places>,
 }
 
-/// Why hunks do not fit.
+/// Why hunks do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
     Lost { hunk: usize, why: Lost },
     Unclear(Unclear),
 }
 
-/// Places of all hunks together that are compared; whoever has more names too little.
+/// Limit of compared places over all hunks.
 const MAX_PLACES: usize = 2_000_000;
 
-/// `text` after `hunks`. A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none.
+/// Applies `hunks` to `text`. Places that touch one of the `hidden` ranges (in the text with LF endings) do not count.
 ///
-/// A lone CR ends a line where the hunks fit that way, and is a character of its line where they fit only so.
+/// A lone CR ends a line if the hunks match that way, and is an ordinary character if they match only so.
 pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
     if !has_lone_cr(text) {
         return apply_by(Breaks::Lf, text, hunks, hidden);
@@ -33,13 +33,13 @@ pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Appl
     let parted: Vec<Hunk> = hunks.iter().map(at_cr).collect();
     apply_by(Breaks::Cr, text, &parted, hidden).or_else(|misfit| match apply_by(Breaks::Lf, text, hunks, hidden) {
         Ok(applied) => Ok(applied),
-        // That a place is unclear says more than that there is none.
+        // An ambiguous place is more informative than a missing one.
         Err(other @ Misfit::Unclear(_)) if matches!(misfit, Misfit::Lost { .. }) => Err(other),
         Err(_) => Err(misfit),
     })
 }
 
-/// The hunk with the lines to be found parted at a lone CR within them, as the lines of the file are.
+/// Splits the searched lines at a lone CR, like the lines of the file.
 fn at_cr(hunk: &Hunk) -> Hunk {
     let parted = |line: &Line| -> Vec<Line> {
         if line.kind == Kind::Added || !line.text.contains('\r') {
@@ -78,7 +78,7 @@ fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>])
     Ok(Applied { text: joined(&whole, hunks, &places, &starts), places })
 }
 
-/// Where each line begins in the text with LF endings, and where the last one ends.
+/// Returns the start of each line in the text with LF endings, and the end of the last one.
 fn offsets(lines: &Lines<'_>) -> Vec<usize> {
     let mut at = 0;
     let ends = lines.bodies.iter().map(|body| {
@@ -88,10 +88,10 @@ fn offsets(lines: &Lines<'_>) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// A line and what ends it.
+/// A line and its ending.
 type Ended<'a> = (&'a str, &'static str);
 
-/// Lines that go, and what comes for them.
+/// Lines to remove, and their replacement.
 struct Block<'a> {
     at: usize,
     removed: usize,
@@ -106,7 +106,7 @@ fn joined(whole: &[Ended<'_>], hunks: &[Hunk], places: &[Places], starts: &[usiz
     let mut done = 0;
     for block in &blocks {
         result.extend_from_slice(&whole[done..block.at]);
-        // The last line may have none; those above it then say what is usual.
+        // The last line may have no ending; then the lines above decide.
         let before = whole[..block.at].iter().rev().take(2).map(|line| line.1).find(|ending| !ending.is_empty());
         let after = || whole.get(block.at).map(|line| line.1).filter(|ending| !ending.is_empty());
         let mut near = before.or_else(after).unwrap_or("\n");
@@ -121,7 +121,7 @@ fn joined(whole: &[Ended<'_>], hunks: &[Hunk], places: &[Places], starts: &[usiz
     close(&mut result, whole, hunks, (places, starts), &blocks);
     let mut text = String::new();
     for (body, ending) in result {
-        // An empty line after a lone CR would become a part of that line's ending.
+        // An empty line after a lone CR would merge with that line's ending.
         let merges = body.is_empty() && ending == "\n" && text.ends_with('\r');
         text.push_str(body);
         text.push_str(if merges { "\r\n" } else { ending });
@@ -133,7 +133,7 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
     let end = span(hunk, places, start, false).end;
     let mut blocks: Vec<Block<'a>> = Vec::new();
     let (mut at, mut open) = (start, false);
-    // What is no line of the file cannot go, and what would come in its place neither.
+    // Lines that are not in the file can be neither removed nor replaced.
     let phantoms = hunk.lines.iter().rev().filter(|line| line.kind == Kind::Removed).take(places.dropped).count();
     let last_is_empty = hunk.added().last().is_some_and(str::is_empty);
     let kept = hunk.added().count() - usize::from(phantoms > 0 && last_is_empty);
@@ -159,14 +159,14 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
             at += 1;
         }
     }
-    // Lines after those that only seemed to be there are at the end.
+    // Lines after phantom lines belong to the end.
     for block in &mut blocks {
         block.at = block.at.min(end);
     }
     blocks
 }
 
-/// Ends every line but the last, and the last one as it was or as the patch says.
+/// Ends every line but the last; the last keeps its ending, or follows the patch.
 fn close(result: &mut [Ended<'_>], whole: &[Ended<'_>], hunks: &[Hunk], at: (&[Places], &[usize]), blocks: &[Block<'_>]) {
     let was_open = whole.last().is_some_and(|line| line.1.is_empty());
     let touched = blocks.iter().any(|block| block.at + block.removed == whole.len() && !block.added.is_empty());
@@ -186,7 +186,7 @@ fn close(result: &mut [Ended<'_>], whole: &[Ended<'_>], hunks: &[Hunk], at: (&[P
         if !touched {
             continue;
         }
-        // Nothing but its end can be what changes of a line that is replaced by itself.
+        // If a line is replaced by itself, only its ending can change.
         let same_line = was_open && whole.last().is_some_and(|line| line.0 == *body);
         let ends = says.unwrap_or(!was_open || same_line);
         *ending = match (ends, ending.is_empty()) {

@@ -1,25 +1,25 @@
-//! Which of its places each hunk has, so that all of them fit into one file: one reading, or none.
+//! Assignment of hunks to places so that all fit: there must be exactly one reading.
 
 use super::find::Places;
 use super::parse::{Hunk, Kind};
 use std::ops::Range;
 
-/// Readings that are compared; with more, the place counts as unclear.
+/// Maximum number of compared readings; with more, the place counts as ambiguous.
 const COMPARED_READINGS: usize = 64;
-/// Steps of the search for readings in another order than that of the patch.
+/// Maximum number of steps in the search for other orders than that of the patch.
 const SEARCHED: usize = 10_000;
-/// Hunks that are looked at for the two that meet.
+/// Maximum number of hunks examined for an overlap.
 const COMPARED_HUNKS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unclear {
-    /// This hunk could stand at several places.
+    /// The hunk matches several places.
     Several { hunk: usize, starts: Vec<usize> },
-    /// These two want to change the same lines.
+    /// The hunks change the same lines.
     Overlap { first: usize, second: usize },
 }
 
-/// The lines that a hunk covers in the file, and those of them from its first change to its last.
+/// Returns the lines that a hunk covers; with `core`, only those from its first to its last change.
 pub fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usize> {
     let mut at = start;
     let (mut first, mut last) = (None, start);
@@ -39,7 +39,7 @@ pub fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usi
     }
 }
 
-/// One place for each hunk. `same` says whether two choices give the same text.
+/// Chooses one place per hunk. `same` compares the resulting texts of two choices.
 pub fn choose(hunks: &[Hunk], places: &[Places], same: &dyn Fn(&[usize], &[usize]) -> bool) -> Result<Vec<usize>, Unclear> {
     let all: Vec<&[usize]> = places.iter().map(|places| places.starts.as_slice()).collect();
     let in_blocks: Vec<&[usize]> = places
@@ -53,7 +53,7 @@ pub fn choose(hunks: &[Hunk], places: &[Places], same: &dyn Fn(&[usize], &[usize
         extent.start + start..extent.end + start
     };
     let mut unclear = None;
-    // Hunks that share lines that stay are taken where there is no other reading.
+    // Hunks may share unchanged lines only if there is no other reading.
     for core in [false, true] {
         let spans = |hunk: usize, start| extent(hunk, start, core);
         for starts in [&all, &in_blocks] {
@@ -86,7 +86,7 @@ pub fn choose(hunks: &[Hunk], places: &[Places], same: &dyn Fn(&[usize], &[usize
 
 type Spans<'a> = &'a dyn Fn(usize, usize) -> Range<usize>;
 
-/// The first and the last reading in which the hunks stand in their order.
+/// Returns the first and the last reading with the hunks in order.
 fn bounds(starts: &[&[usize]], spans: Spans<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut free = 0;
     let mut earliest = Vec::new();
@@ -106,7 +106,7 @@ fn bounds(starts: &[&[usize]], spans: Spans<'_>) -> Option<(Vec<usize>, Vec<usiz
     Some((earliest, latest))
 }
 
-/// Whether every reading in order comes to the same text as this one.
+/// Returns whether all readings in order give the same text as this one.
 fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usize]) -> bool, one: &[usize]) -> bool {
     let mut readings: Vec<Vec<usize>> = vec![Vec::new()];
     for (hunk, starts) in starts.iter().enumerate() {
@@ -125,7 +125,7 @@ fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usi
     readings.iter().all(|other| same(one, other))
 }
 
-/// Readings in which no two hunks meet, and whether these are all of them.
+/// Returns the readings without overlaps, and whether the list is complete.
 fn in_any_order(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool) {
     if starts.iter().all(|starts| starts.len() == 1) {
         let only: Vec<usize> = starts.iter().map(|starts| starts[0]).collect();
@@ -135,7 +135,7 @@ fn in_any_order(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool
         return (if apart { vec![only] } else { Vec::new() }, true);
     }
     let (mut found, mut steps) = (Vec::new(), SEARCHED);
-    // For each hunk that has a place, and the one that is looked for, the next of its places to be tried.
+    // The next place to try for each placed hunk and for the current one.
     let (mut next, mut taken) = (vec![0], Vec::<usize>::new());
     while let Some(tried) = next.last_mut() {
         let hunk = taken.len();

@@ -1,4 +1,4 @@
-//! Why a hunk does not fit, told so that the model can make one that does.
+//! Explanation of hunks that do not match, so that the model can correct them.
 
 use super::apply::Misfit;
 use super::choose::Unclear;
@@ -11,15 +11,15 @@ use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
 use crate::tools::write::replacement::with_lf;
 use std::fmt::Write as _;
 
-/// Places that are named.
+/// Maximum number of named places.
 const MAX_NAMED: usize = 10;
-/// Lines of the file that are shown, and characters of each.
+/// Maximum number of shown lines, and characters of each.
 const SHOWN_LINES: usize = 8;
 const SHOWN_CHARACTERS: usize = 200;
-/// How far the search for the closest place goes.
+/// Limit of comparisons in the search for the closest place.
 const COMPARED: usize = 4_000_000;
 
-/// `hunks` are as they were written, so that nothing hidden is told.
+/// Builds the error. `hunks` are as the model wrote them, so that no secret is revealed.
 pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &str, redactor: &Redactor) -> ToolError {
     let path = &section.path;
     let at = |hunk: usize| format!("line {} of the patch", hunks[hunk].line);
@@ -58,7 +58,7 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
     invalid(message)
 }
 
-/// The text with an LF at the end of every line that the hunks were compared with.
+/// Returns the text with LF endings, as compared with the hunks.
 fn as_compared(text: &str) -> String {
     if has_lone_cr(text) {
         return Breaks::Cr.lines(text).into_iter().flat_map(|line| [Breaks::Cr.body(line), "\n"]).collect();
@@ -66,14 +66,14 @@ fn as_compared(text: &str) -> String {
     with_lf(text)
 }
 
-/// Counted from 1.
+/// Formats line numbers, counted from 1.
 fn places(starts: &[usize]) -> String {
     let named: Vec<_> = starts.iter().take(MAX_NAMED).map(|start| (start + 1).to_string()).collect();
     let rest = if starts.len() > MAX_NAMED { " and more" } else { "" };
     format!("{}{rest}", named.join(", "))
 }
 
-/// Where most of the lines stand, and the first that does not.
+/// Finds the place where most lines match, and the first difference.
 fn closest(text: &str, hunk: &Hunk) -> String {
     let of = |line: &str| Level::Typography.of(line).into_owned();
     let lines: Vec<&str> = text.lines().collect();

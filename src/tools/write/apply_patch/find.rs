@@ -1,4 +1,4 @@
-//! Where the lines of a hunk stand in a file: as exactly as they can be found there.
+//! Search for the lines of a hunk in a file, as exact as possible.
 
 use super::parse::{Hunk, Kind};
 use crate::tools::write::line_breaks::Breaks;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// How exactly lines were compared.
+/// Exactness of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Exact,
@@ -19,17 +19,17 @@ pub enum Level {
 
 const LEVELS: [Level; 4] = [Level::Exact, Level::TrailingSpace, Level::OuterSpace, Level::Typography];
 
-/// The shortest header that git may have cut.
+/// Minimum length in characters of a header that git may have cut.
 const CUT_HEADER_CHARACTERS: usize = 40;
-/// Empty lines at the end of a hunk that may stand for nothing.
+/// Maximum number of empty lines at the end of a hunk that may be ignored.
 const MAX_BLANK: usize = 32;
 
-/// The lines of a file, without their endings.
+/// The lines of a file without their endings.
 pub struct Lines<'a> {
     pub bodies: Vec<&'a str>,
-    /// For each level, made when it is asked for.
+    /// Normalized lines per level, created on demand.
     levels: [OnceCell<Numbered<'a>>; LEVELS.len()],
-    /// For each line the first one after it that is not in the block that it opens.
+    /// For each line, the first line after the block that it opens.
     block_ends: OnceCell<Vec<usize>>,
 }
 
@@ -37,33 +37,33 @@ pub struct Lines<'a> {
 struct Numbered<'a> {
     numbers: Vec<usize>,
     known: HashMap<Cow<'a, str>, usize>,
-    /// Of each number the lines.
+    /// The lines with each number.
     lines: Vec<Vec<usize>>,
 }
 
-/// The places of one hunk, and what was left out to find them.
+/// The places of one hunk, and what was ignored to find them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     pub level: Level,
-    /// Indexes of first lines, ascending.
+    /// First lines in ascending order.
     pub starts: Vec<usize>,
-    /// Those of them that lie in the block that the header opens.
+    /// Those inside the block that the header opens.
     pub in_block: Vec<usize>,
-    /// How many lines of the end of the hunk stand for nothing.
+    /// Number of ignored lines at the end of the hunk.
     pub dropped: usize,
-    /// A header that no line of the file is.
+    /// Header that matches no line of the file.
     pub unknown_header: Option<String>,
-    /// `*** End of File` that is not true.
+    /// Whether `*** End of File` is wrong.
     pub not_at_end: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
-    /// Nowhere.
+    /// The lines are not in the file.
     Nowhere,
-    /// Only before the header, which these lines are.
+    /// The lines are only before the header.
     OnlyBefore { header: String, starts: Vec<usize> },
-    /// Only lines to be added, in a file that has lines.
+    /// The hunk has only added lines, in a non-empty file.
     NothingToFind,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Lines<'a> {
         self.levels[level as usize].get_or_init(|| Numbered::of(&self.bodies, level))
     }
 
-    /// The places of a hunk but those that `refused` names. Of each level only what a better one lacks.
+    /// Finds the places of a hunk, except those that `refused` rejects, at the most exact level.
     pub fn find(&self, hunk: &Hunk, is_last: bool, refused: &dyn Fn(usize, usize) -> bool) -> Result<Places, Lost> {
         let old: Vec<&str> = hunk.old().collect();
         if old.is_empty() {
@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
         let mut lost = Lost::Nowhere;
         for (dropped, at_end) in attempts(hunk, &old) {
             let wanted = &old[..old.len() - dropped];
-            // Without one line that is not empty any place would do.
+            // Without any non-empty line, every place would match.
             if dropped > 0 && wanted.iter().all(|line| line.trim().is_empty()) {
                 continue;
             }
@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
         Err(lost)
     }
 
-    /// Where lines are added that stand beside no others: at the end, where that is what was said or all there is.
+    /// Returns the place of added lines without context: the end, if stated or if the file is empty.
     fn end_for(&self, hunk: &Hunk, is_last: bool) -> Result<Places, Lost> {
         let end = self.bodies.len();
         if end > 0 && !hunk.at_end && !(is_last && hunk.headers.is_empty()) {
@@ -134,10 +134,10 @@ impl<'a> Lines<'a> {
         wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
     }
 
-    /// Those of `starts` that have the headers above them, in their order; and the first header that the file does not have.
+    /// Returns the `starts` below the headers in their order, and the first unknown header.
     fn below(&self, headers: &[String], starts: &[usize], length: usize) -> (Vec<usize>, Option<String>) {
         let mut unknown = None;
-        // The earliest line that can be the last of the headers.
+        // The earliest line that can be the last header.
         let mut earliest = None;
         for header in headers {
             let lines = self.header_lines(header);
@@ -150,7 +150,7 @@ impl<'a> Lines<'a> {
                 None => return (Vec::new(), unknown),
             }
         }
-        // Some repeat the header as the first line that stays.
+        // Some models repeat the header as the first context line.
         let after = starts.iter().copied().filter(|start| earliest.is_none_or(|line| line < start + length)).collect();
         (after, unknown)
     }
@@ -161,8 +161,8 @@ impl<'a> Lines<'a> {
         openers.map_or_else(Vec::new, |openers| self.within(&openers, starts))
     }
 
-    /// Those of `lines` that are in a block which one of `openers` opens: no line between them is less indented than what the
-    /// first one opens. Both are ascending.
+    /// Returns the `lines` inside a block that one of `openers` opens: no line in between is less indented than the first line
+    /// of the block. Both are ascending.
     fn within(&self, openers: &[usize], lines: &[usize]) -> Vec<usize> {
         let ends = self.block_ends.get_or_init(|| block_ends(&self.bodies));
         let mut openers = openers.iter().copied().peekable();
@@ -176,7 +176,8 @@ impl<'a> Lines<'a> {
         lines.iter().copied().filter(|line| inside(line)).collect()
     }
 
-    /// The lines that a header can stand for: itself, as exactly as there is; or lines that begin with it, as git cuts long ones.
+    /// Returns the lines that a header can mean: equal lines, at the most exact level, or lines that start with it, because git
+    /// cuts long headers.
     fn header_lines(&self, header: &str) -> Vec<usize> {
         for level in LEVELS {
             let found = self.starts(&[header], level);
@@ -208,7 +209,7 @@ impl<'a> Numbered<'a> {
         Self { numbers, known, lines }
     }
 
-    /// Where these stand in a row. It takes no longer than to look at each line of the file a few times.
+    /// Returns where these numbers occur in a row, in linear time.
     fn find(&self, wanted: &[usize]) -> Vec<usize> {
         let rarest = wanted.iter().enumerate().min_by_key(|(_, number)| self.lines[**number].len());
         let Some((offset, number)) = rarest else { return Vec::new() };
@@ -221,11 +222,11 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// For each line the first after it that is not deeper than it, but for empty ones and brackets.
+/// Returns for each line the first following one that is not indented deeper, ignoring empty lines and brackets.
 fn block_ends(bodies: &[&str]) -> Vec<usize> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut ends = vec![bodies.len(); bodies.len()];
-    // Lines further down that close something, the nearest last, each less indented than those after it.
+    // Lines below that close a block, nearest last, each less indented than those after it.
     let mut closing: Vec<(usize, usize)> = Vec::new();
     for (index, body) in bodies.iter().enumerate().rev() {
         let depth = indent(body);
@@ -239,10 +240,10 @@ fn block_ends(bodies: &[&str]) -> Vec<usize> {
     ends
 }
 
-/// What is to be found: first all of it at the end, if it says so; at last without what only seems to be a line.
+/// Returns the variants to search for: first the whole hunk at the end, if stated; last without phantom lines.
 fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
     let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).take(MAX_BLANK).count();
-    // The empty line after the last one is no line, for those who do not split a text at its endings.
+    // An empty line after the last one is not a line of the file; some models produce it by splitting at line breaks.
     let phantom = usize::from(old.last().is_some_and(|line| line.is_empty()));
     let mut attempts = Vec::new();
     if hunk.at_end {
@@ -267,7 +268,7 @@ impl Level {
     }
 }
 
-/// With the characters that a keyboard has in the place of those that a typesetter would use.
+/// Replaces typographic characters with their keyboard equivalents.
 fn plain(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line.trim());

@@ -1,4 +1,4 @@
-//! ApplyPatch: changes of several files in one text, all of them or none.
+//! ApplyPatch: changes several files with one patch, all or nothing.
 
 mod amended;
 mod apply;
@@ -33,7 +33,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Larger patches are better made in parts: each file needs open directories while they change as one.
+/// Maximum number of sections, because each file needs open directories while all change at once.
 const MAX_SECTIONS: usize = 200;
 
 pub(in crate::tools) struct ApplyPatch;
@@ -46,7 +46,7 @@ pub(in crate::tools) struct Arguments {
 
 pub(in crate::tools) enum Work {
     Apply(Changes),
-    /// The patch does not fit. Saying why tells what is in the file, so that it waits for leave to read.
+    /// The patch does not match. The reason reveals file content, so it needs permission to read.
     Explain(ToolError),
 }
 
@@ -54,7 +54,7 @@ pub(in crate::tools) struct Changes {
     files: Vec<File>,
     steps: Steps,
     done: String,
-    /// Of each part that is shown, its place among the files, and its hunks.
+    /// For each shown part, its index among the files, and its hunks.
     cuts: Vec<(usize, Vec<Cut>)>,
     actions: Vec<Action>,
 }
@@ -178,7 +178,7 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
     Ok(actions)
 }
 
-/// What stands at the place of a step, before and after.
+/// Returns the state of a step's path before and after.
 fn place(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
         file::What::Write { content, before, .. } => (outcome::content(before), outcome::content(&PreImage::of(content))),
@@ -206,7 +206,7 @@ fn refused(changes: &Changes, failure: Failure) -> ToolError {
     error
 }
 
-/// What a text becomes by each update in a patch.
+/// Returns the text after each update section of a patch.
 #[cfg(feature = "fuzzing")]
 pub fn patched(text: &str, patch: &str) -> Result<Vec<String>, String> {
     let mut results = Vec::new();

@@ -1,12 +1,12 @@
-//! The text of a patch as sections and hunks; what models put around or leave out is taken where only one thing can be meant.
+//! Parser for patches. Additions and omissions of models are accepted if their meaning is unambiguous.
 
 use crate::tools::write::line_breaks::only_cr;
 
-/// What is done to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     pub path: String,
-    /// Where in the patch it begins, counted from 1.
+    /// Line of the patch where it starts, from 1.
     pub line: usize,
     pub what: What,
 }
@@ -20,14 +20,14 @@ pub enum What {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hunk {
-    /// Where in the patch it begins, counted from 1.
+    /// Line of the patch where it starts, from 1.
     pub line: usize,
-    /// Lines that stand somewhere above it, the outermost first.
+    /// Lines above the hunk in the file, outermost first.
     pub headers: Vec<String>,
     pub lines: Vec<Line>,
-    /// It ends where the file ends.
+    /// Whether it ends at the end of the file.
     pub at_end: bool,
-    /// What `\ No newline at end of file` says of the new side.
+    /// Final newline of the new side, according to `\ No newline at end of file`.
     pub final_newline: Option<bool>,
 }
 
@@ -45,7 +45,7 @@ impl Hunk {
 pub struct Line {
     pub kind: Kind,
     pub text: String,
-    /// An empty line without the space of context: it may only part two hunks.
+    /// An empty line without the leading space; it may only separate two hunks.
     pub bare: bool,
 }
 
@@ -56,7 +56,7 @@ pub enum Kind {
     Added,
 }
 
-/// What is wrong with a patch, and in which line of it.
+/// An error in a patch, with its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {message}")]
 pub struct ParseError {
@@ -69,10 +69,10 @@ const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 const MOVE: &str = "*** Move to:";
 const HEADERS: [&str; 3] = ["*** Add File:", "*** Delete File:", "*** Update File:"];
-/// Most of a line that is repeated.
+/// Maximum number of characters of a line repeated in an error.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// The sections of a patch; there is at least one.
+/// Parses a patch into its sections, at least one.
 pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
     let mut parser = Parser::new(patch);
     parser.enter()?;
@@ -89,18 +89,18 @@ pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
 struct Parser<'a> {
     lines: Vec<&'a str>,
     at: usize,
-    /// All of it has CRLF endings, which are then nothing that was meant.
+    /// The whole patch has CRLF endings, which are then ignored.
     crlf: bool,
-    /// The last line was ended, so that nothing of it is missing.
+    /// The last line is complete, so nothing is missing.
     ended: bool,
-    /// The line before the patch itself, which may open what has to be closed after it.
+    /// The line before the patch, which may open a fence or heredoc.
     opener: &'a str,
 }
 
 impl<'a> Parser<'a> {
     fn new(patch: &'a str) -> Self {
         let patch = patch.strip_prefix('\u{FEFF}').unwrap_or(patch);
-        // A patch for a file whose lines end in a lone CR may be written in the same way.
+        // A patch for a file with lone CR endings may use them too.
         let newline = if only_cr(patch) { '\r' } else { '\n' };
         let mut lines: Vec<&str> = patch.split(newline).collect();
         let ended = lines.last().is_some_and(|last| last.trim().is_empty());
@@ -123,12 +123,12 @@ impl<'a> Parser<'a> {
         ParseError { line, message: message.into() }
     }
 
-    /// About the line it stands at.
+    /// Builds an error for the current line.
     fn wrong(&self, message: impl Into<String>) -> ParseError {
         Self::error((self.at + 1).min(self.lines.len().max(1)), message)
     }
 
-    /// To the first line of the patch itself, past a code fence or the start of a heredoc.
+    /// Moves to the first line of the patch, past a code fence or the start of a heredoc.
     fn enter(&mut self) -> Result<(), ParseError> {
         for (index, line) in self.lines.iter().enumerate() {
             if line.trim().eq_ignore_ascii_case(BEGIN) {
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Without an end marker, only a patch whose last line is whole is all of a patch.
+    /// Accepts the end of the input. Without an end marker, the last line must be complete.
     fn ends_here(&self) -> Result<(), ParseError> {
         if self.ended {
             return Ok(());
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
         Err(self.wrong(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
     }
 
-    /// What closes a fence or a heredoc that was opened before the patch, and nothing after it.
+    /// Returns whether the line closes a fence or heredoc opened before the patch, and nothing follows.
     fn wraps_up(&self) -> bool {
         let opener = self.opener;
         let closer = self.peek().unwrap_or_default().trim();
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
         closes && self.lines[self.at + 1..].iter().all(|line| line.trim().is_empty())
     }
 
-    /// Nothing that could be part of a patch may follow its end.
+    /// Checks that nothing after the end looks like part of a patch.
     fn after_end(&mut self) -> Result<(), ParseError> {
         while let Some(line) = self.peek() {
             if line.starts_with(['+', '-', '@']) || line.trim_start().starts_with("*** ") {
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
                 break;
             }
             if let Some(text) = line.strip_prefix('+') {
-                // Empty lines that lost their plus are lines where more follow.
+                // Empty lines that lost their `+` count if more lines follow.
                 content.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
                 content.push_str(text);
                 content.push('\n');
@@ -224,7 +224,7 @@ impl<'a> Parser<'a> {
             } else if line.starts_with("\\ No newline") {
                 content.truncate(content.trim_end_matches('\n').len());
             } else if (content.is_empty() && line.starts_with("@@")) || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
-                // What a hunk has; here it says nothing.
+                // Part of a hunk; meaningless here.
             } else {
                 let message = format!("{} does not start with `+`; every line of an added file must", shown(line));
                 return Err(self.wrong(message));
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
     fn updated(&mut self, number: usize) -> Result<What, ParseError> {
         let mut move_to = None;
         let mut hunks: Vec<Hunk> = Vec::new();
-        // The file names that a unified diff has.
+        // File names as in a unified diff.
         let names = |line: Option<&&str>, start| line.is_some_and(|line| line.starts_with(start));
         while let Some(line) = self.peek() {
             let trimmed = line.trim();
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
                 }
                 move_to = Some(path.to_owned());
             } else if hunks.is_empty() && trimmed.is_empty() {
-                // Between the name and the first hunk.
+                // Between the file name and the first hunk.
             } else if hunks.is_empty() && names(self.lines.get(self.at), "--- ") && names(self.lines.get(self.at + 1), "+++ ") {
                 self.at += 1;
             } else if self.ends_body(line) {
@@ -277,7 +277,7 @@ impl<'a> Parser<'a> {
         if line.starts_with("@@") || padded_start {
             let header = hunk_header(line.trim());
             match hunks.last_mut() {
-                // Several headers in a row lead from the outermost to the innermost.
+                // Several headers in a row go from outermost to innermost.
                 Some(hunk) if hunk.lines.is_empty() => hunk.headers.extend(header),
                 _ => hunks.push(Hunk { line: self.at + 1, headers: header.into_iter().collect(), ..Hunk::default() }),
             }
@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
             Some(' ') => (Kind::Context, &line[1..]),
             Some('-') => (Kind::Removed, &line[1..]),
             Some('+') => (Kind::Added, &line[1..]),
-            // The space before it was left out; nothing else begins so.
+            // The leading space was omitted; no other line starts like this.
             Some('\t' | '\r') => (Kind::Context, line),
             Some(_) => {
                 let message =
@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether the section ends before this line. A marker after white space could be context: what follows it tells.
+    /// Returns whether the section ends before this line. An indented marker could be context; the following line decides.
     fn ends_body(&self, line: &str) -> bool {
         let trimmed = line.trim();
         let rest = || self.lines[self.at + 1..].iter();
@@ -340,7 +340,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Which of the headers it is, and the path in it.
+/// Parses a file header: its kind and path.
 fn header(line: &str) -> Option<(usize, &str)> {
     HEADERS.iter().enumerate().find_map(|(which, prefix)| Some((which, after_prefix(line.trim(), prefix)?)))
 }
@@ -350,7 +350,7 @@ fn after_prefix<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(prefix).then(|| line[prefix.len()..].trim())
 }
 
-/// The text after `@@`, without the line numbers of a unified diff, which models make up.
+/// Returns the text after `@@` without the line numbers of a unified diff, which models invent.
 fn hunk_header(line: &str) -> Option<String> {
     let text = line.trim_start_matches('@').trim();
     let ranges = text.strip_prefix('-').and_then(|rest| rest.split_once("@@"));

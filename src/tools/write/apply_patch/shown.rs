@@ -1,4 +1,4 @@
-//! A patch as it is shown before it is applied, and told when it is.
+//! A patch as shown for approval, and its result.
 
 use super::tree::{File, Now, Stood};
 use crate::protocol::Proposal;
@@ -12,13 +12,13 @@ use std::fmt::Write as _;
 
 pub(super) struct Shown {
     pub proposal: Proposal,
-    /// What the model is told when it is done.
+    /// Result for the model.
     pub done: String,
-    /// Of each part, its place among the files, and its hunks.
+    /// For each shown part, its index among the files, and its hunks.
     pub cuts: Vec<(usize, Vec<Cut>)>,
 }
 
-/// What becomes of one file, in a line and as a diff.
+/// The change of one file as a summary line and a diff.
 struct Part {
     verb: &'static str,
     past: &'static str,
@@ -85,7 +85,7 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
     Shown { proposal, done: done.trim_end().to_owned(), cuts }
 }
 
-/// None where nothing becomes of it, and of what was moved: that is told where it went.
+/// Returns the part of a file; `None` if it does not change, or was moved, which its destination reports.
 fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     let file = &files[at];
     let name = shown_in_one_line(&file.target.real, settings);
@@ -151,7 +151,7 @@ fn deleted(at: usize, file: &File, name: String, settings: &Settings) -> Part {
         Some((text, lines)) => {
             diff.push_str(&text);
             removed = lines;
-            // One hunk, which goes with the file.
+            // A single hunk, which cannot be chosen separately.
             cuts.push(Cut { old: 0..lines, new: 0..0, name: None });
         }
         None => {

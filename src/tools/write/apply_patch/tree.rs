@@ -1,4 +1,4 @@
-//! The files of a patch as they become, section by section, before anything of it is written.
+//! The files of a patch as they change section by section, before anything is written.
 
 use super::apply::apply;
 use super::explain;
@@ -31,35 +31,35 @@ pub(super) struct File {
     pub target: Target,
     pub was: Stood,
     pub now: Now,
-    /// The path that the content came from.
+    /// Original path of moved content.
     pub moved_from: Option<PathBuf>,
-    /// What is to be said of how it was found.
+    /// Notes on how hunks were found.
     pub notes: Vec<String>,
 }
 
-/// All steps, and the path that each of them was written as.
+/// All steps, with the path as written in the patch.
 pub(super) struct Steps {
     pub steps: Vec<Step>,
     pub given: Vec<(String, PreImage)>,
 }
 
-/// What stood there before the patch.
+/// State of the path before the patch.
 pub(super) enum Stood {
     File(Before),
-    /// To be deleted, so that nobody needs its content.
+    /// To be deleted; its content is not needed.
     Entry(Box<Survey>),
 }
 
 pub(super) enum Now {
     Absent,
     Text(Document),
-    /// No text; only its name changes.
+    /// Not text; only its path changes.
     Bytes(Vec<u8>),
 }
 
 pub(super) enum Fault {
     Plain(ToolError),
-    /// It tells what is in this file.
+    /// The error reveals content of this file.
     Told {
         target: Target,
         error: ToolError,
@@ -85,12 +85,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The file of a section, looked at where that is its first.
+    /// Returns the file of a section, and reads it at first use.
     fn file(&mut self, path: &str) -> Result<usize, ToolError> {
         let target = self.paths.target("patch", path, Meant::File)?;
         if let Some(known) = self.files.iter().position(|file| file.target.real == target.real) {
             let file = &mut self.files[known];
-            // What goes and comes again is replaced.
+            // A deleted and recreated file is replaced.
             if let Stood::Entry(_) = &file.was {
                 file.was = Stood::File(Before::of(&target, self.paths.settings)?);
             }
@@ -184,7 +184,7 @@ impl<'a> Tree<'a> {
         }
         let now = std::mem::replace(&mut self.files[index].now, Now::Absent);
         let source = &mut self.files[index];
-        // A file that the patch itself made has no owner and mode to take along.
+        // A file created by the patch has no owner and mode to preserve.
         let from = source.moved_from.take().or_else(|| (!source.is_new()).then(|| source.target.real.clone()));
         let notes = std::mem::take(&mut self.files[index].notes);
         let file = &mut self.files[there];
@@ -197,7 +197,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Where the content of a file comes from: what is hidden in it was shown there.
+    /// Returns the file that the content comes from, whose markers the model saw.
     fn origin(&self, index: usize) -> &File {
         let file = &self.files[index];
         let from = file.moved_from.as_ref().and_then(|from| self.files.iter().find(|other| other.is_at(from)));
@@ -211,7 +211,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Puts the hunks into the text of a file.
+    /// Applies hunks to the text of a file.
     fn change(&mut self, index: usize, section: &Section, hunks: &[Hunk]) -> Result<(), Fault> {
         let settings = self.paths.settings;
         let file = &self.files[index];
@@ -259,14 +259,14 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// The places where something stands after it.
+    /// Returns the paths that exist afterwards.
     pub fn written(&self) -> Vec<Written<'_>> {
         let there = self.files.iter().filter(|file| !matches!(file.now, Now::Absent));
         there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
 }
 
-/// What is to be done, removals of what was moved included, and the path that each was written as.
+/// Returns the steps, including removal of moved files, with the paths as written.
 pub(super) fn steps(files: &[File]) -> Steps {
     let mut steps = Vec::new();
     let mut given = Vec::new();
@@ -305,7 +305,7 @@ impl File {
         }
     }
 
-    /// The content, where it is text, and its form.
+    /// Returns the original text and its encoding, if it is text.
     pub fn text_before(&self) -> Option<&Document> {
         match &self.was {
             Stood::File(Before::Text { document, .. }) => Some(document),
@@ -322,7 +322,7 @@ impl File {
     }
 }
 
-/// The same hunk with what its markers hide; a secret may have several lines.
+/// Restores the markers of a hunk; a secret may have several lines.
 fn restored_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hunk, ToolError> {
     let mut lines = Vec::with_capacity(hunk.lines.len());
     for line in &hunk.lines {

@@ -1,4 +1,4 @@
-//! Passages of a large file replaced: found in parts, written by copying what stays.
+//! Edits of a large file: passages are found in parts, and unchanged parts are copied.
 
 use super::Large;
 use super::pieces::{Part, Pieces};
@@ -22,14 +22,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use tokio_util::sync::CancellationToken;
 
-/// More places are not replaced by one edit.
+/// Maximum number of places replaced by one edit.
 const MAX_PLACES: usize = 1_000;
-/// Copied before it is asked again whether to stop.
+/// Number of bytes copied between checks for cancellation.
 const STRETCH_BYTES: u64 = 64 << 20;
-/// Looked at around a place for what is hidden.
+/// Number of bytes around a place searched for secrets.
 const AROUND_BYTES: u64 = 32 << 10;
 
-/// A change of a large file, ready to be made.
+/// A prepared change of a large file.
 pub(in crate::tools) struct Splice {
     pub target: Target,
     parts: Vec<Part>,
@@ -38,13 +38,13 @@ pub(in crate::tools) struct Splice {
 }
 
 impl Splice {
-    /// What it was; what it becomes nobody knows before all of it was written.
+    /// Returns the state of the path before; the result is unknown until everything is written.
     pub(in crate::tools::write) fn places(&self) -> Vec<PlaceChange> {
         vec![PlaceChange { path: self.target.real.clone(), before: outcome::content(&self.before), after: None }]
     }
 }
 
-/// The change and how it is shown.
+/// Prepares the change and its proposal.
 pub(in crate::tools::write) fn edited(
     large: &Large,
     arguments: &Arguments,
@@ -127,7 +127,7 @@ impl Edits<'_> {
         open_error(self.target, error)
     }
 
-    /// Where the text stands, with either line ending, and can be seen.
+    /// Finds the visible places of the text, with either line ending.
     fn places(&mut self, edit: &Edit) -> Result<Vec<Range<u64>>, ToolError> {
         let old = with_lf(&edit.old_text);
         let mut texts = vec![old.clone()];
@@ -150,7 +150,7 @@ impl Edits<'_> {
         Ok(seen)
     }
 
-    /// The text around a place, and where the place is in it.
+    /// Returns the text around a place, and the position of the place in it.
     fn around(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
         let (from, upto) = (range.start.saturating_sub(AROUND_BYTES), range.end + AROUND_BYTES);
         let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.failed(&error))?;
@@ -178,7 +178,7 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// The ending of the line before the place, or of the first in it or after it.
+    /// Returns whether the line before the place, or else the first line in or after it, ends with CRLF.
     fn ends_with_crlf(&mut self, range: &Range<u64>) -> Result<bool, ToolError> {
         let from = range.start.saturating_sub(AROUND_BYTES);
         let upto = (range.end + AROUND_BYTES).min(self.pieces.len());
@@ -207,13 +207,13 @@ impl Edits<'_> {
     }
 }
 
-/// The text as it stands within a file of this form.
+/// Encodes text for the middle of a file.
 fn body(form: Form, text: &str) -> Option<Vec<u8>> {
     let form = if form == Form::Utf8Bom { Form::Utf8 } else { form };
     form.encode(text)
 }
 
-/// The places that do not lie over one before them.
+/// Returns the places that do not overlap an earlier one.
 fn apart(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut end = 0;
     places
@@ -227,7 +227,7 @@ fn apart(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 impl Splice {
-    /// Writes it, if the file still is what was shown. Stopped, it leaves the file as it was.
+    /// Writes the change if the file is still as shown. If stopped, the file is unchanged.
     pub(in crate::tools) fn commit(&self, seen: &Seen, kill: &CancellationToken) -> Result<String, Failed> {
         let real = &self.target.real;
         let stood = seen.stands(real);
@@ -246,7 +246,7 @@ impl Splice {
                                 if kill.is_cancelled() {
                                     return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped").into());
                                 }
-                                // In the kernel where that can, sharing blocks where the file system can.
+                                // In the kernel and with shared blocks, where supported.
                                 let copied = io::copy(&mut (&file).take(left.min(STRETCH_BYTES)), copy)?;
                                 if copied == 0 {
                                     return Err(WriteError::Changed);

@@ -1,7 +1,7 @@
-//! Files too large to be held: they are searched, compared and replaced in parts.
+//! Files too large to hold in memory, which are searched, compared and replaced in parts.
 //!
-//! What is asked of a text is the same as in a smaller one, but for what needs all of it at once: an edit is searched to the letter
-//! only, markers are not put back, and the diff shows the surroundings of each change.
+//! They are treated like smaller files, except where the whole text would be needed: edits match only exactly, markers are not
+//! restored, and the diff shows only the surroundings of each change.
 
 mod edit;
 mod pieces;
@@ -20,20 +20,20 @@ use crate::sys::file::append::scan;
 use crate::tools::paths::open_error;
 use crate::tools::tool::Settings;
 
-/// A larger file is not held.
+/// Size in bytes above which a file is not held in memory.
 pub(super) const HELD_BYTES: u64 = 16 << 20;
 
-/// A file that is not held, as it was looked at.
+/// A large file and its properties.
 pub(super) struct Large {
     pub bytes: u64,
     pub form: Result<Form, NotText>,
     pub before: PreImage,
-    /// Whether its lines end with CRLF, as the last of them does.
+    /// Whether its last line ending is CRLF.
     pub crlf: bool,
 }
 
 impl Large {
-    /// None of a file that may be held, and of one that may not be changed at all.
+    /// Examines a file; `None` if it is small enough to be held or may not be changed.
     pub(super) fn of(target: &Target, settings: &Settings) -> Result<Option<Self>, ToolError> {
         let Place::File { bytes } = target.place else { return Ok(None) };
         if bytes <= HELD_BYTES || bytes > settings.max_file_size_bytes {

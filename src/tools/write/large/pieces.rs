@@ -1,11 +1,11 @@
-//! A large file with some places replaced: pieces of the file and pieces of new text, read one after the other.
+//! A large file with replaced places, as a sequence of file ranges and new text.
 
 use memchr::memmem::Finder;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-/// Searched at once.
+/// Number of bytes searched at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
 pub(super) struct Pieces {
@@ -15,7 +15,7 @@ pub(super) struct Pieces {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Bytes of the file.
+    /// A range of the file.
     Old(Range<u64>),
     New(Vec<u8>),
 }
@@ -56,12 +56,12 @@ impl Pieces {
         self.parts.iter().map(Part::len).sum()
     }
 
-    /// Puts `new` in the place of these ranges, which are in order.
+    /// Replaces these ranges, which are in order.
     pub(super) fn replace(&mut self, ranges: &[(Range<u64>, Vec<u8>)]) {
         let mut rest = std::mem::take(&mut self.parts).into_iter();
         let mut current = rest.next();
         let mut at = 0;
-        // Takes the parts up to `end`, into the result or away.
+        // Moves parts up to `end` into the result, or drops them.
         let mut pass = |end: u64, mut keep: Option<&mut Vec<Part>>| {
             while at < end
                 && let Some(part) = current.take()
@@ -85,7 +85,7 @@ impl Pieces {
         self.parts = parts;
     }
 
-    /// Where each of the needles stands, in order; once there are more than `most`, no more are looked for.
+    /// Finds all needles in order, but stops after more than `most`.
     pub(super) fn find(&mut self, needles: &[Vec<u8>], most: usize) -> io::Result<Vec<Range<u64>>> {
         let finders: Vec<_> = needles.iter().map(|needle| Finder::new(needle.as_slice())).collect();
         let longest = needles.iter().map(Vec::len).max().unwrap_or(0);
@@ -101,7 +101,7 @@ impl Pieces {
             from += count as u64;
             for finder in &finders {
                 let length = finder.needle().len();
-                // What lies in the part that was kept whole was found already.
+                // Matches inside the kept part were found before.
                 let mut at = had.saturating_sub(length - 1);
                 while let Some(more) = window.get(at..).and_then(|rest| finder.find(rest)) {
                     let begin = start + (at + more) as u64;
@@ -123,7 +123,7 @@ impl Pieces {
         }
     }
 
-    /// How many lines end before each of these places, which are in order.
+    /// Counts the line ends before each of these places, which are in order.
     pub(super) fn lines_before(&mut self, places: &[u64]) -> io::Result<Vec<u64>> {
         let mut buffer = vec![0; CHUNK_BYTES];
         let (mut at, mut lines) = (0, 0);
@@ -150,7 +150,7 @@ impl Pieces {
         Ok(bytes)
     }
 
-    /// Fills the buffer, but for the end of the last piece.
+    /// Fills the buffer, except at the end of the last piece.
     fn read_at(&mut self, from: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let (mut filled, mut at) = (0, 0);
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! How changes of a large file are shown: each with what stands around it.
+//! Diff of a large file: each change with its surroundings.
 
 use super::Large;
 use super::pieces::{Part, Pieces};
@@ -11,14 +11,14 @@ use std::fmt::Write;
 use std::io;
 use std::ops::Range;
 
-/// More groups of changes are counted.
+/// Maximum number of shown groups of changes.
 const MAX_GROUPS: usize = 20;
-/// Taken into account on either side of a change; changes no further apart are shown together.
+/// Number of bytes examined around a change; closer changes are shown together.
 const CONTEXT_BYTES: u64 = 32 << 10;
-/// A larger replaced text is not shown.
+/// Size in bytes above which a replaced text is not shown.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Changes that lie together: the part of the file, and what it becomes.
+/// Adjacent changes: a range of the file, and its replacement.
 struct Group {
     old: Range<u64>,
     new: Range<u64>,
@@ -60,7 +60,7 @@ pub(super) fn proposal(
     Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes, ..Proposal::default() })
 }
 
-/// What is new, and what of the file it replaces.
+/// Groups the new text with the ranges it replaces.
 fn groups(parts: &[Part], bytes: u64) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -89,14 +89,14 @@ fn groups(parts: &[Part], bytes: u64) -> Vec<Group> {
     groups
 }
 
-/// With the context on both sides, the same in both.
+/// Returns the ranges with the same context on both sides.
 fn window(group: &Group, bytes: u64) -> (Range<u64>, Range<u64>) {
     let before = group.old.start.min(CONTEXT_BYTES);
     let after = (bytes - group.old.end).min(CONTEXT_BYTES);
     (group.old.start - before..group.old.end + after, group.new.start - before..group.new.end + after)
 }
 
-/// Hunks of a part as hunks of the whole; the names stand once.
+/// Converts the hunks of a part to hunks of the file; file names appear once.
 fn moved(hunks: &str, old: u64, new: u64, named: bool) -> String {
     let mut result = String::with_capacity(hunks.len());
     for (index, line) in hunks.split_inclusive('\n').enumerate() {
@@ -114,7 +114,7 @@ fn moved(hunks: &str, old: u64, new: u64, named: bool) -> String {
     result
 }
 
-/// `12,3` so many lines later.
+/// Shifts a range such as `12,3` by a number of lines.
 fn later(range: &str, lines: u64) -> String {
     let (start, length) = range.split_once(',').map_or((range, None), |(start, length)| (start, Some(length)));
     let start = start.parse::<u64>().map_or_else(|_| start.to_owned(), |start| (start + lines).to_string());

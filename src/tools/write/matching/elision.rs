@@ -1,10 +1,10 @@
-//! A text with a line of dots for lines that it does not repeat: what they stand for stays.
+//! Edits with lines of dots for omitted lines, which stay unchanged.
 
 use super::{Found, Missed, Place, Wanted};
 use crate::tools::write::replacement::Which;
 
-/// Each piece between the dots must stand in the text once, in order. None where there are no dots in the old text, or where they
-/// may be meant as they are.
+/// Finds each piece between dots, which must occur once and in order. `None` without dots in the old text, or if they may be
+/// literal.
 pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<Found, Missed>> {
     let (old, old_dots) = pieces(old);
     if old_dots.is_empty() || wanted.which == Which::All {
@@ -21,7 +21,7 @@ pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<F
     let mut from = 0;
     for (old, new) in old.iter().zip(new) {
         if old.is_empty() {
-            // Dots at an end: nothing says how far they reach, and nothing stands there to be changed.
+            // With dots at an end, their extent is unknown, but nothing changes there.
             if new.is_empty() {
                 continue;
             }
@@ -43,7 +43,7 @@ pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<F
     (!places.is_empty()).then_some(Ok(Found { places, how }))
 }
 
-/// The text between lines of dots, and these lines.
+/// Splits a text at lines of dots, and returns also these lines.
 fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     let mut pieces = vec![String::new()];
     let mut dots = Vec::new();
@@ -58,7 +58,7 @@ fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     (pieces, dots)
 }
 
-/// `...`, alone or as a comment, also with words between dots: `// ... existing code ...`.
+/// Matches `...`, alone or in a comment, also with words: `// ... existing code ...`.
 fn is_dots(line: &str) -> bool {
     let bare = line.trim_start_matches(['#', '/', '-', '*', ';', '%', '<', '!', '(', '{']).trim();
     let bare = bare.trim_end_matches(['*', '/', '-', '>', ')', '}']).trim();

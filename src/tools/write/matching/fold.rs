@@ -1,25 +1,25 @@
-//! Texts made alike for a comparison, and the way back from a place in the folded text to the text it was made from.
+//! Normalization of texts for comparison, with a mapping back to the original.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
 use std::ops::Range;
 
-/// What does not count in a comparison; each includes those before it.
+/// Ignored differences; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Exact,
     /// Spaces and tabs at line ends.
     Trailing,
-    /// Quotes, dashes and spaces as typesetters have them, and how an accent is put together.
+    /// Typographic quotes, dashes and spaces, and the composition of accents.
     Characters,
-    /// How many spaces stand within a line, and whether one stands beside punctuation.
+    /// The number of spaces within a line, and spaces next to punctuation.
     Spaces,
 }
 
-/// A text as it is compared.
+/// A normalized text.
 pub(super) struct Folded {
     pub(super) text: String,
-    /// Where it differs from the original, in order.
+    /// Differences from the original, in order.
     pieces: Vec<Piece>,
 }
 
@@ -29,7 +29,7 @@ struct Piece {
 }
 
 impl Folded {
-    /// Line ends stay as they are: the nth line of one is the nth line of the other.
+    /// Normalizes a text. Line breaks are kept, so that line numbers stay the same.
     pub(super) fn of(text: &str, level: Level) -> Self {
         let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut at = 0;
@@ -97,15 +97,15 @@ impl Folded {
         self.pieces.push(Piece { folded: start..self.text.len(), original });
     }
 
-    /// The original of a range of the folded text; of what was left out at its ends nothing, or that at its end too.
-    /// None where an end of it cuts through what stands for something else.
+    /// Maps a range back to the original, with or without what was dropped at its end. `None` if an end is inside a
+    /// replacement.
     pub(super) fn original(&self, range: Range<usize>, with_rest: bool) -> Option<Range<usize>> {
         let (_, start) = self.between(range.start)?;
         let (near, far) = self.between(range.end)?;
         Some(start..if with_rest { far } else { near }.max(start))
     }
 
-    /// Before and after what was left out at this place.
+    /// Returns the original positions before and after what was dropped here.
     fn between(&self, at: usize) -> Option<(usize, usize)> {
         let index = self.pieces.partition_point(|piece| piece.folded.end < at);
         let shift = |index: usize| match index.checked_sub(1).map(|before| &self.pieces[before]) {
@@ -133,7 +133,7 @@ fn blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t') || typed(letter).is_some_and(|plain| plain.trim().is_empty())
 }
 
-/// What a keyboard has in the place of a letter that a typesetter would use; nothing of a letter that takes no room.
+/// Returns the keyboard equivalent of a typographic character; an empty string for a zero-width character.
 pub(in crate::tools::write) fn typed(letter: char) -> Option<&'static str> {
     Some(match letter {
         '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{FF07}' => "'",
@@ -146,7 +146,8 @@ pub(in crate::tools::write) fn typed(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Whether a space between the two says something: between words, and between signs that would be one sign without it.
+/// Returns whether a space between two characters is significant: between words, and between symbols that would otherwise
+/// merge.
 fn parted(left: char, right: char) -> bool {
     let word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let sign = |letter: char| "+-*/<>=&|!~^%?:.@#$\\'\"`".contains(letter);

@@ -1,21 +1,21 @@
-//! What the indentation of a text is where it stands: worked out of the lines that are in both, never guessed.
+//! Indentation of a text at its place in the file, derived from the lines in both, never guessed.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// How each indentation of a given text reads in the file.
+/// Mapping from each given indentation to that of the file.
 pub(super) struct Indents {
     pairs: Vec<(String, String)>,
-    /// How many spaces the file indents by; 0 where that cannot be told.
+    /// Indentation width of the file in spaces; 0 if unknown.
     unit: usize,
 }
 
-/// The white space a line begins with.
+/// Returns the white space at the start of a line.
 pub(super) fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(|letter: char| letter.is_whitespace() && letter != '\n').len()]
 }
 
 impl Indents {
-    /// Of lines that are the same but for their indentation; none where one indentation stands for two.
+    /// Derives the mapping from lines that differ only in indentation; `None` if it is ambiguous.
     pub(super) fn of<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, unit: usize) -> Option<Self> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (given, there) in lines.filter(|(given, _)| !given.trim().is_empty()) {
@@ -29,7 +29,7 @@ impl Indents {
         Some(Self { pairs, unit })
     }
 
-    /// A new line as it is indented there; none where that cannot be known.
+    /// Indents a new line; `None` if its indentation is unknown.
     pub(super) fn line(&self, line: &str) -> Option<String> {
         if line.trim().is_empty() {
             return Some(line.trim_start_matches([' ', '\t']).to_owned());
@@ -44,7 +44,7 @@ impl Indents {
         }
         match (self.shifted(given), self.scaled(given)) {
             (Some(shifted), Some(scaled)) if shifted != scaled => {
-                // Both are possible: the step must fit the file in one of them and not in the other.
+                // Both are possible: the step must fit the file in exactly one of them.
                 let fits = |text: &str| self.unit > 0 && text.chars().count().is_multiple_of(self.unit);
                 match (fits(&shifted), fits(&scaled)) {
                     (true, false) => Some(shifted),
@@ -59,7 +59,7 @@ impl Indents {
         }
     }
 
-    /// All of it stands further in, or further out, by the same.
+    /// Applies a constant shift of all indentation.
     fn shifted(&self, given: &str) -> Option<String> {
         let (first_given, first_there) = self.pairs.first()?;
         if let Some(more) = first_there.strip_suffix(first_given.as_str()) {
@@ -71,7 +71,7 @@ impl Indents {
         all.then(|| given.strip_prefix(less).map(str::to_owned)).flatten()
     }
 
-    /// Every step of it is so many times wider or narrower, or a tab.
+    /// Applies a constant ratio of steps, or tabs for spaces.
     fn scaled(&self, given: &str) -> Option<String> {
         let known: Vec<_> = self.pairs.iter().filter(|(given, there)| !(given.is_empty() && there.is_empty())).collect();
         let only = |text: &str| text.chars().next().filter(|first| text.chars().all(|letter| letter == *first));
@@ -84,7 +84,7 @@ impl Indents {
         if !known.iter().all(alike) {
             return None;
         }
-        // One step alone, of eight spaces for a tab: it may be two of four, one of them left out.
+        // A single step of eight spaces for a tab may also be two steps of four with one missing.
         if known.len() == 1 && from != to && wide.max(narrow) / wide.min(narrow) > 4 {
             return None;
         }
@@ -93,8 +93,8 @@ impl Indents {
     }
 }
 
-/// The new text, where its lines are indented as those of the file already and not as those of the old text: said by every line
-/// that stays, and by the least indentation.
+/// Returns the new text unchanged if its lines already have the indentation of the file and not of the old text, judged by
+/// every kept line and the least indentation.
 pub(super) fn as_there(there: &str, old: &str, new: &str) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there_lines, old, new_lines) = (lines(there), lines(old), lines(new));
@@ -123,7 +123,7 @@ pub(super) fn as_there(there: &str, old: &str, new: &str) -> Option<String> {
     (says && result != there).then_some(result)
 }
 
-/// What all lines are indented by.
+/// Returns the common indentation of all lines.
 pub(super) fn margin(text: &str) -> &str {
     let mut indents = text.lines().filter(|line| !line.trim().is_empty()).map(indent);
     let first = indents.next().unwrap_or_default();
@@ -133,7 +133,7 @@ pub(super) fn margin(text: &str) -> &str {
     })
 }
 
-/// How many spaces a text indents by: the step from line to line that is there most often.
+/// Returns the indentation width of a text in spaces: the most frequent step between lines.
 pub(super) fn unit(text: &str) -> usize {
     const LOOKED_AT: usize = 5_000;
     const WIDEST: usize = 8;

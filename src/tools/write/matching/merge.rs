@@ -1,13 +1,13 @@
-//! The new text in the place of what stands there: lines that did not change stay as they are in the file.
+//! Merging new text into the file: unchanged lines stay as they are in the file.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
 
-/// How long the search for lines that stay may take; after it, more lines count as new.
+/// Time limit for comparing lines; after it, more lines count as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
-/// `new` for `there`, which stands for `old` line by line: lines of both texts stay as they are there, others become what
-/// `changed` makes of them. None where it makes nothing of one.
+/// Merges `new` into `there`, which matches `old` line by line. Lines in both texts stay as they are in the file; others are
+/// converted by `changed`. `None` if `changed` fails for a line.
 pub(super) fn merged(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there, old, new) = (lines(there), lines(old), lines(new));

@@ -1,7 +1,7 @@
-//! Where in a text a passage stands that a model gave: to the letter, or else as loosely as leaves one place and no other.
+//! Finding a passage that a model gave: exactly, or else as loosely as leaves only one place.
 //!
-//! The looser ways are tried in a fixed order, and the first that finds anything decides: one place is taken, several are an error.
-//! All texts here have LF endings.
+//! Looser levels are tried in a fixed order, and the first with a result decides: one place is used, several are an error. All
+//! texts have LF endings.
 
 mod elision;
 mod fold;
@@ -20,12 +20,12 @@ use merge::merged;
 use std::ops::Range;
 use variants::{Variant, variants};
 
-/// More places than this are not counted.
+/// Maximum number of counted places.
 const MAX_PLACES: usize = 1_000;
-/// A larger text is searched to the letter only.
+/// Size in bytes above which a text is only searched exactly.
 const MAX_LOOSE_BYTES: usize = 16 << 20;
 
-/// What is put where.
+/// A place, and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Place {
     pub range: Range<usize>,
@@ -34,9 +34,9 @@ pub(in crate::tools) struct Place {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Found {
-    /// In order, none over another.
+    /// In order, without overlaps.
     pub places: Vec<Place>,
-    /// What did not count in the comparison; nothing where all did.
+    /// Ignored differences; `None` for an exact match.
     pub how: Option<String>,
 }
 
@@ -47,21 +47,21 @@ pub(in crate::tools) enum Missed {
         places: Vec<Range<usize>>,
         how: Option<String>,
     },
-    /// It stands here but for its indentation, and how the new text is to be indented cannot be told from it.
+    /// Found here except for indentation, and the indentation of the new text is ambiguous.
     Indentation(Range<usize>),
-    /// The new text leaves lines out that the old one has.
+    /// The new text omits lines that the old one has.
     Elided,
 }
 
-/// A passage to look for.
+/// A passage to find.
 pub(super) struct Wanted<'a> {
     pub text: &'a str,
     pub which: Which,
-    /// Ranges of the text that the model was not shown: a place that lies in or cuts through one is none.
+    /// Ranges that the model was not shown. A place that touches one does not count.
     pub hidden: &'a [Range<usize>],
 }
 
-/// The places where `old` stands in the text, and what `new` comes to there.
+/// Finds the places of `old`, and their replacements for `new`.
 pub(in crate::tools) fn find(text: &str, old: &str, new: &str, which: Which, hidden: &[Range<usize>]) -> Result<Found, Missed> {
     let wanted = Wanted { text, which, hidden };
     let exact = wanted.exact(old);
@@ -86,7 +86,7 @@ impl Wanted<'_> {
         all.into_iter().map(|at| at..at + old.len()).filter(|place| self.shown(place)).collect()
     }
 
-    /// One place, or all of them where all are wanted.
+    /// Accepts one place, or all if all are wanted.
     fn decided(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Found, Missed> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
         if places.len() == 1 || self.which == Which::All || self.same_whichever(&places) {
@@ -96,7 +96,7 @@ impl Wanted<'_> {
         Err(Missed::Several { places: places.into_iter().map(|place| place.range).collect(), how })
     }
 
-    /// Whether places that lie over one another give the same text, whichever is taken: of three empty lines, two of them.
+    /// Returns whether overlapping places give the same result, as with two of three empty lines.
     fn same_whichever(&self, places: &[Place]) -> bool {
         const COMPARED: usize = 8;
         let overlap = places.windows(2).all(|pair| pair[1].range.start < pair[0].range.end);
@@ -108,7 +108,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Where `needle` begins; also where one lies over another, unless all are wanted, which lie side by side.
+/// Finds `needle`, including overlapping places unless all are wanted.
 fn occurrences(text: &str, needle: &str, which: Which) -> Vec<usize> {
     if which == Which::All {
         return text.match_indices(needle).map(|(at, _)| at).collect();
@@ -126,10 +126,10 @@ fn occurrences(text: &str, needle: &str, which: Which) -> Vec<usize> {
     found
 }
 
-/// The search that leaves something out of the comparison.
+/// The search that ignores some differences.
 struct Loose<'a> {
     wanted: Wanted<'a>,
-    /// The text, folded as far as it was needed.
+    /// The text normalized per level, as needed.
     folded: Vec<(Level, Folded)>,
 }
 
@@ -168,7 +168,7 @@ impl Loose<'_> {
         elision::find(&self.wanted, old, new).unwrap_or(Err(Missed::Nowhere))
     }
 
-    /// What one level finds, first as it is indented, then with any indentation; none where that is nothing.
+    /// Searches at one level, first with the given indentation, then with any; `None` if nothing is found.
     fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Found, Missed>> {
         let words = match level {
             Level::Exact => "",
@@ -217,12 +217,12 @@ impl Loose<'_> {
         self.wanted.decided(made, Some(how))
     }
 
-    /// The passages of the text that are folded like the old one, wherever in a line they begin.
+    /// Finds passages that match after normalization, starting anywhere in a line.
     fn passages(&self, level: Level, index: usize, reading: &Variant) -> Places {
         let folded = &self.folded[index].1;
         let needle = needle(&reading.old, level);
         let last = reading.old.rsplit('\n').next().unwrap_or_default();
-        // White space at the end of the old text says that a line ends there.
+        // White space at the end of the old text marks a line end.
         let rest = level > Level::Exact
             && !last.trim().is_empty()
             && needle.rsplit('\n').next() != Some(last)
@@ -250,7 +250,7 @@ impl Loose<'_> {
         })
     }
 
-    /// Whole lines that are folded like those of the old text, however they are indented.
+    /// Finds whole lines that match after normalization, with any indentation.
     fn windows(&self, level: Level, index: usize, reading: &Variant) -> Places {
         let text = self.wanted.text;
         let needle = needle(&reading.old, level);
@@ -261,7 +261,7 @@ impl Loose<'_> {
         self.made(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
     }
 
-    /// What stands at each place afterwards. Of several where one is wanted it is not asked: none of them is taken.
+    /// Computes the replacement of each place, unless several were found and one is wanted.
     fn made(&self, places: Vec<Range<usize>>, reading: &Variant, new: impl Fn(&Range<usize>) -> Option<String>) -> Places {
         let unclear = places.len() > 1 && self.wanted.which == Which::TheOnly;
         let one = |range: Range<usize>| {
@@ -271,7 +271,7 @@ impl Loose<'_> {
         places.into_iter().map(one).collect()
     }
 
-    /// Where the last lines go, the line before them has their end: none.
+    /// If the last lines are removed, the line before them keeps its missing ending.
     fn to_end(&self, range: Range<usize>, reading: &Variant) -> Range<usize> {
         let goes = reading.at_eof && reading.new.is_empty() && self.wanted.text[..range.start].ends_with('\n');
         if goes { range.start - 1..range.end } else { range }
@@ -284,7 +284,7 @@ impl Loose<'_> {
     }
 }
 
-/// The new text as it is indented there; none where it can be read in two ways.
+/// Indents the new text for its place; `None` if this is ambiguous.
 fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     let (old, new) = (&reading.old, &reading.new);
     let like_old =
@@ -300,14 +300,14 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     }
 }
 
-/// The old text as it is compared. White space after its last line break begins a line that goes on, and is kept.
+/// Normalizes the old text. White space after its last line break starts a partial line and is kept.
 fn needle(old: &str, level: Level) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };
     Folded::of(old, level).text + kept
 }
 
-/// The same lines, each with white space of its own around it.
+/// Returns whether the lines differ only in surrounding white space.
 fn alike(left: &str, right: &str) -> bool {
     left == right || left.lines().map(str::trim).eq(right.lines().map(str::trim))
 }

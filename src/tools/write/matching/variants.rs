@@ -1,25 +1,25 @@
-//! What a model's text most likely stands for where it was copied from a view of the file, or escaped once too often.
+//! Likely intended texts, if a model copied from a view of the file or escaped once too often.
 
 use std::collections::HashSet;
 
-/// A text read in another way, and what was left out of it.
+/// A variant of the edit, and what it leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variant {
     pub old: String,
     pub new: String,
-    /// Follows "matched".
+    /// Text after "matched".
     pub how: &'static str,
-    /// It must begin at the start of a line.
+    /// It must start at the start of a line.
     pub at_start: bool,
     /// It must end at the end of a line.
     pub at_end: bool,
-    /// It must end where the file ends.
+    /// It must end at the end of the file.
     pub at_eof: bool,
-    /// It must not stand in a code fence: then the fence was meant, and is another one.
+    /// It must not be inside a code fence, or the fence was intended.
     pub unfenced: bool,
 }
 
-/// In the order in which they are tried.
+/// Returns the variants in the order in which they are tried.
 pub(super) fn variants(text: &str, old: &str, new: &str) -> Vec<Variant> {
     let readings = [numbered(text, old, new), fenced(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
     let carriage_returns = carriage_returns(text, old, new);
@@ -41,7 +41,7 @@ fn plain(old: &str, new: &str) -> Variant {
     Variant { old: old.to_owned(), new: new.to_owned(), how: "", at_start: false, at_end: false, at_eof: false, unfenced: false }
 }
 
-/// Whole lines for whole lines: where only one of the texts ends its last line, that end is in neither.
+/// Creates a variant of whole lines. If only one of the texts ends its last line, neither does.
 fn lines(old: &str, new: &str, how: &'static str) -> Variant {
     let old = if old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty() { &old[..old.len() - 1] } else { old };
     let new = if new.ends_with('\n') && !old.ends_with('\n') { &new[..new.len() - 1] } else { new };
@@ -84,7 +84,7 @@ fn without_last_break(variant: &Variant) -> Option<Variant> {
     Some(Variant { old: old.to_owned(), new: new.to_owned(), how, at_eof: true, ..variant.clone() })
 }
 
-/// A file whose lines end with CR alone, as the model sends them.
+/// For a file whose lines end with a lone CR.
 fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     if !old.contains('\n') || text.contains('\n') || !text.contains('\r') {
         return None;
@@ -93,7 +93,7 @@ fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how, ..plain(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
 }
 
-/// Lines as a view with line numbers shows them.
+/// Removes line numbers of a view.
 fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
     let mut kind = None;
     let mut last = None;
@@ -108,14 +108,14 @@ fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
         stripped.push_str(rest);
     }
     let kind = kind?;
-    // `12: line` and `12:line` look alike where lines are indented: the file says which of them it is.
+    // `12: line` and `12:line` look alike for indented lines; the file decides.
     let spaced = matches!(kind, ':' | '|') && stands_without_a_space(text, &stripped);
     let unspaced = |line: &'_ str| -> String { line.strip_prefix(' ').filter(|_| spaced).unwrap_or(line).to_owned() };
     let mut last = None;
     let mut bare = |line| {
         let (number, _, rest) = number(line).filter(|(number, found, _)| match found {
             Some(found) => *found == kind,
-            // A number alone may be what the line says.
+            // A number alone may be file content.
             None => last.is_some_and(|last: u64| *number == last + 1),
         })?;
         last = Some(number);
@@ -127,7 +127,7 @@ fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
     (!is_blank(&old)).then(|| lines(&old, &new, how))
 }
 
-/// Whether all lines begin with a space, and are lines of the text only without it.
+/// Returns whether all lines start with a space, and occur in the text only without it.
 fn stands_without_a_space(text: &str, lines: &str) -> bool {
     let known: HashSet<&str> = text.lines().map(str::trim_end).collect();
     lines
@@ -136,7 +136,7 @@ fn stands_without_a_space(text: &str, lines: &str) -> bool {
         .all(|line| line.strip_prefix(' ').is_some_and(|rest| known.contains(rest.trim_end())))
 }
 
-/// The number of a line, the sign after it, and the line. A line that is only a number has no sign: it was empty.
+/// Parses the number of a line, the separator, and the rest. A line with only a number has no separator; it was empty.
 fn number(line: &str) -> Option<(u64, Option<char>, &str)> {
     const DIGITS: usize = 7;
     let text = line.trim_start_matches([' ', '\t']);
@@ -173,30 +173,30 @@ fn unfence(text: &str) -> Option<String> {
     (first < last && closed).then(|| lines[first + 1..last].concat())
 }
 
-/// The three signs that a line opens or closes a block of code with.
+/// Returns the marker of a line that opens or closes a code block.
 pub(super) fn fence(line: &str) -> Option<&'static str> {
     ["```", "~~~"].into_iter().find(|fence| line.trim_start().starts_with(fence))
 }
 
-/// A text whose line breaks, tabs and quotes were escaped once more than they are.
+/// Unescapes line breaks, tabs and quotes that were escaped once too often.
 fn escaped(old: &str, new: &str) -> Option<Variant> {
     const SIGNS: &[(char, char)] = &[('n', '\n'), ('t', '\t'), ('r', '\r'), ('"', '"'), ('\'', '\''), ('\\', '\\')];
     let meant = unescape(old, SIGNS)?;
     let both = |text: &str| text.trim_end_matches('\n').contains('\n') && unescape(text, &SIGNS[..1]).is_some();
-    // Where some breaks are real, the others may be meant as they are.
+    // If some breaks are real, the others may be literal.
     if both(new) || (both(old) && unescape(new, SIGNS).is_some()) {
         return None;
     }
     let new = unescape(new, SIGNS).unwrap_or_else(|| new.to_owned());
     let open = |text: &str| text.lines().any(|line| line.matches('"').count() % 2 == 1);
-    // A break within quotes was meant as it was written.
+    // A break within quotes is literal.
     if open(&new) && !open(&meant) {
         return None;
     }
     Some(Variant { how: "with its escapes (`\\n`, `\\t`, `\\\"`) resolved", ..plain(&meant, &new) })
 }
 
-/// The same for quotes alone.
+/// Unescapes only quotes.
 fn quoted(old: &str, new: &str) -> Option<Variant> {
     const SIGNS: &[(char, char)] = &[('"', '"'), ('\'', '\''), ('`', '`')];
     let meant = unescape(old, SIGNS)?;
@@ -204,7 +204,7 @@ fn quoted(old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how: "with its escaped quotes resolved", ..plain(&meant, &new) })
 }
 
-/// None where nothing is escaped.
+/// Returns `None` if nothing is escaped.
 fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
     let mut result = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -228,7 +228,7 @@ fn entities(old: &str, new: &str) -> Option<Variant> {
     (meant != old).then(|| Variant { how: "with its HTML entities resolved", ..plain(&meant, &decoded(new)) })
 }
 
-/// What is escaped in the text of a document; `&amp;` last, so that nothing is resolved twice.
+/// Decodes HTML entities; `&amp;` last, so that nothing is decoded twice.
 fn decoded(text: &str) -> String {
     const ENTITIES: &[(&str, &str)] =
         &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"), ("&amp;", "&")];

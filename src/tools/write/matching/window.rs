@@ -1,10 +1,10 @@
-//! Whole lines that are those of a text but for the white space around each.
+//! Matching of whole lines except for the white space around each.
 
 use crate::tools::write::sequence::occurrences;
 use std::ops::Range;
 
-/// The ranges of `text` whose lines, as `folded` has them, are those of `needle`. White space at the end of the last line is not
-/// part of one where the needle does not end its line.
+/// Returns the ranges of `text` whose normalized lines equal `needle`. White space at the end of the last line is excluded if
+/// the needle does not end its line.
 pub(super) fn find(text: &str, folded: &str, needle: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&str> = needle.lines().map(str::trim).collect();
     if wanted.iter().all(|line| line.is_empty()) {
@@ -25,7 +25,7 @@ pub(super) fn find(text: &str, folded: &str, needle: &str) -> Vec<Range<usize>> 
         let whole = &text[*start..*end];
         let end = match (ended, whole.ends_with('\n')) {
             (true, true) => *end,
-            // The last line of the file, without an end.
+            // The unterminated last line of the file.
             (true, false) => continue,
             (false, _) => start + whole.trim_end_matches([' ', '\t', '\n']).len(),
         };
