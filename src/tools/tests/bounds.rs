@@ -151,8 +151,8 @@ fn what_is_there_is_kept() {
     bench.write("f", "f");
     bench.write("g", "g");
     bench.write("d/x", "x");
-    assert!(bench.output("CreateDirectory", json!({"path": "d"})).contains("exists already"));
-    assert!(bench.output("CreateDirectory", json!({"path": "d/"})).contains("exists already"));
+    assert!(bench.output("CreateDirectory", json!({"path": "d"})).contains("already exists"));
+    assert!(bench.output("CreateDirectory", json!({"path": "d/"})).contains("already exists"));
     assert_eq!(bench.error("CreateDirectory", json!({"path": "f"})).0, ErrorCode::InvalidRequest);
     bench.output("CreateDirectory", json!({"path": "new/below/it"}));
     assert!(bench.path("new/below/it").is_dir());

@@ -129,10 +129,10 @@ fn a_tree_is_counted_with_what_is_ignored_and_links_once() {
     symlink(bench.root.join("out"), bench.path("link")).unwrap();
     let told = bench.output("DiskUsage", json!({}));
     let lines: Vec<&str> = told.lines().collect();
-    assert!(lines[0].starts_with(".: 5.4 KB (5508 bytes) in 5 files, 3 directories, 1 link"), "{told}");
+    assert!(lines[0].starts_with(".: 5.4 KB (5508 bytes) in 5 files, 3 directories, 1 symlink"), "{told}");
     assert_eq!(lines[1], "4.9 KB (5000 bytes)  target/ (1 file)");
     assert_eq!(lines[2], "500 bytes  src/ (3 files)");
-    assert!(!told.contains("deep") && told.contains("1 of the files are further names"), "{told}");
+    assert!(!told.contains("deep") && told.contains("1 of the files are additional hard links"), "{told}");
     assert!(bench.output("disk_usage", json!({"path": "src", "depth": 2})).contains("200 bytes  deep/b"));
     assert_eq!(bench.output("DiskUsage", json!({"depth": 0})).lines().next(), Some(lines[0]));
     assert!(bench.output("du", json!({"path": "src/a"})).starts_with("src/a: 300 bytes in one file"));

@@ -192,7 +192,7 @@ fn a_long_body_is_cut_with_a_notice_and_one_beyond_all_bounds_is_given_up() {
 fn a_request_that_cannot_be_meant_is_refused_before_anyone_is_asked() {
     let bench = Bench::new();
     for (arguments, words) in [
-        (json!({"url": "http://a.example/", "body": "x"}), "a GET sends no `body`"),
+        (json!({"url": "http://a.example/", "body": "x"}), "a GET request has no `body`"),
         (json!({"url": "http://a.example/", "method": "TRACE"}), "`method` is `TRACE`, expected one of GET"),
         (json!({"url": "http://a.example/", "timeout": 0}), "`timeout` is 0"),
         (json!({"url": "http://a.example/", "timeout": 301}), "`timeout` is 301"),
@@ -258,8 +258,8 @@ fn a_redirect_to_a_server_that_would_ask_is_handed_to_the_model() {
     for to in ["http://b.example/x", "//b.example/x"] {
         let net = Net::new(ASKS, &[A, B], vec![redirect(302, to)]);
         let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
-        assert!(text.starts_with(&format!("HTTP 302 Found\nContent-Length: 0\nLocation: {to}\n[not followed")), "{text}");
-        assert!(text.contains("request http://b.example/x if you want it"), "{text}");
+        assert!(text.starts_with(&format!("HTTP 302 Found\nContent-Length: 0\nLocation: {to}\n[redirect not followed")), "{text}");
+        assert!(text.contains("request http://b.example/x if you need it"), "{text}");
         assert_eq!(net.connected(), ["93.184.216.34"]);
     }
 }

@@ -96,7 +96,7 @@ async fn a_shell_keeps_its_state_from_one_line_to_the_next() {
     let answer = live.type_until("s1", "echo $((x+1)) in $PWD", "42 in").await;
     assert!(answer.contains(&format!("42 in {}", live.bench.path("sub").display())), "{answer}");
     // What it printed is read once.
-    assert!(live.output("CliRead", json!({"id": "s1"})).await.contains("[nothing new"));
+    assert!(live.output("CliRead", json!({"id": "s1"})).await.contains("[no new output"));
     let ended = live.type_until("s1", "exit 3", "has ended (exit 3)").await;
     assert!(ended.contains("exit 3"), "{ended}");
     let (_, message) = live.error("CliWrite", json!({"id": "s1", "text": "ls"})).await;

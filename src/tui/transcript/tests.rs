@@ -145,7 +145,7 @@ fn a_failed_card_is_open() {
 
 #[test]
 fn a_command_that_took_too_long_says_so_in_its_head_and_shows_no_empty_section() {
-    let message = "killed after 2 s with all it had started".to_owned();
+    let message = "killed after 2 s with all its processes".to_owned();
     let mut transcript = card(CardState::Failed { latency_ms: 2000, message }, "--- stdout ---\n1\n--- stderr ---", None);
     let shown = rows(&mut transcript, Fold::Quiet);
     assert!(shown[0].contains("✗ $ cargo test  killed after 2 s"), "{shown:?}");

@@ -191,7 +191,7 @@ fn a_workspace_that_is_only_read_is_told_and_not_opened() {
     let found = machine.look(&line, &machine.root, Kept::default());
     assert_eq!(found.only_read, [machine.root.join("home/ws/x")]);
     assert!(found.outside.is_empty());
-    assert!(found.sentence().unwrap().contains("lets commands only read `"));
+    assert!(found.sentence().unwrap().contains("read-only access to `"));
 }
 
 #[test]

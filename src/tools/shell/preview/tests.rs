@@ -149,7 +149,7 @@ fn what_may_not_be_written_is_not_kept_and_said() {
         refused.iter().any(|one| one.path.contains(".git/config")) && refused.iter().any(|one| one.path.contains(".git/hooks"))
     );
     let result = bench.run(plan);
-    assert!(result.output_text.contains("not kept") || result.output_text.contains(".git"), "{}", result.output_text);
+    assert!(result.output_text.contains("not applied") || result.output_text.contains(".git"), "{}", result.output_text);
     assert_eq!((bench.read("ok"), bench.read(".git/config")), (b"x\n".to_vec(), b"[core]\n".to_vec()));
     assert!(!bench.path(".git/hooks").exists());
 }

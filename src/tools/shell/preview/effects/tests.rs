@@ -182,7 +182,7 @@ fn what_the_policy_refuses_is_said_and_taken_out() {
     for path in [".git", ".git/hooks/h", "a.txt", "moved", "p", "src/b.rs"] {
         assert!(refused.contains(&path), "{path}: {refused:?}");
     }
-    assert!(kept_words(&tried.changes).contains("not kept"));
+    assert!(kept_words(&tried.changes).contains("not applied"));
 }
 
 #[test]
