@@ -156,6 +156,6 @@ mod tests {
         for (label, name) in [("latin1", "windows-1252"), ("UTF8", "UTF-8"), ("SJIS", "Shift_JIS"), ("iso88592", "ISO-8859-2")] {
             assert_eq!(named(label).unwrap().name(), name);
         }
-        assert!(named("klingon").unwrap_err().message.contains("`klingon` is not known"));
+        assert!(named("klingon").unwrap_err().message.contains("unknown encoding `klingon`"));
     }
 }
