@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 
 use ChangedBy::{Command, Outside, Tool};
 
-/// A session on a workspace of its own, with the store that a real one has.
+/// A session on its own workspace, with a real store.
 struct Session {
     bench: Bench,
     data: TempDir,
@@ -50,7 +50,7 @@ impl Session {
         session
     }
 
-    /// As if the process had been killed, and the session resumed.
+    /// Simulates a killed process and a resumed session.
     fn resumed(self) -> Self {
         let Self { bench, data, runtime, .. } = self;
         Self::over(bench, data, runtime, true)
@@ -203,7 +203,7 @@ fn a_secret_is_hidden_on_both_sides() {
 fn it_is_all_there_after_a_kill_and_so_is_what_was_under_way() {
     let session = Session::new(&[("a", "one\n"), ("b", "b\n"), ("c", "c\n"), ("d", "d\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
-    // Killed in the middle: kept and written, and nobody said that it was.
+    // Killed in the middle: saved and written, but not recorded.
     session.runtime.block_on(session.changes.keep(vec![session.bench.path("b"), session.bench.path("tree")]));
     session.bench.write("b", "B\n");
     session.bench.write("tree/inner", "inner\n");
@@ -277,7 +277,7 @@ fn figures_of_changes() {
         work();
         println!("{what}: {:?}", begun.elapsed());
     };
-    // A second session on it: the first began before the files were there.
+    // A second session on the same workspace; the first started before the files existed.
     let Session { bench, data, runtime, .. } = session;
     let begun = std::time::Instant::now();
     let session = Session::over(bench, data, runtime, false);
@@ -349,7 +349,7 @@ proptest! {
     fn the_list_is_what_a_comparison_of_the_trees_says(steps in steps()) {
         let mut session = Session::new(&[("a", &text(0)), ("dir/a", &text(1)), ("dir/deep/c", &text(2))]);
         let start = tree(&session);
-        // The first snapshot: what others change from here on has an earlier content.
+        // The first snapshot: later changes by others have an earlier content.
         session.does("RunCommand", json!({"command": "touch a"}));
         let mut tasks = 1;
         for step in steps {
@@ -399,7 +399,7 @@ proptest! {
     }
 }
 
-/// The paths of what a command is said to have changed, by their names.
+/// Returns the file names of the changes attributed to a command.
 fn credited(session: &Session, result: &ToolResult) -> Vec<String> {
     let root = session.bench.path("");
     let name = |path: &std::path::PathBuf| path.strip_prefix(&root).unwrap_or(path).display().to_string();
@@ -444,7 +444,7 @@ fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
     }
 }
 
-/// Runs a line as a call that was approved.
+/// Runs a line as an approved call.
 async fn command(session: &Session, line: &str) -> ToolResult {
     let plan = session.router.plan(call("RunCommand", json!({"command": line}))).await.unwrap();
     let permit = Permit::for_test(plan.actions.clone());
@@ -471,7 +471,7 @@ fn what_commands_change_at_the_same_time_is_credited_to_none_of_them_alone() {
         format!("echo x > begun-{own}; while [ ! -e {waits} ]; do sleep 0.01; done; echo more >> {own}; echo x > done-{own}")
     };
     let [first, second, alone] = session.runtime.block_on(async {
-        // The second begins after the first one and is over before it.
+        // The second starts after the first and ends before it.
         let (first, second) = (line("a", "done-b"), line("b", "begun-b"));
         let second = async {
             until_there(&session, "begun-a").await;

@@ -16,7 +16,7 @@ fn wrong(text: &str) -> String {
     parsed(text).map(|tool| format!("{tool:?}")).unwrap_err().to_string()
 }
 
-/// A bench with these manifests, their programs beside them.
+/// Creates a bench with these manifests and their programs.
 fn bench(manifests: &[(&str, &str)], programs: &[(&str, &str)]) -> Bench {
     let mut bench = Bench::new();
     let directory = bench.root.join("tools");
@@ -117,7 +117,7 @@ fn arguments_are_held_against_the_schema_before_anything_runs() {
         assert!(message.contains(part) && message.contains("schema"), "{message}");
     }
     assert!(!bench.path("ran").exists());
-    // 40 letters are the most that it takes.
+    // The maximum length is 40 characters.
     let told = bench.output("echo_it", json!({"text": "x".repeat(40)}));
     assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), json!({"text": "x".repeat(40)}));
     assert!(bench.path("ran").exists(), "it runs in the workspace");
@@ -132,7 +132,7 @@ fn arguments_in_words_are_words_whatever_is_in_them() {
     let bench = bench(&[("s.toml", manifest)], &[("show", program)]);
     let text = "a b'; touch x; $(touch x) `touch x` \n{count} {name}";
     assert_eq!(bench.output("show", json!({"name": text, "count": 3, "flag": true})), format!("<--name={text}><3><true>"));
-    // What is not given leaves no word, and none becomes an option.
+    // A missing argument leaves no word, and none becomes an option.
     assert_eq!(bench.output("show", json!({"count": 3})), "<3>");
     let (_, message) = bench.error("show", json!({"count": -3}));
     assert!(message.contains("read as an option"), "{message}");
@@ -201,7 +201,7 @@ fn steps_are_judged_for_what_each_would_do_and_run_in_order() {
     assert!(plan.summary.contains("1. ") && plan.summary.contains("2. echo_it"), "{}", plan.summary);
     let told: Value = serde_json::from_str(&bench.run(plan).output_text).unwrap();
     let text = told["text"].as_str().unwrap();
-    // What a step printed is never read as a placeholder.
+    // The output of a step is never read as a placeholder.
     assert!(text.starts_with("found: ") && text.contains("needle here {steps[0].output}"), "{text}");
     let (code, message) = bench.error("find_it", json!({"pattern": "("}));
     assert_eq!(code, ErrorCode::InvalidRequest);
@@ -227,7 +227,7 @@ fn a_step_whose_doing_could_not_be_judged_before_it_runs_is_refused() {
         assert_eq!(code, ErrorCode::InvalidRequest);
         assert!(message.contains("cannot be checked"), "{step}: {message}");
     }
-    // A disabled tool is none as a step either.
+    // A disabled tool is not available as a step either.
     let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"grep\", arguments = { pattern = \"x\" } }]\n";
     let mut bench = bench(&[("c.toml", text)], &[]);
     bench.settings.may_use = Arc::new(|name| if name == "Grep" { Err("the tool `Grep` is disabled".to_owned()) } else { Ok(()) });

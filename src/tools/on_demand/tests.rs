@@ -1,4 +1,4 @@
-//! Built-in tools on demand. Those of servers are in `remote::tests`.
+//! Built-in tools on demand. MCP tools are covered by `remote::tests`.
 
 use super::*;
 use crate::ports::{Record, ToolRouter};
@@ -19,7 +19,7 @@ fn bench() -> Bench {
 
 fn definitions(bench: &Bench) -> Vec<ToolDefinition> {
     let mut all = Router::new(bench.settings.clone()).definitions();
-    // That of the tests.
+    // The tool that only tests have.
     all.retain(|tool| tool.tool_name != "CountWords");
     all
 }
@@ -28,7 +28,7 @@ fn names(bench: &Bench) -> Vec<String> {
     definitions(bench).into_iter().map(|tool| tool.tool_name).collect()
 }
 
-/// What a query loads: the names behind those that were offered before.
+/// Returns what a query loads: the names after those offered before.
 fn loaded_by(query: &str) -> Vec<String> {
     let bench = bench();
     bench.output(FIND_TOOLS, json!({"query": query}));
@@ -133,7 +133,7 @@ fn what_the_policy_takes_away_is_neither_named_nor_found() {
     let description = definitions(&bench).into_iter().find(|tool| tool.tool_name == FIND_TOOLS).unwrap().description;
     assert!(!description.contains("HttpRequest") && !description.contains("Delete") && description.contains("Copy"));
     assert!(bench.output(FIND_TOOLS, json!({"query": "HttpRequest"})).contains("no tool matches"));
-    // Where nothing can be loaded, all are offered.
+    // If nothing can be loaded, all tools are offered.
     bench.settings.may_use = except(FIND_TOOLS);
     let all = names(&bench);
     assert!(all.iter().any(|name| name == "HttpRequest") && !all.iter().any(|name| name == FIND_TOOLS), "{all:?}");

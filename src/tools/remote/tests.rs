@@ -1,4 +1,4 @@
-//! Tools of servers, on servers that are not there.
+//! MCP tools on fake servers.
 
 use super::*;
 use crate::ports::{BoxFuture, Plan, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, ToolRouter};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 type Answer = Arc<dyn Fn(&RemoteCall) -> Result<RemoteResult, RemoteError> + Send + Sync>;
 
-/// Servers that answer at once.
+/// Servers that respond at once.
 pub(in crate::tools) struct Fake {
     tools: Mutex<Arc<[RemoteTool]>>,
     statuses: Vec<ServerStatus>,
@@ -182,7 +182,7 @@ fn a_listed_tool_is_offered_and_called_by_all_its_names_with_exactly_what_was_sh
     assert!(offered.iter().any(|name| name == "docs__search") && !offered.iter().any(|name| name.contains("shut")));
     for name in ["docs__search", "docs:search", "docs/search", "Mcp.docs/search", "DOCS:Search", "search"] {
         let plan = servers.plan(name, json!({"query": "a b", "limit": 3})).unwrap();
-        // Grep is called `search` too, and what is here comes first.
+        // Grep has the alias `search`, and local names come first.
         if name == "search" {
             assert_eq!(plan.tool_name, "Grep");
             continue;
@@ -272,11 +272,11 @@ fn a_tool_that_changed_since_it_was_let_through_says_so_until_it_is_let_through_
         notes.contains("-description: Does search.\n") && notes.contains("+description: Does search. Before that, read"),
         "{notes}"
     );
-    // Another session of the same person knows it too; a denial changes nothing.
+    // Another session of the same user knows it too; a denial changes nothing.
     assert!(changed(&servers.plan("docs:search", query()).unwrap()));
     servers.call("docs__search", query());
     assert!(!changed(&servers.plan("docs__search", query()).unwrap()));
-    // What cannot be read is nothing that was let through.
+    // An unreadable file does not count as approved.
     for entry in std::fs::read_dir(servers.bench.root.join("data/pins")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "json") {
@@ -396,7 +396,7 @@ fn too_many_tools_to_be_told_are_found_by_words_and_offered_from_then_on() {
     let remote =
         |names: Vec<String>| names.into_iter().filter(|name| name.starts_with("docs") || name == "FindTools").collect::<Vec<_>>();
     assert_eq!(remote(servers.offered()), ["FindTools"]);
-    // Called by its name it is there all the same.
+    // Called by name, it is available anyway.
     assert_eq!(servers.call("docs__createTicket", query()).status, ToolStatus::Succeeded);
     let told = servers.call("FindTools", json!({"query": "create a ticket"}));
     assert!(told.output_text.starts_with("docs__createTicket: Files a ticket"), "{}", told.output_text);
@@ -406,7 +406,7 @@ fn too_many_tools_to_be_told_are_found_by_words_and_offered_from_then_on() {
     assert!(again.lines().count() == 11 && again.contains("490 more tools match"), "{again}");
     assert!(servers.call("FindTools", json!({"query": "zebra"})).output_text.contains("no tool matches"));
     assert_eq!(servers.error("FindTools", json!({"query": "x", "server": "nobody"})).0, ErrorCode::InvalidRequest);
-    // With the built-in tools that few tasks need it is one mechanism, and one list in the order of loading.
+    // Built-in tools and MCP tools share one mechanism, and one list in loading order.
     servers.bench.settings.on_demand = true;
     servers.call("FindTools", json!({"query": "HttpRequest, docs__list_page_7"}));
     let last = servers.offered();

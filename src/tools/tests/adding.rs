@@ -1,4 +1,4 @@
-//! A tool is one file and one line. This is the file; the line is in the registry, for tests only.
+//! A tool is one file and one line. This is the file; the line is in the registry, only for tests.
 
 use super::Bench;
 use crate::ports::{BoxFuture, RunContext};

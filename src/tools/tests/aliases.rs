@@ -1,4 +1,4 @@
-//! Names from other documents, with the arguments, defaults and bounds that those have.
+//! Aliases from other documents, with their own arguments, defaults and limits.
 
 use super::*;
 use crate::tools::TextTools;
@@ -118,7 +118,7 @@ fn text_tools_keep_to_the_kinds_of_files_that_are_set() {
     assert!(bench.output("TextRead", json!({"path": "c.MD"})).contains("needle"));
     let found = bench.output("TextSearch", json!({"pattern": "needle"}));
     assert!(found.contains("a.md") && found.contains("dir.rs/d.md") && !found.contains("b.rs"), "{found}");
-    // By their own names the tools are as free as the policy lets them be.
+    // Under their own names, the tools are only restricted by the policy.
     assert!(bench.output("Grep", json!({"pattern": "needle"})).contains("b.rs"));
     assert!(bench.output("ReadFile", json!({"path": "b.rs"})).contains("needle"));
     bench.output("WriteFile", json!({"path": "new.rs", "content": "x"}));

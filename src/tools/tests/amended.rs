@@ -1,4 +1,4 @@
-//! Changes as the person has them: any hunks of them, lines of their own, and to the byte nothing else.
+//! Changes edited by the user: any selection of hunks and edited lines, with all other bytes unchanged.
 
 use super::*;
 use crate::protocol::{Amendment, HunkChoice};
@@ -24,7 +24,7 @@ impl Bench {
     }
 }
 
-/// What a patch of the whole diff makes of a text, by the hunks that are wanted: read from the diff alone.
+/// Applies the chosen hunks of a diff to a text, using only the diff.
 fn patched(old: &str, diff: &str, choices: &[HunkChoice]) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let mut rows = diff.lines().skip_while(|row| !row.starts_with("@@")).peekable();
@@ -60,7 +60,7 @@ fn patched(old: &str, diff: &str, choices: &[HunkChoice]) -> String {
     text
 }
 
-/// A text, what becomes of it, and what a person may think of that.
+/// Generates a text, its change, and choices of the user.
 fn cases() -> impl Strategy<Value = (String, String, Vec<u8>)> {
     let line = prop::sample::select(vec!["fn a() {", "    let x = 1;", "}", "", "é ü", "same", "\tend", "z"]);
     let lines = prop::collection::vec(line, 0..60);

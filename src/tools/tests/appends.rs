@@ -4,7 +4,7 @@ use super::*;
 use crate::tools::write::document::Form;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// The same file once held whole and once not.
+/// Creates the same file once held in memory and once not.
 fn both(content: &[u8]) -> [Bench; 2] {
     [10 * 1024 * 1024, 1].map(|limit| {
         let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! What is long is kept whole, without secrets, and read back by its URI.
+//! Long output is stored as a whole without secrets, and can be read by its URI.
 
 use super::*;
 use crate::ports::ARTIFACT_BYTES;

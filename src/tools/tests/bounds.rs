@@ -1,10 +1,10 @@
-//! Every bound that no other file of these holds: one below it, at it, one above. And what every tool has in common.
+//! All limits not covered by other test files: one below, at, and one above. And properties of every tool.
 
 use super::*;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-/// Tools that take one path, and calls of them on it.
+/// Returns tools that take one path, and calls of them with it.
 fn with_path(path: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("ReadFile", json!({"path": path})),
@@ -80,7 +80,7 @@ fn no_tool_takes_a_path_that_is_none() {
             assert_eq!(error.code, ErrorCode::InvalidRequest, "{tool} {path:?}: {error}");
         }
     }
-    // A slash after it says that a directory is meant, and nothing is below a file.
+    // A final slash means a directory, and nothing is below a file.
     for path in ["f/", "f/.", "f/x", "f/../f"] {
         for (tool, arguments) in with_path(path) {
             let result = bench.call(tool, arguments);
@@ -204,14 +204,14 @@ fn a_request_has_its_time() {
     }
 }
 
-/// Each schema that a provider is told, under every name of its tool.
+/// Returns every schema sent to providers, for every name of each tool.
 fn schemas() -> Vec<(String, Value)> {
     let router = Router::new(Bench::new().settings);
     let names: Vec<&'static str> = crate::tools::registry::all_names();
     names.into_iter().map(|name| (name.to_owned(), router.definition(name).unwrap().input_schema)).collect()
 }
 
-/// Arguments that say by their names, or with the description of their tool, what they are.
+/// Arguments that are clear from their names, or from the description of their tool.
 const PLAIN: &[&str] = &[
     "path",
     "file_path",
@@ -298,7 +298,7 @@ fn every_schema_is_one_that_all_providers_take() {
 
 #[test]
 fn what_a_schema_requires_is_missed_and_nothing_else_is() {
-    // Without its `command` the editor is taken for EditFile, which requires something else.
+    // Without its `command`, the call counts as EditFile, which requires other arguments.
     for (name, schema) in schemas().into_iter().filter(|(name, _)| !name.starts_with("str_replace")) {
         let bench = Bench::new();
         let required: Vec<String> =
@@ -313,7 +313,7 @@ fn what_a_schema_requires_is_missed_and_nothing_else_is() {
     }
 }
 
-/// What an error ends with or holds where it says what to do.
+/// Phrases of an error that say what to do.
 const NEXT: &[&str] = &[
     "give",
     "use ",
@@ -426,12 +426,12 @@ fn every_error_says_what_to_do_next() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// Without what differs between the names of an argument.
+/// Removes what differs between the names of an argument.
 fn plain(text: &str) -> String {
     text.replace('_', "").to_lowercase()
 }
 
-/// A call of each tool that has nothing wrong with it but what is put into it.
+/// Returns a valid call of each tool, to which arguments are added.
 fn plain_call(tool: &str) -> Value {
     match tool {
         "Grep" | "grep" | "Glob" => json!({"pattern": "x"}),
@@ -450,7 +450,7 @@ fn no_tool_takes_a_number_that_its_schema_does_not_allow() {
     let mut looked = Vec::new();
     for name in crate::tools::registry::all_names() {
         let own = Router::new(bench.settings.clone()).full_name(name).unwrap_or(name).to_owned();
-        // They need a session that runs.
+        // They need a running session.
         if own == "CliRead" || own == "CliWrite" {
             continue;
         }
@@ -460,7 +460,7 @@ fn no_tool_takes_a_number_that_its_schema_does_not_allow() {
             let outside = [bound("minimum").and_then(|least| least.checked_sub(1)), bound("maximum").map(|most| most + 1)];
             for number in outside.into_iter().flatten() {
                 let mut arguments = plain_call(if name == "grep" { name } else { &own });
-                // What stands for the other cannot be given beside it.
+                // Arguments with the same meaning cannot be combined.
                 if field == "start_line" || field == "startLine" {
                     arguments.as_object_mut().unwrap().remove("startLine");
                 }

@@ -95,12 +95,12 @@ fn ghsa_8g75_a_script_that_changed_after_it_was_approved_does_not_run() {
             restore();
         }
     }
-    // A link that was led elsewhere, to a file that says the same.
+    // A symlink changed to another file with the same content.
     let plan = bench.plan("RunCommand", json!({"command": "sh link"})).unwrap();
     fs::remove_file(bench.path("link")).unwrap();
     std::os::unix::fs::symlink("sub/x.sh", bench.path("link")).unwrap();
     assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
-    // A script that was not there, and a program too large to be read.
+    // A script that did not exist, and a program too large to read.
     let plan = bench.plan("RunCommand", json!({"command": "sh new.sh"})).unwrap();
     bench.write("new.sh", "echo other > ran\n");
     assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);

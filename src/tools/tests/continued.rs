@@ -1,10 +1,10 @@
-//! What an output leaves out is what it says: whoever follows its hints gets every line once, however small the room is.
+//! Notes about omitted output are exact: following them returns every line once, however small the room is.
 
 use super::*;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
-/// A call in a conversation that has this much room for it while it runs, and that much once its step is over.
+/// Makes a call with this much room while it runs, and that much after its step.
 fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize, usize)) -> String {
     let plan = bench.plan(tool, arguments.clone()).unwrap();
     let permit = Permit::for_test(plan.actions.clone());
@@ -14,7 +14,7 @@ fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize,
     result.fitted(over).text_for_model()
 }
 
-/// The output without its last note, and the arguments that continue it as that note says.
+/// Returns the output without its last note, and the arguments that continue it.
 fn hint(output: &str) -> (String, Vec<(&'static str, u64)>) {
     let Some((body, note)) = output.rsplit_once("\n[").filter(|(_, note)| note.ends_with(']')) else {
         return (output.to_owned(), Vec::new());
@@ -28,7 +28,7 @@ fn hint(output: &str) -> (String, Vec<(&'static str, u64)>) {
     if next.is_empty() { (output.to_owned(), next) } else { (body.to_owned(), next) }
 }
 
-/// All that is told when every hint is followed, piece by piece.
+/// Returns everything found by following all notes, piece by piece.
 fn followed(bench: &Bench, tool: &str, first: &Value, rooms: &[(usize, usize)]) -> Vec<String> {
     let (mut arguments, mut pieces) = (first.clone(), Vec::new());
     for turn in 0.. {
@@ -105,7 +105,7 @@ proptest! {
         matches in prop::collection::vec(0..4_usize, 1..6),
         most in prop::option::of(1..30_u32),
         around in 0..3_u32,
-        // An item that has no room of its own is cut; each of these has.
+        // An item larger than the room is cut; here each fits.
         rooms in prop::collection::vec((200..5_000_usize, 200..5_000_usize), 1..4),
     ) {
         let bench = Bench::new();
@@ -130,12 +130,12 @@ proptest! {
             let all = called(&bench, tool, &arguments, (usize::MAX, usize::MAX));
             if hint(&all).1.is_empty() {
                 let read = followed(&bench, tool, &with(arguments.clone()), &rooms).concat();
-                // Between pages nothing tells that lines do not follow each other.
+                // Between pages, nothing shows that lines are not adjacent.
                 let plain = |text: &str| text.lines().filter(|line| *line != "--").map(str::to_owned).collect::<Vec<_>>();
                 let mut wanted = plain(&all);
                 let mut seen = plain(&read);
                 if around > 0 {
-                    // A line around two matches is shown with each of them where they are on two pages.
+                    // A line in the context of two matches is shown with both if they are on two pages.
                     wanted.dedup();
                     seen.dedup();
                     let matches = |lines: &[String]| lines.iter().filter(|line| line.contains(':')).cloned().collect::<Vec<_>>();
@@ -164,7 +164,7 @@ proptest! {
                 .match_indices("[... truncated ")
                 .filter_map(|(at, mark)| output[at + mark.len()..].split_once(' ')?.0.parse::<usize>().ok())
                 .sum();
-            // A number may be cut in two, and the titles of both outputs may be left out.
+            // A number may be cut in two, and the titles of both outputs may be omitted.
             let (all, told) = (printed(lines) + printed(errors), shown + missing);
             prop_assert!(told.abs_diff(all) <= 80, "{} of {}: {}", told, all, output);
             prop_assert!(missing == 0 || output.contains("truncated"));

@@ -1,4 +1,4 @@
-//! docs/TOOLS.md lists the tools as they are; `UPDATE=1` writes the list anew.
+//! docs/TOOLS.md lists the current tools; `UPDATE=1` regenerates the list.
 
 use super::adding::CountWords;
 use crate::tools::registry::built_in_tools;
@@ -9,7 +9,7 @@ use std::path::Path;
 const START: &str = "<!-- tools -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// A row for each tool, in the order in which a model sees them.
+/// Returns a row for each tool, in the order shown to the model.
 fn list() -> String {
     let mut rows = "| tool | capability | what a model is told first | also called |\n|---|---|---|---|\n".to_owned();
     for tool in built_in_tools().filter(|tool| tool.name() != CountWords::NAME) {

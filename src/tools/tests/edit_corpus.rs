@@ -1,4 +1,4 @@
-//! The shared cases of search and replace: what must be done is, and what may be refused is either refused or done right.
+//! Shared cases of search and replace: required edits succeed, and optional ones are either refused or correct.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A word that ReadFile shows is found by Grep, whatever the file is encoded in and wherever its first character beyond ASCII is.
+//! Grep finds every word that ReadFile shows, whatever the encoding and wherever the first non-ASCII character is.
 
 use super::*;
 use encoding_rs::WINDOWS_1252;
@@ -25,7 +25,7 @@ fn bytes(kept: Kept, text: &str) -> Vec<u8> {
     }
 }
 
-/// Bytes of plain lines before the first line with a character beyond ASCII: around what is looked at, held and read in pieces.
+/// Number of bytes before the first non-ASCII line: around the limits for sniffing, holding and reading in pieces.
 const BEFORE: [usize; 5] = [0, 7_000, 70_000, 1_100_000, 2_000_000];
 
 proptest! {

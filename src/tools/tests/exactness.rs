@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const FORMS: [Form; 5] = [Form::Utf8, Form::Utf8Bom, Form::Utf16Le, Form::Utf16Be, Form::Latin1];
 
-/// Lines of a file, each with its own ending; the last one may have none.
+/// Generates lines with individual endings; the last one may have none.
 fn lines() -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let ending = prop_oneof![Just("\n"), Just("\r\n")];
     (proptest::collection::vec(("[a-z éÿ\t\r]{0,8}", ending), 1..12), any::<bool>()).prop_map(|(mut lines, ended)| {
-        // A CR before an LF would be a CRLF of its own.
+        // A CR before an LF would be a CRLF.
         for (body, _) in &mut lines {
             *body = body.trim_end_matches('\r').to_owned();
         }
@@ -26,7 +26,7 @@ fn joined(lines: &[(String, &'static str)]) -> String {
     lines.iter().flat_map(|(body, ending)| [body.as_str(), ending]).collect()
 }
 
-/// As an edit does it.
+/// Replaces text like an edit.
 fn replaced(text: &str, old: &str, new: &str) -> Option<String> {
     let found = find(&with_lf(text), old, new, Which::TheOnly, &[]).ok()?;
     Some(put(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
@@ -46,7 +46,7 @@ proptest! {
         let at = at.index(lines.len());
         lines[at].0 = format!("{}@MARK@{}", lines[at].0, "z");
         let text = joined(&lines);
-        // Only bytes that are not UTF-8 make a file latin-1.
+        // Only bytes that are not UTF-8 make a file Latin-1.
         prop_assume!(form != Form::Latin1 || text.contains(['é', 'ÿ']));
         let before = form.encode(&text).unwrap();
         let bench = Bench::new();
@@ -57,7 +57,7 @@ proptest! {
         let (head, tail) = text.split_once("@MARK@").unwrap();
         let head = form.encode(head).unwrap();
         let tail_bytes = form.encode(tail).unwrap();
-        // Without the BOM, which stands at the start only.
+        // Without the BOM, which is only at the start.
         let tail = &tail_bytes[form.encode("").unwrap().len()..];
         let after = bench.read("f");
         prop_assert!(after.starts_with(&head));
@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn lines_around_a_change_keep_their_endings(lines in lines(), at in any::<prop::sample::Index>()) {
-        // The whole text is given as context, and one line of it changes.
+        // The whole text is context, and one line changes.
         let at = at.index(lines.len());
         let old = joined(&lines);
         prop_assume!(!old.is_empty());
@@ -118,7 +118,7 @@ fn new_lines_end_as_the_lines_at_that_place() {
     }
 }
 
-/// Texts with everything that a text may have and that an edit could trip over.
+/// Generates texts with everything that could confuse an edit.
 fn odd_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-z =(){};\"']{1,8}",
@@ -146,7 +146,7 @@ proptest! {
         let bytes = form.encode(&text);
         prop_assume!(bytes.is_some() && (form != Form::Latin1 || text.contains(['é', 'ÿ'])));
         let bytes = bytes.unwrap();
-        // A few bytes that are no UTF-8, with control characters among them, count as binary.
+        // A few invalid UTF-8 bytes with control characters among them count as binary.
         prop_assume!(Document::decode(&bytes).is_ok());
         let bench = Bench::new();
         bench.write("real", &bytes);

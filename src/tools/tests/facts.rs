@@ -1,4 +1,4 @@
-//! What is told of a file without its content: Stat, HashFile, DiskUsage.
+//! File metadata: Stat, HashFile, DiskUsage.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! Calls as other agents' models write them.
+//! Calls in the style of other agents.
 
 use super::*;
 

@@ -1,11 +1,11 @@
-//! Files too large to be held, where the policy lets them be changed.
+//! Files too large to hold in memory, if the policy allows changing them.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
 const LINES: usize = 500_000;
 
-/// About 17 MB, each line with its number.
+/// Returns about 17 MB of numbered lines.
 fn content(ending: &str) -> String {
     (0..LINES).map(|line| format!("line {line} of a file that is long{ending}")).collect::<Vec<_>>().concat()
 }

@@ -1,4 +1,4 @@
-//! Where no sandbox holds a command: a line that a rule allows asks where a link leads it out of the workspace.
+//! Without a sandbox, a line allowed by a rule asks if a symlink leads it outside the workspace.
 
 use super::{Bench, block_on, context};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope, Verdict};
@@ -67,7 +67,7 @@ impl Tree {
         Self { bench, enforcer }
     }
 
-    /// Why a line asks; `None` where it is allowed.
+    /// Returns why a line asks; `None` if it is allowed.
     fn asks(&self, line: &str) -> Option<String> {
         let plan = self.bench.plan("RunCommand", json!({"command": line})).unwrap();
         match plan.judged(&self.enforcer, Timestamp::UNIX_EPOCH) {

@@ -55,7 +55,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A workspace of its own, with the tools on it.
+/// A workspace of its own, with the tools.
 pub(crate) struct Bench {
     _directory: TempDir,
     pub(super) root: PathBuf,
@@ -144,7 +144,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         follow_links: true,
         text: crate::tools::TextTools::default(),
         helper: Helper::default(),
-        // What a test writes first was there before its session.
+        // Files written first by a test are older than its session.
         since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
         checkpoints: None,
         editor: None,

@@ -1,4 +1,4 @@
-//! The network of a command: what the policy and a yes let through aye's proxy, and what real programs make of it.
+//! Network access of commands: what the policy and approvals let through aye's proxy, with real programs.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Every name is this address, and every address is the server of the test.
+/// Resolves every name to this address, and every address to the test server.
 struct Everywhere(IpAddr);
 
 impl Resolver for Everywhere {
@@ -26,7 +26,7 @@ impl Resolver for Everywhere {
 struct Net {
     bench: Bench,
     server: SocketAddr,
-    /// What came first on each connection.
+    /// The first line of each connection.
     heard: Arc<Mutex<Vec<String>>>,
 }
 
@@ -86,7 +86,7 @@ impl Net {
         }
     }
 
-    /// Nothing where this kernel makes no sandbox.
+    /// Runs a line; `None` if this kernel has no sandbox.
     fn run(&self, line: &str, opens: &[Outside]) -> Option<Finished> {
         started(block_on(run(self.spec(line, opens), mpsc::channel(1).0, CancellationToken::new())))
     }
@@ -194,7 +194,7 @@ fn a_question_says_which_servers_a_command_needs_that_are_not_open_to_it() {
     assert_eq!(note(&net, "curl https://a.example/"), None);
 }
 
-/// A program, and the request that shows it was let through.
+/// Programs, and the request that shows each was allowed.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     ("curl", "curl -s http://a.example/curl", "GET /curl HTTP/1.1"),
     ("wget", "wget -qO- http://a.example/wget", "GET /wget HTTP/1.1"),

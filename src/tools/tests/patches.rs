@@ -1,4 +1,4 @@
-//! ApplyPatch on files: the cases that are handed out, and what they do not have.
+//! ApplyPatch on files: the shared cases, and others.
 
 use super::*;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// All files below a directory.
+/// Returns all files below a directory.
 fn files(root: &Path) -> Files {
     fn below(directory: &Path, root: &Path, found: &mut Files) {
         let Ok(entries) = fs::read_dir(directory) else { return };
@@ -98,7 +98,7 @@ fn every_scenario_ends_as_expected() {
         let bench = filled(&before);
         let result = bench.call("ApplyPatch", json!({"patch": fs::read_to_string(directory.join("patch.txt")).unwrap()}));
         assert_eq!(result.error.is_none(), scenario["succeeds"], "{scenario}: {result:?}");
-        // Whole or not at all, whatever another tool left there.
+        // Completely or not at all, whatever the other tool left.
         let expected = if result.error.is_none() { files(&directory.join("expected")) } else { before };
         assert_eq!(workspace(&bench), expected, "{scenario}");
     }
@@ -155,7 +155,7 @@ fn a_place_that_is_not_the_only_one_is_an_error_that_lists_them() {
     assert_eq!(code, ErrorCode::InvalidRequest);
     assert!(message.contains("line 3 of the patch") && message.contains("2 times, at lines 2, 7"), "{message}");
     assert_eq!(bench.read("f"), text.as_bytes());
-    // The header says which; so does the order of two hunks.
+    // The header says which one; so does the order of two hunks.
     let one = "*** Update File: f\n@@ fn b() {\n     x();\n-    done();\n+    end();\n";
     bench.output("ApplyPatch", patch(one));
     assert_eq!(bench.read("f"), b"fn a() {\n    x();\n    done();\n}\n\nfn b() {\n    x();\n    end();\n}\n");
@@ -167,7 +167,7 @@ fn a_place_that_is_not_the_only_one_is_an_error_that_lists_them() {
     let two = "*** Update File: f\n@@\n     x();\n-    done();\n+    one();\n@@\n     x();\n-    done();\n+    two();\n";
     bench.output("ApplyPatch", patch(two));
     assert_eq!(bench.read("f"), b"fn a() {\n    x();\n    one();\n}\n\nfn b() {\n    x();\n    two();\n}\n");
-    // Whichever of two equal lines goes, the text is the same.
+    // Whichever of two equal lines is removed, the text is the same.
     bench.write("f", "a\na\nb\n");
     bench.output("ApplyPatch", patch("*** Update File: f\n@@\n-a\n"));
     assert_eq!(bench.read("f"), b"a\nb\n");
@@ -348,7 +348,7 @@ fn a_patch_makes_no_repository_of_parts_that_are_harmless_alone() {
     assert_eq!(code, ErrorCode::PolicyDenied, "{message}");
     assert!(message.contains("with the other changes it would make its directory a git repository"), "{message}");
     assert!(!bench.path("evil").exists());
-    // Two of the three are no repository; the third comes from elsewhere.
+    // Two of the three are not a repository; the third is created elsewhere.
     bench.output("ApplyPatch", patch(&parts[..2].concat()));
     bench.write("r", "x\n");
     let (code, _) = bench.error("ApplyPatch", patch("*** Update File: r\n*** Move to: evil/refs\n"));

@@ -1,4 +1,4 @@
-//! The shared cases of confinement: here as far as the tools decide, which is where an operation really would go.
+//! Shared cases of path confinement, as far as the tools decide: where an operation would really go.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -35,7 +35,7 @@ fn set_up(root: &Path, step: &Value) {
     }
 }
 
-/// The calls that a case is about: all tools of its kind keep to the same places.
+/// Returns the calls of a case: all tools of its kind are confined to the same places.
 fn calls(case: &Value, arg: &str, destination: &str) -> Vec<(&'static str, Value)> {
     match case["tool"].as_str().unwrap() {
         "read_file" => {
@@ -78,7 +78,7 @@ fn check(case: &Value) -> Result<(), String> {
     (0..calls(case, "", "").len()).try_for_each(|index| check_one(case, index))
 }
 
-/// Where the operation would go: `blocked` when the tools refuse by themselves.
+/// Returns where the operation would go: `blocked` if the tools refuse it themselves.
 fn check_one(case: &Value, index: usize) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
@@ -120,10 +120,10 @@ fn check_one(case: &Value, index: usize) -> Result<(), String> {
     };
     let took = start.elapsed();
     let expected: Vec<_> = std::iter::once(&case["expected"]).chain(case["also_ok"].as_array().into_iter().flatten()).collect();
-    // What is protected inside the workspace is the policy's to know.
+    // Protected paths inside the workspace are a matter of the policy.
     let class = case["class"].as_str().unwrap();
     let policy_decides = (class.starts_with("protected_metadata") || class == "root_operation") && place == "inside";
-    // Root may enter any directory.
+    // Root can enter any directory.
     let root_may = case["class"] == "permission" && nix::unistd::geteuid().is_root();
     if !expected.iter().any(|answer| *answer == place) && !policy_decides && !root_may {
         return Err(format!("{tool}: {place}, not {expected:?}: {output}"));

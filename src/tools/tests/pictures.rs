@@ -1,4 +1,4 @@
-//! Images: what is told of them, what is kept, and what is too large.
+//! Images: their description, storage, and size limits.
 
 use super::*;
 use crate::ports::{ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 type Kept = Arc<Mutex<Vec<(Artifact, Vec<u8>)>>>;
 
-/// Keeps all in memory, under numbers.
+/// An artifact store in memory.
 #[derive(Default)]
 struct Shelf(Kept);
 
@@ -38,7 +38,7 @@ impl ArtifactWriter for Writer {
     }
 }
 
-/// The head of a PNG of this size, and bytes up to a length.
+/// Returns the header of a PNG of this size, padded to a length.
 fn png(width: u32, height: u32, length: usize) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Random trees with links in them, random arguments: whatever is touched is inside, and nothing fails in a way of its own.
+//! Random trees with symlinks and random arguments: all access is inside, and errors are the expected ones.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ enum Step {
     Link(String, String),
 }
 
-/// Names are few, so that paths, links and arguments meet.
+/// Few names, so that paths, symlinks and arguments coincide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c", "..", ".", "ws", "out"])
 }
@@ -20,7 +20,7 @@ fn relative() -> impl Strategy<Value = String> {
     prop::collection::vec(name(), 1..5).prop_map(|names| names.join("/"))
 }
 
-/// `ROOT` is put in later; what a model could write, and what nobody should.
+/// Generates arguments, with `ROOT` filled in later: plausible and hostile ones.
 fn argument() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => relative(),
@@ -67,7 +67,7 @@ proptest! {
         fs::write(root.join("out/a"), "kept").unwrap();
         fs::write(root.join("out/c/b"), "kept").unwrap();
         for step in &steps {
-            // What does not fit the tree there is so far is left out; names that climb are no entries.
+            // Entries that do not fit the tree so far are skipped; names that go up are not entries.
             let at = |path: &str| workspace.join(path.split('/').filter(|name| *name != "..").collect::<PathBuf>());
             let _ = match step {
                 Step::Directory(path) => fs::create_dir_all(at(path)),
@@ -77,7 +77,7 @@ proptest! {
                 Step::Link(path, target) => symlink(put(target), at(path)),
             };
         }
-        // Directories made through links a moment ago are a part of what must stay.
+        // Directories just created through symlinks are part of what must not change.
         let outside = |root: &Path| everything(root).into_iter().filter(|(path, _)| !path.starts_with(workspace)).collect::<Vec<_>>();
         let before = outside(root);
         for (one, other) in &arguments {
@@ -108,7 +108,7 @@ proptest! {
                 };
                 let targets: Vec<_> = plan.actions.iter().map(target).collect();
                 for target in &targets {
-                    // The place that is judged is the one the kernel would go to; of a link that goes itself, the one it is in.
+                    // The judged path is the one that the kernel would use; for a symlink itself, its directory.
                     let parent = target.real.parent().unwrap_or(Path::new("/"));
                     prop_assert!(parent.canonicalize().is_ok_and(|real| real == parent) || parent.symlink_metadata().is_err(), "{tool} {arguments}: {target:?}");
                 }

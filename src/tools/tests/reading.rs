@@ -1,4 +1,4 @@
-//! What ReadFile takes and gives by each of its names, at its bounds and past them.
+//! Arguments and results of ReadFile under each of its names, at and beyond its limits.
 
 use super::*;
 

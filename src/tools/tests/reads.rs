@@ -300,7 +300,7 @@ fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
     pipe("e/.git/info/exclude");
     let answer = bench.output("Grep", json!({"pattern": "hello"}));
     assert!(answer.starts_with("d/four:1:hello\n[3 not read"), "{answer}");
-    // Where the search starts it is searched all the same.
+    // The start of the search is searched anyway.
     assert!(bench.output("Grep", json!({"pattern": "hello", "path": "a"})).starts_with("a/one:1:hello\n[1 not"), "{answer}");
     assert!(bench.output("Glob", json!({"pattern": "b/**"})).contains("b/two"));
 }

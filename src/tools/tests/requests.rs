@@ -1,4 +1,4 @@
-//! HttpRequest on a server of the test, with a resolver of the test: what is asked, what is refused, what a model is told.
+//! HttpRequest with a test server and resolver: requests, refusals, and results for the model.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 const OPEN: &str = "requires_approval = false";
 const ASKS: &str = "requires_approval = true";
 
-/// Answers of a resolver, one after the other; the last one stays.
+/// Responses of a resolver in order; the last one repeats.
 #[derive(Default)]
 struct Names {
     answers: Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>,
@@ -31,7 +31,7 @@ impl Resolver for Names {
     }
 }
 
-/// Listens on loopback and stands for every address there is; each request gets the next of its answers.
+/// A server on loopback for every address; each request gets the next response.
 struct Net {
     bench: Bench,
     address: SocketAddr,
@@ -95,7 +95,7 @@ fn enforcer(table: &str, mode: Mode) -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(&text, "policy.toml").unwrap())], context)
 }
 
-/// Reads one request, answers it, and closes; no answer at all keeps the connection open until the other side leaves.
+/// Reads one request, responds, and closes. Without a response, the connection stays open until the client leaves.
 fn serve(mut stream: TcpStream, answer: &[u8], heard: &Mutex<Vec<String>>) {
     let mut request = Vec::new();
     let mut bytes = [0; 4096];
@@ -223,7 +223,7 @@ fn dns_rebinding_the_address_that_was_checked_is_the_one_connected_to() {
     let net = Net::new(OPEN, names, vec![ok("text/plain", "x")]);
     net.bench.output("HttpRequest", json!({"url": "http://rebind.example/"}));
     assert_eq!((net.connected(), net.names.asked.lock().unwrap().len()), (vec!["93.184.216.34".to_owned()], 1));
-    // The next hop is looked up anew, and the second answer counts there.
+    // The next redirect is resolved again, and gets the second address.
     let net = Net::new(OPEN, names, vec![redirect(302, "/again"), ok("text/plain", "x")]);
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://rebind.example/"}));
     assert_eq!((code, net.connected()), (ErrorCode::PolicyDenied, vec!["93.184.216.34".to_owned()]));
@@ -367,7 +367,7 @@ fn a_name_that_leads_nowhere_and_a_server_that_is_not_there_are_told_apart() {
 
 #[test]
 fn an_encrypted_request_goes_to_the_checked_address_too() {
-    // The server of the test answers without TLS, which is as far as it gets.
+    // The test server has no TLS, so this is as far as it gets.
     let net = Net::new(OPEN, &[A], vec![ok("text/plain", "x")]);
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "https://a.example/"}));
     assert_eq!((code, net.connected()), (ErrorCode::ToolExecutionFailed, vec!["93.184.216.34".to_owned()]), "{message}");
@@ -391,7 +391,7 @@ struct Case {
     why: String,
 }
 
-/// The server of the test speaks no TLS and has a port of its own; what the cases are about stays.
+/// Adapts a URL to the test server, which has no TLS and its own port.
 fn plain(url: &str, port: u16) -> String {
     url.replacen("https://", "http://", 1).replace(":6379", &format!(":{port}"))
 }

@@ -1,16 +1,16 @@
-//! Grep, Glob and ListDirectory on random trees against the plainest way to do the same.
+//! Grep, Glob and ListDirectory on random trees, compared to a simple implementation.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Names are few, so that lists of what to ignore, patterns and entries meet.
+/// Few names, so that ignore rules, patterns and entries coincide.
 const NAMES: &[&str] = &["a", "b", "a.rs", "b.rs", ".dot", ".dot.rs", "c.txt", "left"];
 
 #[derive(Debug, Clone)]
 struct Tree {
     /// Path and content.
     files: Vec<(Vec<&'static str>, Vec<u8>)>,
-    /// Directory and the name it wants ignored.
+    /// Directory, and the name that it ignores.
     ignored: Vec<(Vec<&'static str>, &'static str)>,
 }
 
@@ -53,7 +53,7 @@ impl Tree {
         let bench = Bench::new();
         for (path, content) in &self.files {
             let path = bench.path(&path.join("/"));
-            // What does not fit the tree there is so far is left out.
+            // Entries that do not fit the tree so far are skipped.
             if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
                 let _ = fs::write(path, content);
             }
@@ -67,7 +67,7 @@ impl Tree {
     }
 }
 
-/// All that is not ignored, below the workspace: the path, and whether it is a directory.
+/// Lists everything not ignored in the workspace: the path, and whether it is a directory.
 fn everything(bench: &Bench) -> Vec<(String, bool)> {
     fn walk(directory: &Path, below: &str, mut ignored: Vec<String>, found: &mut Vec<(String, bool)>) {
         ignored.extend(fs::read_to_string(directory.join(".gitignore")).unwrap_or_default().lines().map(str::to_owned));
@@ -94,7 +94,7 @@ fn is_hidden(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.'))
 }
 
-/// Whether a path matches a glob without braces.
+/// Returns whether a path matches a glob without braces.
 fn matches(glob: &[&str], path: &[&str]) -> bool {
     match (glob.split_first(), path.split_first()) {
         (None, None) => true,
@@ -122,9 +122,9 @@ const GLOBS: &[&[&str]] = &[
     &["**/.*"],
     &["b*/*"],
     &["**"],
-    // A name that is written out is where the search starts, ignored or not: only what starts with a wildcard is here.
+    // A literal name is the start of the search, ignored or not; here are only patterns that start with a wildcard.
     &["?/**/*.rs", "a/**/*.rs", "b/**/*.rs"],
-    // With braces, and all that they stand for.
+    // Patterns with braces, and all their alternatives.
     &["{a,b}/*.rs", "a/*.rs", "b/*.rs"],
     &["**/{a,b}.rs", "**/a.rs", "**/b.rs"],
 ];
@@ -149,7 +149,7 @@ proptest! {
             if bytes.contains(&0) {
                 continue;
             }
-            // What is not UTF-8 is latin-1, as ReadFile shows it.
+            // Text that is not UTF-8 is Latin-1, as in ReadFile.
             let bytes = match String::from_utf8(bytes) {
                 Ok(text) => text.into_bytes(),
                 Err(error) => encoding_rs::WINDOWS_1252.decode(error.as_bytes()).0.into_owned().into_bytes(),

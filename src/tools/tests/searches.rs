@@ -1,4 +1,4 @@
-//! What can be asked of Grep, Glob and ListDirectory, by each of their names, and where each ends.
+//! Arguments of Grep, Glob and ListDirectory under each of their names, and their limits.
 
 use super::*;
 use std::os::unix::fs::symlink;
@@ -114,7 +114,7 @@ fn why_a_pattern_is_none_is_told() {
     assert!(message.contains("`maxResults` is 0"), "{message}");
 }
 
-/// `count` matches, in two files.
+/// Creates `count` matches in two files.
 fn matches(count: usize) -> Bench {
     let bench = Bench::new();
     bench.write("a", "x\n".repeat(count / 2));
@@ -124,7 +124,7 @@ fn matches(count: usize) -> Bench {
 
 #[test]
 fn grep_gives_two_hundred_matches_and_grep_of_a_small_runner_one_hundred() {
-    // The name, what is asked for, and how many there are at most.
+    // Name, arguments, and maximum number.
     let cases = [
         ("Grep", json!({"pattern": "x"}), 200),
         ("TextSearch", json!({"query": "x"}), 200),

@@ -132,7 +132,7 @@ fn what_a_command_prints_is_hidden_also_where_it_was_cut() {
     bench.write(".env", format!("TOKEN={TOKEN}\n"));
     assert!(!bench.output("RunCommand", json!({"command": "cat .env; cat .env >&2"})).contains("Joz2WleSn"));
     bench.write("many", format!("export A_TOKEN={TOKEN}\n").repeat(100));
-    // Whatever the place of the cuts, both stand within lines of which nothing is missing before.
+    // Wherever it is cut, both are within lines that are complete up to them.
     for from in 0..15 {
         let printed = bench.output("RunCommand", json!({"command": format!("tail -c +{} many", from + 1)}));
         assert!(printed.contains("truncated") && printed.contains("[redacted:"), "{printed}");
@@ -280,7 +280,7 @@ fn no_encoding_takes_a_letter_from_what_makes_a_secret_known() {
         let hidden = told.contains("[redacted:password:") || told.contains("without `encoding`");
         assert!(hidden, "{encoding}: {told}");
     }
-    // A text that is in this encoding is read in it, secrets hidden.
+    // Text in this encoding is decoded, with secrets redacted.
     let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("\u{65e5}\u{672c}\npassword = \"Tr0ub4dor&3xyzzyQ\"\n");
     bench.write("h", &japanese);
     let told = bench.output("ReadFile", json!({"path": "h", "encoding": "shift_jis"}));

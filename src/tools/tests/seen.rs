@@ -52,7 +52,7 @@ fn a_file_with_another_time_and_the_same_content_is_the_same() {
     let file = fs::File::options().write(true).open(bench.path("f")).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(overwrite(&bench, "two\n").status, ToolStatus::Succeeded);
-    // And one of the same size and the same time with another content is another.
+    // A file with the same size and time but other content is different.
     bench.output("ReadFile", json!({"path": "f"}));
     let time = fs::metadata(bench.path("f")).unwrap().modified().unwrap();
     bench.write("f", "TWO\n");

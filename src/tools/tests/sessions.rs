@@ -1,4 +1,4 @@
-//! Commands that go on: typed into, read, put in the background, ended.
+//! Commands that continue: typed into, read, moved to the background, ended.
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
@@ -6,7 +6,7 @@ use crate::tools::sessions::cli_read::told;
 use crate::tools::shell::commands::{Commands, Entry, Kind, MAX_SESSIONS, New};
 use std::time::Duration;
 
-/// A workspace whose commands go on from one call to the next.
+/// A workspace whose commands continue between calls.
 struct Live {
     bench: Bench,
     router: Router,
@@ -47,7 +47,7 @@ impl Live {
         (error.code, error.message)
     }
 
-    /// Reads until it stands there.
+    /// Reads until the text appears.
     async fn read_until(&self, id: &str, wanted: &str) -> String {
         let mut all = String::new();
         for _ in 0..40 {
@@ -64,7 +64,7 @@ impl Live {
         if first.contains(wanted) { first } else { first + &self.read_until(id, wanted).await }
     }
 
-    /// What typing this would be judged as.
+    /// Returns the action as which the input would be judged.
     async fn judged(&self, arguments: Value) -> Option<(String, PathBuf)> {
         match self.plan("CliWrite", arguments).await.unwrap().actions.pop() {
             None => None,
@@ -73,7 +73,7 @@ impl Live {
         }
     }
 
-    /// Waits until the shell is in front again.
+    /// Waits until the shell is in the foreground again.
     async fn prompt(&self, id: &str) {
         let entry = self.commands.find(id).unwrap();
         for _ in 0..200 {
@@ -95,7 +95,7 @@ async fn a_shell_keeps_its_state_from_one_line_to_the_next() {
     live.type_until("s1", "cd sub; x=41", "x=41").await;
     let answer = live.type_until("s1", "echo $((x+1)) in $PWD", "42 in").await;
     assert!(answer.contains(&format!("42 in {}", live.bench.path("sub").display())), "{answer}");
-    // What it printed is read once.
+    // Output is returned once.
     assert!(live.output("CliRead", json!({"id": "s1"})).await.contains("[no new output"));
     let ended = live.type_until("s1", "exit 3", "has ended (exit 3)").await;
     assert!(ended.contains("exit 3"), "{ended}");
@@ -127,7 +127,7 @@ async fn a_terminal_on_which_letters_edit_gives_no_line_its_meaning() {
     live.type_until("s1", "./tests.sh", "one passes").await;
     live.prompt("s1").await;
     assert_eq!(live.judged(line.clone()).await.unwrap().0, "echo 'a@rm -rf x #'");
-    // To the shell it would be `rm -rf x` from now on.
+    // For the shell, it would be `rm -rf x` from now on.
     fs::write(&tests, "#!/bin/sh\nstty kill @\necho 'two pass'\n").unwrap();
     live.type_until("s1", "./tests.sh", "two pass").await;
     live.prompt("s1").await;
@@ -198,7 +198,7 @@ async fn a_line_for_a_waiting_shell_is_judged_as_that_line_where_the_shell_works
     live.output("CliWrite", line("cd sub")).await;
     live.prompt("s1").await;
     assert_eq!(live.judged(line("ls")).await, Some(("ls".to_owned(), live.bench.path("sub"))));
-    // What is judged as anything but that line is never allowed by a rule: a rule reaches no input that is given.
+    // Anything judged as other than exactly that line is never allowed by a rule, because rules do not apply to input.
     for odd in ["ls\nls", "ls !x"] {
         let (command, _) = live.judged(line(odd)).await.unwrap();
         assert!(command.starts_with("bash <<'STDIN'\n") && command.contains(odd), "{command}");
@@ -224,7 +224,7 @@ async fn a_shell_that_was_told_more_than_to_run_programs_is_not_taken_at_its_wor
     live.prompt("s1").await;
     let (command, _) = live.judged(json!({"id": "s1", "text": "ls"})).await.unwrap();
     assert_eq!(command, "bash <<'STDIN'\nls\nSTDIN");
-    // Behind another program that has the terminal, a line is that program's input, and may be the shell's yet.
+    // Behind another program on the terminal, a line is input of that program, and may still reach the shell.
     live.output("CliSession", json!({})).await;
     live.prompt("s2").await;
     live.output("CliWrite", json!({"id": "s2", "text": "cat"})).await;
@@ -254,7 +254,7 @@ async fn input_of_a_program_is_judged_as_a_part_of_its_command() {
     live.output("CliWrite", json!({"id": "s1", "text": "rm ", "enter": false})).await;
     let (command, _) = live.judged(json!({"id": "s1", "text": "-rf", "keys": ["tab"]})).await.unwrap();
     assert!(command.contains("rm -rf<tab>"), "{command}");
-    // A shell behind another program is given whole lines too.
+    // A shell behind another program also accepts only whole lines.
     live.output("CliSession", json!({"command": "env A=b bash"})).await;
     let (command, _) = live.judged(json!({"id": "s2", "text": "id"})).await.unwrap();
     assert_eq!(command, "env A=b bash <<'STDIN'\nid\nSTDIN");
@@ -294,7 +294,7 @@ async fn a_flood_stays_in_its_bounds_and_its_end_is_kept() {
     let line = "echo begun; while [ ! -e go ]; do sleep 0.02; done; yes 0123456789 | head -c 2000000; echo the end";
     assert!(live.output("CliSession", json!({"command": line})).await.contains("begun"));
     live.bench.write("go", "");
-    // Whoever keeps up with it would lose nothing.
+    // A reader that keeps up would lose nothing.
     live.commands.find("s1").unwrap().over().await;
     let all = live.output("CliRead", json!({"id": "s1"})).await;
     assert!(all.contains("has ended") && all.trim_end().ends_with("the end"), "{}", all.len());
@@ -366,13 +366,13 @@ async fn a_running_command_goes_into_the_background_without_loss() {
             }
         }
     };
-    // The live output ends with the result, else whoever shows it would wait for the command.
+    // The live output ends with the result; otherwise its viewer would wait for the command.
     let (result, ()) = tokio::join!(live.run_with(plan, context), seen);
     assert_eq!(result.status, ToolStatus::Succeeded);
     let text = result.output_text;
     assert!(text.contains("background as s1") && text.contains("line 1\n") && text.contains("line 200"), "{text}");
     assert_eq!(live.commands.watch().borrow()[0].tool_call_id, Some(CallId::new("c")));
-    // Its time limit is gone.
+    // Its time limit is removed.
     let entry = live.commands.find("s1").unwrap();
     entry.quiet(u64::MAX - 1, Duration::from_millis(2500)).await;
     assert_eq!(entry.ended(), None);

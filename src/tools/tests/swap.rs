@@ -1,23 +1,23 @@
-//! A directory that is exchanged for a link to the outside, as fast as it goes, while every file tool works in it.
+//! A directory is repeatedly exchanged for a symlink to the outside while every file tool works in it.
 
 use super::*;
 use nix::fcntl::{RenameFlags, renameat2};
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rounds of all tools; a person who wants to be sure sets more.
+/// Number of rounds; can be increased by a variable.
 fn rounds() -> usize {
     std::env::var("AYE_SWAP_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
 }
 
-/// Exchanges two names until it is told to stop.
+/// Exchanges two names until stopped.
 fn swap(one: &Path, other: &Path, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         renameat2(nix::fcntl::AT_FDCWD, one, nix::fcntl::AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE).unwrap();
     }
 }
 
-/// Everything in a directory, with its content.
+/// Returns everything in a directory with its content.
 fn state(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -79,7 +79,7 @@ fn a_link_swapped_in_after_the_check_does_not_escape() {
         for _ in 0..rounds() {
             for (tool, arguments) in &calls {
                 let Ok(plan) = runtime.block_on(router.plan(call(tool, arguments.clone()))) else { continue };
-                // What the policy would refuse: judged outside, so never run.
+                // Outside paths are judged as such, so the call never runs.
                 let inside = |action: &Action| match action {
                     Action::Read { target } | Action::Write { target } | Action::Delete { target } => {
                         target.real.starts_with(workspace)

@@ -1,4 +1,4 @@
-//! Sections and lines of texts: told by TextInspect, changed by TextPatch.
+//! Sections and lines of texts: TextInspect and TextPatch.
 
 use super::*;
 use crate::tools::write::document::Form;
@@ -13,7 +13,7 @@ fn guide() -> Bench {
     bench
 }
 
-/// The file after one operation on it.
+/// Returns the file after one operation.
 #[track_caller]
 fn after(operation: Value) -> String {
     let bench = guide();

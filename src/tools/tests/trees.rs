@@ -1,9 +1,9 @@
-//! Delete, Move, Copy and CreateDirectory: what is shown, what is done, what is refused.
+//! Delete, Move, Copy and CreateDirectory: proposals, effects and refusals.
 
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// A tree with a link out of it, beside what must stay.
+/// Creates a tree with a symlink to the outside, next to files that must stay.
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.write("d/a.txt", "one\ntwo\n");
@@ -89,7 +89,7 @@ fn a_copy_is_whole_and_its_links_are_links() {
     assert!(bench.path("copy/out").symlink_metadata().unwrap().is_symlink());
     bench.output("Copy", json!({"source": "d/a.txt", "destination": "b.txt"}));
     assert_eq!(bench.read("b.txt"), b"one\ntwo\n");
-    // Of a link it reads what it leads to, so that is what is judged.
+    // Copying a symlink reads its target, so that is judged.
     let plan = bench.plan("Copy", json!({"source": "d/out", "destination": "c"})).unwrap();
     assert!(plan.actions.iter().any(|action| matches!(action, Action::Read { target } if target.real.ends_with("outside"))));
 }
@@ -127,7 +127,7 @@ fn one_place_that_the_policy_shuts_keeps_the_whole_tree_where_it_is() {
         let told = format!("{:?}", plan.actions);
         assert!(told.contains("sub/.git"), "the policy is not told of it: {told}");
         assert!(plan.proposal.is_none());
-        // Even with a permit it does nothing: what it would do was never planned.
+        // Even with a permit it does nothing, because its work was never planned.
         assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
         assert!(exists(&bench, "d/sub/.git/config") && !exists(&bench, "e"));
     }
@@ -181,7 +181,7 @@ fn paths_can_be_held_to_be_absolute_and_free_of_links() {
     assert_eq!(code, ErrorCode::PermissionDenied);
     assert!(message.contains("`tools.follow_symlinks`"), "{message}");
     assert_eq!(bench.output("ReadFile", json!({"path": "d/a.txt"})), "one\ntwo\n");
-    // A link that goes itself is not followed.
+    // A deleted symlink is not followed.
     bench.output("Delete", json!({"path": "link"}));
 }
 

@@ -1,4 +1,4 @@
-//! What a command really sees: a home directory with toolchains and credentials, links out of the workspace, sockets.
+//! What commands really see: a home directory with toolchains and credentials, symlinks to the outside, sockets.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -8,7 +8,7 @@ use crate::tools::{Caches, GitOutside, Ground, Machine, RepositoryTrust, Visible
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-/// Stores that were readable for commands once.
+/// Credential stores that commands could read once.
 const STORES: &[&str] = &[
     ".mozilla/firefox/x.default/logins.json",
     ".config/google-chrome/Default/Cookies",
@@ -35,7 +35,7 @@ struct House {
     home: PathBuf,
 }
 
-/// Makes a directory outside of those that a command has of its own.
+/// Creates a directory outside the private directories of a command.
 fn directory() -> Option<tempfile::TempDir> {
     let beside = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let own = |place: &PathBuf| ["/tmp", "/var/tmp", "/run"].iter().any(|temporary| place.starts_with(temporary));
@@ -44,7 +44,8 @@ fn directory() -> Option<tempfile::TempDir> {
 }
 
 impl House {
-    /// A workspace in a home directory; `None` where no namespaces can be made. The directory of temporary files is a command's own.
+    /// Creates a workspace in a home directory; `None` without namespaces, or if only the private temporary directory is
+    /// writable.
     fn new() -> Option<Self> {
         let Some(directory) = directory() else {
             eprintln!("skipped: everything that can be written to here lies in directories of temporary files");
@@ -76,7 +77,7 @@ impl House {
         fs::write(path, content).unwrap();
     }
 
-    /// Commands are held as by the built-in policy with these terms.
+    /// Applies a sandbox as under the built-in policy with these settings.
     fn hold(&mut self, home: &Path, terms: &str, variable: &dyn Fn(&str) -> Option<String>) {
         let roots = vec![self.bench.settings.workspace.clone()];
         let own = self.bench.root.join("config");
@@ -118,7 +119,7 @@ fn a_command_sees_toolchains_of_a_home_directory_and_no_credential_store() {
     assert!(!all.contains("hidden-content"), "{all}");
     assert_eq!(all.matches("seen-content").count(), 3, "{all}");
     assert!(all.contains("cannot access") && !all.contains("mozilla"), "{all}");
-    // Nothing can be put there, either.
+    // Nothing can be written there either.
     house.output(&format!("echo x > {home}/.bashrc; mkdir {home}/new; rm -r {home}/.cargo"));
     assert!(
         !house.home.join(".bashrc").exists() && !house.home.join("new").exists() && house.home.join(".cargo/bin/tool").exists()
@@ -210,7 +211,7 @@ fn a_socket_of_another_network_namespace_does_not_answer() {
     if said == "ready\n" {
         let told = house.output(&format!("{ask} served 2>&1"));
         assert!(!told.contains("answered"), "{told}");
-        // The command's own are its own.
+        // A command can reach its own sockets.
         let again = format!("for n in $(seq 200); do {ask} own 2>/dev/null && break; sleep 0.05; done");
         let own = format!("({}) & {again}", serve_once("own"));
         let told = house.output(&own);

@@ -1,15 +1,15 @@
-//! What git ignores is kept before a command that removes it, as far as it fits, and the rest is named.
+//! Ignored files are saved before a command removes them, up to the limit, and the rest is named.
 
 use super::*;
 use crate::ports::{FileRewind, Since};
 use std::process::Command as Program;
 
-/// Written, an own file that git ignores, and one that is built.
+/// Creates a workspace with a source file, an ignored file of the user, and build output.
 fn ignoring() -> Session {
     Session::new(&[(".gitignore", "target\n*.env\n"), ("a.rs", "fn a() {}\n"), ("own.env", "KEY=1\n"), ("target/built", "x\n")])
 }
 
-/// Of such a size, and no room taken for it.
+/// Creates a sparse file of this size.
 fn large(session: &Session, name: &str, mib: u64) {
     session.bench.write(name, "");
     fs::File::options().write(true).open(session.bench.path(name)).unwrap().set_len(mib << 20).unwrap();

@@ -1,4 +1,4 @@
-//! Back to before any step, and forth again.
+//! Rewind to before any step, and redo.
 
 use super::*;
 use crate::ports::{FileRewind, FilesPlanned, FilesRewound, Since};
@@ -23,7 +23,7 @@ impl Session {
         self.runtime.block_on(self.router.rewind(FileRewind { number, since, step, overwrite })).unwrap()
     }
 
-    /// What a command does, without the command.
+    /// Makes the changes of a command without running it.
     fn command(&self, act: impl FnOnce()) {
         let settings = Arc::new(self.bench.settings.clone());
         self.runtime.block_on(async {
@@ -34,7 +34,7 @@ impl Session {
     }
 }
 
-/// All entries below the workspace: what they are, what they hold, their permission bits.
+/// Lists all entries of the workspace with kind, content and permissions.
 fn everything(session: &Session) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![session.bench.root.clone()];
@@ -92,7 +92,7 @@ fn files_links_modes_and_directories_go_back_and_forth() {
     let done = session.rewind(1, Since::Step(1), 2);
     assert_eq!((done.restored, done.kept), (5, Vec::new()));
     assert_eq!(everything(&session), start);
-    // Each rewind can be taken back, and that too.
+    // Each rewind can be undone, and so can that.
     session.rewind(2, Since::Rewind(1), 2);
     assert_eq!(everything(&session), end);
     session.rewind(3, Since::Step(2), 2);
@@ -154,7 +154,7 @@ fn a_rewind_that_a_crash_cut_short_is_done_to_its_end() {
         session.does("WriteFile", json!({"path": path, "content": "two\n"}));
     }
     let end = everything(&session);
-    // What stands there is kept, the first file is back, and then it dies.
+    // The current content is saved, the first file is restored, and then the process dies.
     let owner = Owner { session: SessionId::new("s"), task: Some(FileRewind::id_of(1)), step: 1 };
     let paths = ["a", "b", "new"].map(|name| session.bench.path(name)).to_vec();
     session.runtime.block_on(session.changes.inner.baselines.keep(owner, paths)).unwrap();
@@ -296,7 +296,7 @@ fn start() -> Session {
     session
 }
 
-/// Does all of it, each in a step of its own; the trees before each step, and the one after all.
+/// Plays each act in its own step. Returns the trees before each step and the final one.
 fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, String>>) {
     let mut trees = Vec::new();
     for (step, one) in acts.iter().enumerate() {
@@ -355,7 +355,7 @@ proptest! {
         }).collect();
         let is_directory = |name: &String| trees.iter().any(|tree| tree.get(name).is_some_and(|what| what == "/"));
         for name in names.into_iter().filter(|name| !is_directory(name)) {
-            // Who changed it in which step since then.
+            // Who has changed it in which step since then.
             let changes: Vec<(usize, bool)> = (point..acts.len())
                 .filter(|step| trees[*step].get(name) != trees[step + 1].get(name))
                 .map(|step| (step, matches!(acts[step], Act::ByHand(..) | Act::RemovedByHand(_))))
@@ -365,7 +365,7 @@ proptest! {
             let then = ours.and_then(|step| trees[step].get(name)).cloned();
             if kept.contains(name) {
                 prop_assert_eq!(after.get(name), end.get(name), "{} stays", name);
-                // A file that somebody put where a directory was stands in the way of all that was in it.
+                // A file placed where a directory was blocks everything that was in it.
                 let above = by_hand.iter().any(|other| name.starts_with(&format!("{other}/")));
                 prop_assert!(later || above, "{} stays, and nobody else changed it: {:?}", name, done);
             } else if later {

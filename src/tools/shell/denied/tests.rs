@@ -3,7 +3,7 @@ use super::*;
 use crate::tools::tests::settings;
 use std::fs;
 
-/// What a program printed, and the places it means with what it wanted there.
+/// Program output, the paths it refers to, and the access to them.
 const PRINTED: &[(&str, &[(&str, Want)])] = &[
     ("bash: line 1: /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
     ("bash: line 1: ../some notes.txt: Read-only file system", &[("../some notes.txt", Want::Write)]),
@@ -82,7 +82,7 @@ fn only_what_says_that_there_is_no_network_wants_it() {
     assert!(!no.iter().any(|text| wanted_network(text)));
 }
 
-/// A machine with a home, a workspace in it, a place beside it, and what holds the command.
+/// A system with a home directory, a workspace in it, other directories, and a sandbox.
 struct Machine {
     _directory: tempfile::TempDir,
     root: PathBuf,
@@ -108,13 +108,13 @@ impl Machine {
         Self { _directory: directory, root, settings, confinement }
     }
 
-    /// The machine itself stands in a directory that no command sees; that is left out of it.
+    /// Examines the output; the root of the test itself is removed, because it is in a hidden directory.
     fn look(&self, line: &str, cwd: &Path, hosts: Kept) -> Denied {
         let (confinement, settings) = (&self.confinement, &self.settings);
         Denied::beyond(&[line], hosts, &Held { confinement, settings, cwd, never: &["/nobody", "/proc"] })
     }
 
-    /// What a line says after the root of the machine was put in for `@`.
+    /// Returns the access that a line leads to; `@` stands for the root.
     fn opens(&self, line: &str) -> Vec<String> {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);
@@ -137,20 +137,20 @@ fn the_least_is_opened_that_the_command_needs() {
         ("rm: cannot remove '@/other/file': Read-only file system", &["@/other"]),
         ("bash: line 1: out/x: Read-only file system", &["@/other/data"]),
         ("bash: line 1: ../../other/data/x: Read-only file system", &["@/other/data"]),
-        // What is too wide to be opened whole is opened by name.
+        // Paths too broad to allow as a whole are allowed by name.
         ("bash: line 1: ~/notes: Read-only file system", &["@/home/notes"]),
         ("mkdir: cannot create directory '@/home/.cache': Read-only file system", &["@/home/.cache/"]),
         ("open @/home/.cache/go/00: read-only file system", &["@/home/.cache/"]),
         ("rm: cannot remove '@/home/more': Read-only file system", &[]),
-        // Nobody keeps it from these.
+        // The sandbox does not block these.
         ("bash: line 1: sub/x: Permission denied", &[]),
         ("bash: line 1: @/free/x: Permission denied", &[]),
         ("bash: line 1: /nobody/x: Permission denied", &[]),
         ("bash: line 1: /proc/sysrq-trigger: Read-only file system", &[]),
-        // Nobody opens these.
+        // No approval allows these.
         ("cat: @/home/.hidden/key: Permission denied", &[]),
         ("bash: line 1: @/home/.hidden/key: Read-only file system", &[]),
-        // It is no program; that is not for the sandbox to change.
+        // Not executable, which the sandbox cannot change.
         ("bash: line 1: @/other/file: Permission denied", &[]),
     ];
     for (line, expected) in cases {
@@ -243,7 +243,7 @@ fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
     let reading = |place: &str| vec![format!("reading `{}`", place.replace('@', root.to_str().unwrap()))];
     assert_eq!(read("cat: @/home/notes/a.txt: No such file or directory"), reading("@/home/notes"));
     assert_eq!(read("ls: cannot access '@/home/notes': No such file or directory"), reading("@/home/notes"));
-    // The home directory is too much to be shown for one file in it.
+    // The home directory is too broad to show for one file in it.
     assert_eq!(read("cat: @/home/top.txt: No such file or directory"), reading("@/home/top.txt"));
     let cargo = "error: failed to read `../../other/Cargo.toml`\n\nCaused by:\n  No such file or directory (os error 2)";
     assert_eq!(read(cargo), reading("@/other"));

@@ -16,7 +16,7 @@ fn program(bench: &Bench, line: &str) -> ServerProgram {
     }
 }
 
-/// Says one line to each server and hears its answer, then ends it.
+/// Sends one line to each server, reads its response, and ends it.
 async fn said(launcher: &ServerLauncher, program: ServerProgram) -> Result<Vec<String>, String> {
     let mut launched = launcher.launch(program).await?;
     launched.input.write_all(b"hello\n").await.unwrap();
@@ -60,7 +60,7 @@ fn a_server_is_held_as_commands_are() {
         Err(why) => return eprintln!("skipped: {why}"),
     }
     assert!(bench.path("here.txt").exists() && !bench.root.join("outside.txt").exists());
-    // What counts from now on holds those that start from now on.
+    // The new settings apply to servers started from now on.
     launcher.follow(crate::tools::tests::settings(bench.settings.workspace.clone(), bench.root.join("home")));
     block_on(said(&launcher, program(&bench, SERVER))).unwrap();
     assert!(bench.root.join("outside.txt").exists());

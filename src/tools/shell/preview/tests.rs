@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A bench whose commands are held and previewed; `None`, and why is said, where the kernel does not let them be.
+/// Creates a bench with a sandbox and previews; `None` with a message if the kernel does not support them.
 fn bench() -> Option<Bench> {
     let mut bench = Bench::new();
     let base = bench.root.join("base");
@@ -58,7 +58,7 @@ fn effects(plan: &Plan) -> &Effects {
     plan.effects.as_ref().unwrap()
 }
 
-/// Every path in a directory with what is there.
+/// Lists every path in a directory with its content.
 fn tree(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     let mut all = Vec::new();
     let mut pending = vec![directory.to_owned()];
@@ -305,7 +305,7 @@ fn held_call(session: Option<&str>) -> Call {
     Call { tool_call_id: CallId::new("c"), tool_name: "RunCommand".into(), session_id: session.map(SessionId::new) }
 }
 
-/// What is found for this session, which awaits its calls or has what came of them.
+/// Returns the results found for this session, which awaits its calls or has their results.
 fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
     recover(&[base.to_owned()], Some(&Resumed { session: &SessionId::new(session), awaits: &|_| awaits })).settled
 }
@@ -353,7 +353,7 @@ fn a_call_that_ended_before_anything_was_kept_is_known_to_have_changed_nothing()
     drop(early);
     let seen = found(directory.path(), "mine", true);
     assert!(seen[0].error.as_ref().unwrap().message.contains("nothing was written"), "{seen:?}");
-    // The same call was previewed once more, and that was kept.
+    // The same call was previewed again, and those effects were applied.
     let mut later = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
     later.keep_final(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "kept")).unwrap();
     later.leave();
@@ -391,18 +391,18 @@ fn what_a_call_came_to_is_on_disk_until_its_session_has_it() {
         let result = block_on(router.run(plan, permit, context()));
         assert_eq!(result.error.as_ref().map(|error| error.code), code, "{line}");
         assert!(found(&base, "s", true).is_empty(), "this process lives");
-        // As a crash leaves it.
+        // As after a crash.
         router.forget();
         assert_eq!(found(&base, "s", true), [result], "{line}");
         assert!(found(&base, "s", false).is_empty() && left(&bench) == 0, "{line}");
     }
 }
 
-/// Where the child of the test below finds its bench.
+/// Variable that tells the child of the test below where its bench is.
 const CRASHES: &str = "AYE_TEST_CRASHES";
 const FILES: usize = 400;
 
-/// Plays the process that is killed while it keeps what a command did.
+/// Acts as the process that is killed while it applies the effects of a command.
 #[test]
 #[ignore = "a part of another test"]
 fn keeps_until_it_is_killed() {
@@ -417,7 +417,7 @@ fn keeps_until_it_is_killed() {
         fs::write(root.join("ready"), "").unwrap();
         let permit = Permit::for_test(plan.actions.clone());
         router.run(plan, permit, context()).await;
-        // The outcome is on disk and told to nobody.
+        // The outcome is on disk but not reported.
         std::thread::park();
     });
 }

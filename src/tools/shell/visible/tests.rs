@@ -96,7 +96,7 @@ fn a_toolchain_is_found_where_its_variable_says() {
     let visible = home.with(&|name| match name {
         "CARGO_HOME" => Some(home.at("own/cargo").display().to_string()),
         "GRADLE_USER_HOME" => Some(home.at("own/gradle").display().to_string()),
-        // The home directory is shown by no variable.
+        // A variable does not make the home directory visible.
         "GOPATH" | "JAVA_HOME" => Some(home.root.display().to_string()),
         _ => None,
     });
@@ -191,7 +191,7 @@ fn of_the_repository_around_a_workspace_what_lies_outside_is_known() {
     let visible = home.find();
     assert_eq!(visible.around, [home.at("src")]);
     assert!(home.is_seen(&visible, "src/.git/HEAD") && !home.is_seen(&visible, "src/Cargo.toml"));
-    // A home directory is no project.
+    // A home directory is not a project.
     home.files(&[".git/HEAD"]);
     fs::remove_dir_all(home.at("src/.git")).unwrap();
     assert!(home.find().around.is_empty());

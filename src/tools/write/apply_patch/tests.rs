@@ -14,7 +14,7 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// The patch of one file as the format has it, with so many lines around each change.
+/// Returns the patch of one file, with this many context lines.
 fn made(old: &str, new: &str, radius: usize) -> String {
     let mut patch = "*** Begin Patch\n*** Update File: f\n".to_owned();
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -65,7 +65,7 @@ proptest! {
     fn a_patch_with_some_lines_comes_to_the_second_text_or_is_refused(old in text(), new in text(), radius in 0usize..4) {
         prop_assume!(old != new);
         let patch = made(&old, &new, radius);
-        // Where lines are only added, nothing but a line beside them says where.
+        // Only context says where lines are added.
         if let Ok(applied) = apply(&old, &hunks(&patch), &[]) {
             let placed = hunks(&patch).iter().all(|hunk| hunk.old().next().is_some());
             prop_assert!(!placed || applied.text == new, "{}\n{:?}\n{:?}", patch, applied.text, new);
@@ -77,7 +77,7 @@ proptest! {
         prop_assume!(old != new);
         let hunks = hunks(&made(&old, &new, 3));
         if let Ok(applied) = apply(&other, &hunks, &[]) {
-            // Every line that went was named, up to white space and quotes, and every line that came.
+            // Every removed line was named, up to white space and quotes, and every added line.
             let named = |kind: Kind, line: &str| hunks.iter().flat_map(|hunk| &hunk.lines).any(|one| {
                 one.kind == kind && super::find::Level::Typography.of(&one.text) == super::find::Level::Typography.of(line)
             });
@@ -88,7 +88,7 @@ proptest! {
                     ChangeTag::Insert => Kind::Added,
                     ChangeTag::Equal => continue,
                 };
-                // A diff may call a line that moved gone and come.
+                // A diff may report a moved line as removed and added.
                 prop_assert!(named(kind, change.value()) || named(Kind::Context, change.value()) || named(Kind::Removed, change.value()) || named(Kind::Added, change.value()), "{:?} {:?}", hunks, change);
             }
         }
@@ -175,7 +175,7 @@ fn a_marker_after_a_space_is_a_line_where_lines_of_a_patch_follow() {
     assert_eq!(found[0].old().collect::<Vec<_>>(), ["*** Update File: example", "one", "*** End Patch", "three"]);
 }
 
-/// Nobody waits for these where the work is bounded; where it is not, they take hours.
+/// Bounded work takes no time here; unbounded work takes hours.
 #[test]
 fn patches_that_are_made_to_be_slow_come_to_an_end() {
     let update = |body: &str| format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
@@ -207,7 +207,7 @@ fn a_line_is_in_the_block_of_its_header_as_its_indentation_says() {
     assert!(apply(text, &hunks(patch), &[]).unwrap().text.contains("    x\nz\n}"));
 }
 
-/// A text whose lines end in one of these endings, each line by itself; the last may have none.
+/// Generates a text with individual line endings from the list; the last line may have none.
 fn with_endings(endings: &'static [&'static str]) -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let line = prop::sample::select(&["a", "b", " a", "", "}", "fn f() {", "\tx", "ü"][..]);
     let ended = (line.prop_map(str::to_owned), prop::sample::select(endings));
@@ -229,7 +229,7 @@ proptest! {
         cut in 0usize..3,
         put in prop::collection::vec("[xyz]{1,3}", 0..3),
     ) {
-        // A line that is empty and ends in LF would make a CRLF of the CR before it.
+        // An empty line with LF would turn the CR before it into a CRLF.
         prop_assume!(lines.windows(2).all(|pair| !(pair[0].1 == "\r" && pair[1] == (String::new(), "\n"))));
         let joined = |lines: &[(String, &str)]| lines.iter().flat_map(|(body, ending)| [body.as_str(), ending]).collect::<String>();
         let at = at.index(lines.len());
@@ -249,13 +249,13 @@ proptest! {
         patch.push_str("*** End Patch\n");
         let text = joined(&lines);
         let applied = apply(&text, &hunks(&patch), &[]).unwrap_or_else(|misfit| panic!("{misfit:?}\n{text:?}\n{patch}"));
-        // Lines before and after the change stay to the byte; a last line without an ending may be followed by a new one.
+        // Lines before and after the change keep their bytes; an unterminated last line may be followed by a new one.
         let head = joined(&lines[..at]);
         prop_assert!(applied.text.starts_with(&head), "{:?} {:?}\n{}", text, applied.text, patch);
         if end < lines.len() {
             prop_assert!(applied.text.ends_with(&joined(&lines[end..])), "{:?} {:?}\n{}", text, applied.text, patch);
         }
-        // What is new ends as lines of the file do.
+        // New lines end like those of the file.
         let own = |ending: &str| lines.iter().any(|line| line.1 == ending);
         let breaks = Breaks::Cr;
         for line in breaks.lines(&applied.text) {
@@ -280,7 +280,7 @@ fn lines_that_end_in_a_lone_cr_are_found_one_by_one() {
         ("one\r\ntwo\rthree\n", " two\n-three\n+3\n", "one\r\ntwo\r3\n"),
         // A CR within a line of the patch is one of the file.
         ("one\rtwo\rthree\r", "-one\rtwo\n+1\n", "1\rthree\r"),
-        // In a line of a file with LF endings, it is a character.
+        // Within a line of a file with LF endings, it is an ordinary character.
         ("10 %\r20 %\nb\nb\n", " 10 %\r20 %\n-b\n+c\n", "10 %\r20 %\nc\nb\n"),
         ("a\rb\nb\n", "-b\n+c\n", "a\rb\nc\n"),
     ] {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// `text`, `old`, `new` and the text afterwards, or `several`, `nowhere`, `indentation`.
+/// Checks an edit: `expected` is the resulting text, or `several`, `nowhere` or `indentation`.
 #[track_caller]
 fn check(text: &str, old: &str, new: &str, expected: &str) {
     check_all(text, old, new, Which::TheOnly, expected);
@@ -44,7 +44,7 @@ fn places_that_lie_over_one_another_are_several_unless_it_makes_no_difference() 
 #[test]
 fn white_space_at_line_ends_does_not_count() {
     check("a  \nb\t\nc\n", "a\nb\n", "x\ny\n", "x\ny\nc\n");
-    // A line that is in both texts stays as it is in the file; what follows the passage stays too.
+    // A line in both texts stays as it is in the file, and so does what follows the passage.
     check("a  \nb\t\nc\n", "a\nb", "a\ny", "a  \ny\t\nc\n");
     check("f(  \n  1)\n", "f(\n  1", "f(\n  2", "f(  \n  2)\n");
     check("let x = 1;\n", "let x = 1;  \n", "let x = 2;\n", "let x = 2;\n");
@@ -52,7 +52,7 @@ fn white_space_at_line_ends_does_not_count() {
     // It says that the line ends there.
     check("let x = 10;\n", "let x = 1  ", "let x = 2", "nowhere");
     check("a \nb\na  \nb\n", "a\nb\n", "c\n", "several");
-    // What begins the next line is not left out.
+    // The start of the next line is not dropped.
     check("a  \n    b\n", "a\n    ", "c\n    ", "c\n    b\n");
     check("a  \nb\n", "a\n    ", "c\n    ", "c\nb\n");
     check("a\n   \nb\n", "   \t", "x", "nowhere");
@@ -63,7 +63,7 @@ fn indentation_that_was_left_out_is_put_back() {
     check("  if a:\n      b\n", "if a:\n    b\n", "if c:\n    d\n    e\n\n    f\n", "  if c:\n      d\n      e\n\n      f\n");
     check("\tif a {\n\t\tb\n\t}\n", "if a {\n\tb\n}", "if a {\n\tb\n\tc\n}", "\tif a {\n\t\tb\n\t\tc\n\t}\n");
     check("a\n  b\n", "    b\n", "    b\n    c\n", "a\n  b\n  c\n");
-    // Tabs for spaces, and the other way round.
+    // Tabs for spaces, and the reverse.
     check(
         "\tif a {\n\t\tb\n\t}\n",
         "    if a {\n        b\n    }\n",
@@ -71,17 +71,17 @@ fn indentation_that_was_left_out_is_put_back() {
         "\tif a {\n\t\tb\n\t\t\tc\n\t}\n",
     );
     check("    a\n        b\n", "\ta\n\t\tb\n", "\ta\n\t\tc\n\t\t\td\n", "    a\n        c\n            d\n");
-    // The first line alone lacks it, as it does where copying began within the line.
+    // Only the first line lacks it, as if copied from the middle of the line.
     check("    a  \n    b\n", "a\n    b\n", "a\n    c\n", "    a  \n    c\n");
 }
 
 #[test]
 fn new_lines_are_not_indented_by_guess() {
-    // All indentation is lost, so that nobody knows where the new line belongs.
+    // All indentation is lost, so that the position of the new line is unknown.
     check("if a:\n    b\n    if c:\n        d\n", "if a:\nb\nif c:\nd\n", "if a:\nb\nif c:\nd\ne\n", "indentation");
     // Two steps of two, or one of four further out.
     check("  a\n    b\n  if x {\n  }\n", "    if x {\n    }\n", "    if x {\n        y\n    }\n", "indentation");
-    // A line further out than what was left out.
+    // A line further out than the dropped indentation.
     check("a\n    b\n    c\n", "        b\n        c\n", "        b\n  x\n        c\n", "indentation");
     check("if x:\n    run()\nelse:\n        run()\n", "  run()\n", "stop()\n", "several");
 }
@@ -93,7 +93,7 @@ fn characters_that_look_alike_are_taken_for_each_other() {
     check("caf\u{e9} = 1\n", "cafe\u{301} = 1", "x", "x\n");
     check("  “a”\n  b\n", "\"a\"\nb\n", "\"c\"\nb\n", "  \"c\"\n  b\n");
     check("‘a’ 'a'\n“a”\n‘b’\n", "'b'", "c", "‘a’ 'a'\n“a”\nc\n");
-    // Half of a sign is no place.
+    // Half of a character is not a match.
     check("wait…\n", "wait..", "x", "nowhere");
     check("résumé\n", "resume", "x", "nowhere");
 }
@@ -110,7 +110,7 @@ fn a_view_of_the_file_is_read_as_the_file() {
     check("alpha\n  beta\n", "2|  beta", "2|  BETA\n3|  c", "alpha\n  BETA\n  c\n");
     check("alpha\n  beta\n", "  2 |   beta\n", "  2 |   BETA\n", "alpha\n  BETA\n");
     check("alpha\nbeta\n", "L2: beta\n", "L2: BETA\n", "alpha\nBETA\n");
-    // What looks like a number of a line is a part of it.
+    // What looks like a line number is part of the line.
     check("2: foo\n", "1: foo", "1: bar", "nowhere");
     check("beta max\n", "2\tbeta", "2\tx", "nowhere");
     check("beta\ngamma\n", "1\tbeta\n7\tgamma\n", "x\n", "nowhere");
@@ -203,7 +203,7 @@ fn what_was_never_shown_is_no_place() {
     assert!(find("key = \"abc\"\nend").is_ok_and(|found| found.how.is_some()));
 }
 
-/// Nobody waits for these where the work is bounded.
+/// Bounded work takes no time here.
 #[test]
 fn passages_that_are_made_to_be_slow_come_to_an_end() {
     let lines = " a\n".repeat(30_000);
@@ -217,12 +217,12 @@ fn passages_that_are_made_to_be_slow_come_to_an_end() {
 
 #[test]
 fn a_new_text_that_is_indented_as_the_file_is_stays_so() {
-    // Every line that stays is indented as it is there.
+    // Every kept line has the indentation of the file.
     check("\t\tone()\n\t\ttwo()\n\tend\n", "one()\ntwo()\n", "\t\tone()\n\t\tthree()\n", "\t\tone()\n\t\tthree()\n\tend\n");
     check("f(\n\ta,\n)\n", "f(\na,\n)\n", "f(\n\ta,\n\tb,\n)\n", "f(\n\ta,\n\tb,\n)\n");
-    // What is wrapped is indented further.
+    // Wrapped lines are indented further.
     check("    a()\n    b()\n", "a()\nb()\n", "if x:\n    a()\n    b()\n", "    if x:\n        a()\n        b()\n");
-    // Nothing says which is meant.
+    // The intended indentation is unknown.
     check("    one()\n    end\n", "one()\nend\n", "    two()\n    three()\n", "indentation");
 }
 

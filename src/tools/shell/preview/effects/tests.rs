@@ -7,14 +7,14 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A workspace, and what a line did in a view of it.
+/// A workspace, and the effects of a line in its preview.
 struct Tried {
     _directory: TempDir,
     settings: Settings,
     changes: Vec<Changes>,
 }
 
-/// `None` where no view can be made.
+/// Previews a line; `None` if previews are not supported.
 fn tried(line: &str) -> Option<Tried> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();

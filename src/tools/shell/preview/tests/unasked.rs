@@ -1,4 +1,4 @@
-//! Runs in a layer that nobody was asked about: what they see, and what of their effects is build output.
+//! Runs in a layer before approval: their visible files, and which effects are build output.
 
 use super::*;
 use crate::policy::Marks;
@@ -7,7 +7,7 @@ use crate::sys::process::Environment;
 use crate::tools::shell::survey::Survey;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A bench whose workspace is a repository with these rules of what git ignores.
+/// Creates a bench whose workspace is a repository with these ignore rules.
 fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
     bench.settings.holding.survey = Some(Survey::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
@@ -134,7 +134,7 @@ fn build_output_is_counted_and_kept_without_being_listed() {
     assert_eq!(result.error, None);
     assert_eq!(fs::read_to_string(bench.path("target/old")).unwrap(), "old\nmore\n");
     assert!(bench.path("target/new").exists() && !bench.path("target/gone").exists() && bench.path("target/deep").is_dir());
-    // A directory that was not there, and one that goes.
+    // A directory that is created, and one that is removed.
     let plan = ran(&bench, "mkdir -p sub/build; echo x > sub/build/a; rm -r target");
     assert_eq!(files(&plan), ["sub/build/a"], "git does not ignore it");
     assert_eq!(counted(&plan), [("target", 0, 0, 3)]);
@@ -167,11 +167,11 @@ fn what_does_not_qualify_as_build_output_is_listed() {
     }
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a"), (1, 0));
     assert_eq!(listed(&bench, "mkdir -p node_modules/.cache; echo x > node_modules/.cache/a"), (1, 0));
-    // The rules were written since the session began.
+    // The rules were written after the session started.
     bench.settings.since = SystemTime::now() - Duration::from_secs(3600);
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a").0, 0);
     bench.settings.since = SystemTime::now() + Duration::from_secs(3600);
-    // Rules that the command writes do not count.
+    // Rules written by the command do not count.
     let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
     assert!(build == 0 && others == 2, "{build} {others}");
     for trust in [RepositoryTrust::Untrusted, RepositoryTrust::NeverAsked] {
@@ -256,7 +256,7 @@ fn the_digest_is_of_every_effect() {
     }
 }
 
-/// Prints what a layer costs; the goal is 5 ms for its set-up and removal.
+/// Prints the cost of a layer; the goal is 5 ms for creation and removal.
 #[test]
 #[ignore = "a measurement"]
 fn the_cost_of_a_layer() {
