@@ -147,7 +147,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     let before = state(&file).map_err(failed)?;
     let mut hasher = work.algorithm.begin();
     let mut total = 0_u64;
-    // The hash of a file with a short secret lets anyone find the secret by trying all values.
+    // If only a short secret is unknown, its value can be found by hashing all candidates.
     let mut look = Look::new(settings);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Protected entries of every git directory, and of that of a work tree.
 const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
-/// Pointer to the configuration. If it is missing, an empty one is there while a command runs.
+/// Pointer to the configuration. If it is missing, a neutral one is there while a command runs.
 const POINTER: &str = "commondir";
 /// Pointer to a work tree. If it is missing, nothing else may be there, or git would consider the work tree lost.
 const BACK: &str = "gitdir";

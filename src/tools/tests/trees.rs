@@ -26,7 +26,7 @@ fn a_deletion_shows_what_goes_before_it_does() {
     assert_eq!(file.summary, "Delete d/a.txt −2");
     assert!(file.diff.contains("--- a/d/a.txt\n+++ /dev/null\n") && file.diff.contains("-one\n-two\n"), "{}", file.diff);
     let tree = shown(json!({"path": "d", "recursive": true}));
-    assert_eq!(tree.summary, "Delete d/ with 2 files, 1 directory, 1 link, 9 bytes");
+    assert_eq!(tree.summary, "Delete d/ with 2 files, 1 directory, 1 symlink, 9 bytes");
     assert_eq!(tree.notes, ["contains: d/a.txt, d/out, d/sub/, d/sub/b.txt"]);
     let link = shown(json!({"path": "d/out"}));
     assert!(link.notes[0].starts_with("a symlink to `") && link.notes[0].ends_with("outside`, which is not deleted"), "{:?}", link.notes);

@@ -64,7 +64,8 @@ impl Look {
             Form::File | Form::Special => format!("{bytes} bytes"),
             Form::Directory if self.survey.entries() == 0 => "an empty directory".to_owned(),
             Form::Directory => {
-                let kinds = [(files, "file", "files"), (directories - 1, "directory", "directories"), (links, "link", "links")];
+                let kinds =
+                    [(files, "file", "files"), (directories - 1, "directory", "directories"), (links, "symlink", "symlinks")];
                 let parts: Vec<_> = kinds
                     .into_iter()
                     .filter(|(count, ..)| *count > 0)

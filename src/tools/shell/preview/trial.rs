@@ -27,10 +27,7 @@ const LIMITS: &[(&[&str], &str)] = &[
         &["value too large for defined data type", "eoverflow", "os error 75", "errno 75"],
         "a preview cannot change files of other owners; if that is what failed, run the command without a preview",
     ),
-    (
-        &["another program changed a file while the preview ran; run it again", "estale"],
-        "a file was changed by somebody else while the preview ran; run it again",
-    ),
+    (&["stale file handle", "estale"], "another program changed a file while the preview ran; run it again"),
 ];
 
 /// A command that ran in its view, until it is applied or discarded.

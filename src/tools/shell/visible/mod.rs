@@ -33,9 +33,9 @@ pub struct Visible {
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories around the workspace, visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and those of aye, which never become visible because of their content.
+    /// Home directories and those of aye, which are never shown for the sake of something inside.
     never: Vec<PathBuf>,
-    /// Directories that contain the workspace; the same applies to them.
+    /// Directories that contain the workspace, which are treated like `never`.
     roots: Vec<PathBuf>,
 }
 

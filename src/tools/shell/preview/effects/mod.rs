@@ -44,7 +44,7 @@ pub(super) struct Shown {
     pub bytes: u64,
     pub notes: Vec<String>,
     pub runs_code: Vec<RunsCode>,
-    /// For a command that nobody was asked about: build output by directory, and the number of other changes.
+    /// Build output by directory, for a command that ran before any approval.
     pub build: Vec<CountedEffects>,
     pub rest: Rest,
 }
