@@ -48,7 +48,7 @@ fn a_no_leads_the_demo_another_way() {
         terminal.review("");
         terminal.decide('n');
     }
-    terminal.wait_for("I can propose, you decide.");
+    terminal.wait_for("I propose, you decide.");
 }
 
 #[test]

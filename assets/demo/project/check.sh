@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs greet.sh with known names and compares what it says.
+# Runs greet.sh with known names and compares its output.
 cd "$(dirname "$0")" || exit 1
 failed=0
 
