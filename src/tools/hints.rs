@@ -25,9 +25,9 @@ pub struct Served {
 const READS: Hints = Hints { reads_only: true, destructive: false, idempotent: true, open_world: false };
 const ADDS: Hints = Hints { reads_only: false, destructive: false, idempotent: false, open_world: false };
 const CHANGES: Hints = Hints { destructive: true, ..ADDS };
-/// Nothing is known in advance about a command.
+/// Hints for commands, whose effects are unknown in advance.
 pub(super) const RUNS: Hints = Hints { open_world: true, ..CHANGES };
-/// For a tool that runs in a read-only sandbox, but may contact other systems.
+/// Hints for a tool that runs in a read-only sandbox, but may contact other systems.
 pub(super) const READS_BY_PROGRAM: Hints = Hints { open_world: true, ..READS };
 
 static BUILT_IN: &[(&str, Hints)] = &[

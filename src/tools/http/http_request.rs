@@ -36,12 +36,12 @@ pub(in crate::tools) struct Arguments {
     /// GET by default.
     method: Option<String>,
     headers: Option<BTreeMap<String, String>>,
-    /// Not with GET, HEAD or OPTIONS.
+    /// Not allowed with GET, HEAD or OPTIONS.
     body: Option<String>,
     /// Seconds: 30 by default, at most 300.
     #[schemars(range(min = 1, max = 300))]
     timeout: Option<u64>,
-    /// Of an HTML page; `raw` by default.
+    /// Form of an HTML page; `raw` by default.
     format: Option<Format>,
     /// Set by the aliases for reading pages: markdown if no `format` is given.
     #[serde(skip)]

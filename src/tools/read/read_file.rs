@@ -51,9 +51,9 @@ pub(in crate::tools) struct Arguments {
     /// Start in a very long line, from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// Such as `latin1`; detected by default.
+    /// For example `latin1`; detected by default.
     encoding: Option<String>,
-    /// A notebook as JSON.
+    /// Return a notebook as JSON.
     raw: Option<bool>,
     #[serde(skip)]
     manner: Manner,

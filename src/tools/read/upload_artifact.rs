@@ -42,7 +42,7 @@ pub(in crate::tools) struct Arguments {
     path: String,
     /// The file name by default.
     name: Option<String>,
-    /// Such as `text/markdown`; detected by default.
+    /// For example `text/markdown`; detected by default.
     content_type: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub(in crate::tools) struct Glob;
 pub(in crate::tools) struct Arguments {
     pattern: String,
     path: Option<String>,
-    /// Also directories.
+    /// Include directories.
     directories: Option<bool>,
     ignore_case: Option<bool>,
     hidden: Option<bool>,

@@ -36,9 +36,9 @@ pub(in crate::tools) enum Mode {
 pub(in crate::tools) struct Arguments {
     pub pattern: String,
     pub path: Option<String>,
-    /// Such as `*.rs`; `!*.min.js` excludes.
+    /// For example `*.rs`; `!*.min.js` excludes.
     pub glob: Option<Vec<String>>,
-    /// Such as `rust`.
+    /// For example `rust`.
     #[serde(rename = "type")]
     pub types: Option<Vec<String>>,
     /// `content` by default.
@@ -73,7 +73,7 @@ pub(in crate::tools) struct Arguments {
 pub(in crate::tools) struct Grep {
     pattern: String,
     path: Option<String>,
-    /// Such as `*.py`.
+    /// For example `*.py`.
     include: Option<Vec<String>>,
     ignore_case: Option<bool>,
     /// 100 by default, at most 200.
@@ -86,7 +86,7 @@ pub(in crate::tools) struct Grep {
     word: Option<bool>,
     /// Matches may span lines.
     multiline: Option<bool>,
-    /// Such as `py`.
+    /// For example `py`.
     #[serde(rename = "type")]
     types: Option<Vec<String>>,
     /// `content` by default.

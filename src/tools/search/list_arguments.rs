@@ -22,11 +22,11 @@ pub(in crate::tools) struct Arguments {
     /// Levels; 1 is the directory itself.
     #[schemars(range(min = 1))]
     pub depth: Option<u32>,
-    /// Such as `*.py`, `!*.min.js`.
+    /// For example `*.py`; `!*.min.js` excludes.
     pub glob: Option<Vec<String>>,
     pub hidden: Option<bool>,
     pub no_ignore: Option<bool>,
-    /// Sizes and kinds.
+    /// Include sizes and kinds.
     pub details: Option<bool>,
     #[schemars(range(min = 1, max = 1000))]
     pub max_results: Option<u32>,
@@ -37,7 +37,7 @@ pub(in crate::tools) struct Arguments {
 /// Arguments of the alias `list_files`: fewer entries, and no hidden ones by default.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct ListFiles {
-    /// A directory, or a pattern such as `src/*.py`.
+    /// A directory or a pattern, for example `src/*.py`.
     path: Option<String>,
     recursive: Option<bool>,
     /// False by default.
@@ -47,12 +47,12 @@ pub(in crate::tools) struct ListFiles {
     max_results: Option<u32>,
     #[schemars(range(min = 1, max = 10000))]
     offset: Option<u64>,
-    /// Such as `*.py`, `**/*.ts`.
+    /// For example `*.py` or `**/*.ts`.
     pattern: Option<Vec<String>>,
     /// Levels; 1 is the directory itself.
     #[schemars(range(min = 1))]
     depth: Option<u32>,
-    /// Sizes and kinds.
+    /// Include sizes and kinds.
     details: Option<bool>,
 }
 

@@ -24,17 +24,17 @@ pub(in crate::tools) struct CliRead;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// From CliSession or RunCommand, such as `s1`.
+    /// Id returned by CliSession or RunCommand, for example `s1`.
     id: String,
-    /// Waits for new output or the end: 0 by default, at most 25.
+    /// Seconds to wait for new output or the end: 0 by default, at most 25.
     #[schemars(range(min = 0, max = 25))]
     wait_seconds: Option<u64>,
-    /// The whole screen instead of new output.
+    /// Return the whole screen instead of new output.
     screen: Option<bool>,
-    /// Resizes the terminal first.
+    /// Resize the terminal first.
     #[schemars(range(min = 2, max = 200))]
     rows: Option<u16>,
-    /// Resizes the terminal first.
+    /// Resize the terminal first.
     #[schemars(range(min = 20, max = 400))]
     columns: Option<u16>,
 }

@@ -21,7 +21,7 @@ pub(in crate::tools) struct CliStop;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// From CliSession or RunCommand, such as `s1`.
+    /// Id returned by CliSession or RunCommand, for example `s1`.
     id: String,
 }
 

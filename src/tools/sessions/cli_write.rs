@@ -37,14 +37,14 @@ pub(in crate::tools) struct CliWrite;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// From CliSession, such as `s1`.
+    /// Id returned by CliSession, for example `s1`.
     id: String,
     text: Option<String>,
     /// Press Enter after the text; true by default.
     enter: Option<bool>,
     /// Keys after the text: `ctrl-c`, `up`, `escape`, `tab`.
     keys: Option<Vec<String>>,
-    /// Waits for output: 2 by default, at most 25.
+    /// Seconds to wait for output: 2 by default, at most 25.
     #[schemars(range(min = 0, max = 25))]
     wait_seconds: Option<u64>,
 }

@@ -35,7 +35,7 @@ pub(in crate::tools) struct TextInspect;
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
     path: String,
-    /// By default it follows from the other arguments.
+    /// Inferred from the other arguments by default.
     #[schemars(extend("enum" = ["structure", "section", "search"]))]
     mode: Option<String>,
     /// A heading, such as `Usage` or `Usage > Install`.

@@ -22,7 +22,7 @@ pub(in crate::tools) struct Delete;
 pub(in crate::tools) struct Arguments {
     /// A symlink itself is deleted, unless its path ends in a slash.
     path: String,
-    /// Needed for a directory.
+    /// Required for a directory.
     recursive: Option<bool>,
     /// Set by an alias that never deletes directories.
     #[serde(skip)]

@@ -24,9 +24,9 @@ pub(super) struct ReadLines {
     /// Start in a very long line, from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// Such as `latin1`; UTF-8 by default.
+    /// For example `latin1`; UTF-8 by default.
     encoding: Option<String>,
-    /// A notebook as JSON.
+    /// Return a notebook as JSON.
     raw: Option<bool>,
 }
 
@@ -55,9 +55,9 @@ pub(super) struct TextRead {
     /// Start in a very long line, from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// Such as `latin1`; detected by default.
+    /// For example `latin1`; detected by default.
     encoding: Option<String>,
-    /// A notebook as JSON.
+    /// Return a notebook as JSON.
     raw: Option<bool>,
 }
 
