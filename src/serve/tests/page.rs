@@ -1,4 +1,4 @@
-//! Generator of `docs/PROTOCOL.md` from the types. `UPDATE=1 cargo test --lib serve::tests::page` writes the file.
+//! Generates `docs/PROTOCOL.md` from the types; `UPDATE=1 cargo test --lib serve::tests::page` rewrites it.
 
 use crate::serve::FaultCode;
 use std::fmt::Write;
@@ -132,7 +132,7 @@ fn said<'a>(definition: &'a Definition, key: &str) -> Option<&'a str> {
 
 /// Describes an enum whose variants have members; a tag selects the variant.
 fn variants(page: &mut String, definition: &Definition, tag: &str) {
-    writeln!(page, "`{tag}` selects the variant, which has these other members:\n").unwrap();
+    writeln!(page, "`{tag}` selects the variant, and with it the other members:\n").unwrap();
     page.push_str("| variant | member | type | description |\n|---|---|---|---|\n");
     for (name, doc, rows) in variants_of(&definition.body) {
         writeln!(page, "| `{name}` | | | {} |", doc.replace('|', "\\|")).unwrap();
@@ -201,7 +201,7 @@ fn json_type(of: &str) -> String {
         "f64" => "number".to_owned(),
         "bool" => "boolean".to_owned(),
         "Value" => "any value".to_owned(),
-        "jiff::Timestamp" => "RFC 3339 time".to_owned(),
+        "jiff::Timestamp" => "time (RFC 3339)".to_owned(),
         "Arguments" => "object".to_owned(),
         id if id.ends_with("Id") => "string".to_owned(),
         other => {
@@ -301,7 +301,7 @@ fn page() -> String {
         writeln!(page, "| {} | {} |", code.number(), code.meaning()).unwrap();
     }
     page.push_str(
-        "\n## Events\n\nThe `payload` of each `eventType`. Future versions may add types and members; clients must ignore unknown ones.\n\n",
+        "\n## Events\n\nThis section lists the `payload` of each `eventType`. Later versions may add events and members; ignore those that you do not know.\n\n",
     );
     for (name, doc, rows) in events() {
         writeln!(page, "### `{name}`\n").unwrap();
@@ -311,7 +311,7 @@ fn page() -> String {
         table(&mut page, rows);
     }
     page.push_str(
-        "### `session_cancelled`\n\nSent instead of `session_completed`, with the same members, if the end of the session cancelled a task.\n\n",
+        "### `session_cancelled`\n\nSent instead of `session_completed`, with the same members, if ending the session cancelled a task.\n\n",
     );
     page.push_str(
         "### `session_failed`\n\nSent instead of `session_completed`, with the same members and `reason` (string), if the end of the session cannot be saved.\n\n",
@@ -324,7 +324,7 @@ fn page() -> String {
         names.iter().for_each(|name| describe(&mut page, source, name));
     }
     page.push_str("## Example session\n\n");
-    page.push_str("`→` marks lines that the client sends, `←` lines that it receives. `…` stands for values that vary; some members and events are omitted.\n");
+    page.push_str("Lines with `→` are sent by the client, and lines with `←` by the host. `…` stands for a value that differs each time. Some members and events are left out.\n");
     page.push_str("A test sends these lines and checks the responses.\n\n```jsonrpc\n");
     page.push_str(TRANSCRIPT);
     page.push_str("```\n");
@@ -338,5 +338,5 @@ fn the_page_about_the_protocol_is_printed_from_its_types() {
         std::fs::write(PAGE, &page).unwrap();
     }
     let stands = std::fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(stands == page, "docs/PROTOCOL.md is out of date: run UPDATE=1 cargo test --lib serve::tests::page");
+    assert!(stands == page, "docs/PROTOCOL.md is out of date; run UPDATE=1 cargo test --lib serve::tests::page");
 }
