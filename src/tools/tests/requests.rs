@@ -258,7 +258,10 @@ fn a_redirect_to_a_server_that_would_ask_is_handed_to_the_model() {
     for to in ["http://b.example/x", "//b.example/x"] {
         let net = Net::new(ASKS, &[A, B], vec![redirect(302, to)]);
         let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
-        assert!(text.starts_with(&format!("HTTP 302 Found\nContent-Length: 0\nLocation: {to}\n[redirect not followed")), "{text}");
+        assert!(
+            text.starts_with(&format!("HTTP 302 Found\nContent-Length: 0\nLocation: {to}\n[redirect not followed")),
+            "{text}"
+        );
         assert!(text.contains("request http://b.example/x if you need it"), "{text}");
         assert_eq!(net.connected(), ["93.184.216.34"]);
     }

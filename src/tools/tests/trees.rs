@@ -29,7 +29,11 @@ fn a_deletion_shows_what_goes_before_it_does() {
     assert_eq!(tree.summary, "Delete d/ with 2 files, 1 directory, 1 symlink, 9 bytes");
     assert_eq!(tree.notes, ["contains: d/a.txt, d/out, d/sub/, d/sub/b.txt"]);
     let link = shown(json!({"path": "d/out"}));
-    assert!(link.notes[0].starts_with("a symlink to `") && link.notes[0].ends_with("outside`, which is not deleted"), "{:?}", link.notes);
+    assert!(
+        link.notes[0].starts_with("a symlink to `") && link.notes[0].ends_with("outside`, which is not deleted"),
+        "{:?}",
+        link.notes
+    );
     assert!(exists(&bench, "d/a.txt"));
 }
 
