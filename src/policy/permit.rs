@@ -162,9 +162,9 @@ impl Question {
 /// Permission for one action that can be remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// Writes to this file.
+    /// Permission to write to this file.
     Write { path: std::path::PathBuf },
-    /// Simple commands with exactly these words, run in this directory.
+    /// Permission to run a simple command with exactly these words in this directory.
     Command { words: Vec<String>, directory: std::path::PathBuf },
 }
 

@@ -287,7 +287,7 @@ impl Enforcer {
         }
     }
 
-    /// Removes grants of this run: the most recent of these rules.
+    /// Removes the last grants of this run that consist of these rules.
     pub fn ungrant(&mut self, rules: &[GrantRule], directory: Option<&Path>) {
         for rule in rules {
             if let (GrantRule::Command { words, exact: true }, Some(directory)) = (rule, directory) {
@@ -301,7 +301,7 @@ impl Enforcer {
         self.settle();
     }
 
-    /// Replaces one of the user's policy files by its new content.
+    /// Replaces one of the user's policy files in memory.
     pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
         match scope {
             GrantScope::Session => return,

@@ -14,27 +14,27 @@ enum Look {
     Begin,
     End,
     Putty,
-    /// A part of a name.
+    /// Part of a name whose value is a secret.
     Name,
     Scheme,
     Address,
     Flag,
     Driver,
-    /// `123456789:AA…`
+    /// Telegram bot token: `123456789:AA…`.
     Telegram,
     /// A URL that works only because its path is secret.
     Hook(&'static str),
-    /// `abc8Q~…`
+    /// Azure client secret: `abc8Q~…`.
     Azure,
-    /// Three parts; the middle one is a time.
+    /// Discord token: three parts, the middle one a time.
     Discord,
-    /// `14.atlasv1.60`
+    /// Terraform token: `….atlasv1.…`.
     Terraform,
-    /// A private key encoded in Base64 again.
+    /// Private key encoded in Base64 again.
     EncodedKey,
-    /// `32 hex-us12`
+    /// Mailchimp key: 32 hexadecimal digits and a region such as `-us12`.
     Mailchimp,
-    /// `host:port:database:user:password`
+    /// Line of `~/.pgpass`: `host:port:database:user:password`.
     PasswordFile,
 }
 

@@ -6,7 +6,7 @@ pub(super) enum Promise {
     Password,
     Secret,
     Token,
-    /// `…_KEY`: most keys are not secrets.
+    /// `…_KEY`: most keys with such a name are not secrets.
     Key,
     /// A request header with a scheme before the credentials.
     Authorization,

@@ -3,7 +3,7 @@
 /// Characters after the start of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
-    /// `A-Z a-z 0-9`
+    /// Letters and digits: `A-Z a-z 0-9`.
     Plain,
     /// `Plain` and `_`.
     Word,
@@ -13,9 +13,9 @@ pub(super) enum Letters {
     Dotted,
     /// `Plain` and `= + /`.
     Base64,
-    /// `0-9 a-f`
+    /// Lower-case hexadecimal digits: `0-9 a-f`.
     Hex,
-    /// `A-Z 0-9`
+    /// Upper-case letters and digits: `A-Z 0-9`.
     Upper,
 }
 

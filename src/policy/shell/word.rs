@@ -16,17 +16,17 @@ pub enum Piece {
         text: String,
         quoted: bool,
     },
-    /// `$name`, `${name…}`.
+    /// An expansion of a parameter: `$name`, `${name…}`.
     Parameter {
         parameter: Parameter,
         quoted: bool,
     },
-    /// `$(…)`, backticks.
+    /// A command substitution: `$(…)`, backticks.
     Substitution {
         inner: String,
         quoted: bool,
     },
-    /// `$((…))` or `<(…)`: known only at run time.
+    /// An expansion known only at run time: `$((…))`, `<(…)`.
     Opaque,
 }
 
