@@ -60,8 +60,8 @@ impl Order {
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
-    /// Returns whether this call waits for an earlier one. Calls on the same path run in call order if one of them changes it. The paths of a
-    /// command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
+    /// Returns whether this call waits for an earlier one. Calls on the same path run in call order if one of them changes it. The paths of
+    /// a command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
     /// file, waits for every command, which may create what is missing.
     fn waits_for(&self, earlier: &Self) -> bool {
         self.reach().collides(&earlier.reach())
