@@ -47,7 +47,7 @@ fn fetch(artifacts: &dyn Artifacts, uri: &str, bytes: u64) -> Option<Arc<str>> {
     match artifacts.content(uri, bytes) {
         Ok(content) => Some(BASE64_STANDARD.encode(content).into()),
         Err(error) => {
-            tracing::warn!(%error, uri, "image");
+            tracing::warn!(%error, uri, "cannot read an image");
             None
         }
     }

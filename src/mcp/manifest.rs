@@ -140,7 +140,7 @@ mod tests {
             (json!({"name": "a"}), "a", "`inputSchema` is missing"),
             (json!({"name": "a", "inputSchema": null}), "a", "not an object"),
             (json!({"name": "a", "inputSchema": "x"}), "a", "not an object"),
-            (json!({"name": 7, "inputSchema": {}}), "", "no name"),
+            (json!({"name": 7, "inputSchema": {}}), "", "name is missing"),
             (json!("a"), "", "not an object"),
             (json!({"name": "a", "inputSchema": {}, "description": 7}), "a", "invalid type"),
         ] {

@@ -1,5 +1,5 @@
 //! Requests and notifications from a server.
-#![expect(deprecated, reason = "revisions before 2026-07-28 have roots, sampling and log lines as they are here")]
+#![expect(deprecated, reason = "protocol versions before 2026-07-28 use these forms of roots, sampling and logging")]
 
 use super::failure::cut;
 use super::form;

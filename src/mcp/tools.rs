@@ -185,7 +185,7 @@ mod tests {
         assert!(taken.page(vec![tool("large", large), tool("pattern", pattern), tool("good", json!({"type": "object"}))]));
         let Listed { tools, notes } = taken.done();
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["good"]);
-        assert!(notes[0].contains("`large`") && notes[0].contains("at most 65536"), "{notes:?}");
+        assert!(notes[0].contains("`large`") && notes[0].contains("limit of 65536"), "{notes:?}");
         assert!(notes[1].contains("`pattern`") && notes[1].contains("`(`"), "{notes:?}");
         assert_eq!(notes.len(), 2);
     }

@@ -193,7 +193,7 @@ mod tests {
         let (read, notices) = command("# Tidy up\nand more");
         assert_eq!((read.description.as_str(), notices.len()), ("Tidy up", 0));
         let (read, notices) = command("---\ndescription: x\nno end");
-        assert!(read.text.starts_with("---") && notices[0].contains("no end"), "{notices:?}");
+        assert!(read.text.starts_with("---") && notices[0].contains("not closed"), "{notices:?}");
         assert!(command("---\n---\n").1[0].contains("no text"));
     }
 

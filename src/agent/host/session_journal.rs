@@ -46,7 +46,7 @@ fn length(record: &Record) -> usize {
 
 /// Returns the pause of a session that cannot be saved; `also` continues its first sentence.
 fn not_saved(error: &JournalError, also: &str) -> Failure {
-    tracing::error!(%error, "journal");
+    tracing::error!(%error, "cannot write the journal");
     if error.lost {
         let message = format!("Cannot save this session ({}). The session stops here.", error.message);
         return Failure::new(
@@ -92,7 +92,7 @@ impl SessionJournal {
 
     pub async fn save_draft(&self, text: String) {
         if let Err(error) = self.port.save_draft(text).await {
-            tracing::warn!(%error, "draft");
+            tracing::warn!(%error, "cannot save the draft");
         }
     }
 

@@ -327,7 +327,7 @@ async fn the_very_same_batch_is_tried_again_and_only_then_it_runs() {
 async fn what_is_said_meanwhile_is_kept() {
     let mut session = stalled().await;
     session.say("and then this").await;
-    session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("kept")).then_some(())).await;
+    session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("queued until")).then_some(())).await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
     session.until_completed().await;
@@ -352,7 +352,9 @@ async fn what_steers_meanwhile_is_said_with_the_step_and_what_waits_can_be_chang
         Command::EditWaiting { id: 1, text: "in red".to_owned() },
     ] {
         session.send(command).await;
-        session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("kept")).then_some(())).await;
+        session
+            .until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("queued until")).then_some(()))
+            .await;
     }
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;

@@ -131,7 +131,7 @@ impl States {
     }
 
     #[cfg(not(test))]
-    #[expect(clippy::unused_self, reason = "tests count what was refused")]
+    #[expect(clippy::unused_self, reason = "tests count rejected transitions")]
     fn refuse(&mut self, from: &str, to: &str) {
         tracing::error!(from, to, "refused an invalid state change");
     }

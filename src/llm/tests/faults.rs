@@ -138,7 +138,7 @@ async fn what_is_packed_without_being_asked_is_unpacked() {
         assert_eq!((said.as_str(), end.is_ok()), ("hello", true), "{encoding}");
     }
     let failure = answer(Api::Anthropic, of_length("content-encoding: zstd\r\n", b"x")).await.1.unwrap_err().failure;
-    assert!(failure.message.contains("`zstd`") && failure.hint.contains("unpacked"), "{failure:?}");
+    assert!(failure.message.contains("`zstd`") && failure.hint.contains("uncompressed"), "{failure:?}");
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ async fn tools_that_nobody_can_mean_are_left_out_and_that_is_said() {
     let notes = servers.notes("one");
     assert_eq!(notes.len(), 5, "{notes:?}");
     assert!(
-        notes[0].contains("nested deeper") && notes[1].contains("nested deeper") && notes[2].contains("at most 65536"),
+        notes[0].contains("nested deeper") && notes[1].contains("nested deeper") && notes[2].contains("limit of 65536"),
         "{notes:?}"
     );
     assert!(notes[3].contains("printable ASCII") && notes[4].contains("twice"), "{notes:?}");

@@ -80,7 +80,7 @@ async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told(
         let asked = beside.asked().await;
         assert_eq!((asked.server.as_str(), &asked.wanted), ("docs", &Wanted::Form { fields: Vec::new() }));
         for words in
-            ["test/model", "at most 50 tokens", "system: Be brief.", "user: What is it?", "assistant: What?", "The answer."]
+            ["test/model", "up to 50 tokens", "system: Be brief.", "user: What is it?", "assistant: What?", "The answer."]
         {
             assert!(asked.message.contains(words), "{words}: {}", asked.message);
         }
