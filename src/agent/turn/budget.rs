@@ -225,7 +225,7 @@ impl BudgetCheck<'_> {
         if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
             let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
             return format!(
-                "the policy allows at most {amount} per session: change `{key}` in {place} and continue, or start a new session"
+                "the policy allows no more than {amount} per session: change `{key}` in {place} and continue, or start a new session"
             );
         }
         let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
