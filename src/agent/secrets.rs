@@ -23,7 +23,7 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
             (Command::EditWaiting { id, text }, notice)
         }
         Command::Compact { focus: Some(focus) } => {
-            let (focus, notice) = hide_in_words(redactor, &focus, "words");
+            let (focus, notice) = hide_in_words(redactor, &focus, "focus");
             (Command::Compact { focus: Some(focus) }, notice)
         }
         Command::Decide { approval_id, decision: Decision::Denied { reason: Some(reason) } } => {
