@@ -98,7 +98,7 @@ enum FirstLine {
     Unknown,
 }
 
-/// Recognizes a field name with a colon, or a comment; HTML, JSON and plain text show here too.
+/// Returns whether the first line is a field name with a colon, or a comment, rather than HTML, JSON or plain text.
 fn first_line(head: &[u8]) -> FirstLine {
     const MAX_NAME_LEN: usize = 32;
     if head.len() < BOM.len() && BOM.starts_with(head) {
