@@ -197,6 +197,7 @@ impl Tree {
                 tool_call_id: None,
                 output: tokio::sync::mpsc::channel(16).0,
                 kill: tokio_util::sync::CancellationToken::new(),
+                interrupt: tokio_util::sync::CancellationToken::new(),
                 background: tokio_util::sync::CancellationToken::new(),
                 most_bytes: usize::MAX,
             };

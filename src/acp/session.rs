@@ -402,7 +402,7 @@ impl Session {
         self.asking.forget_all();
         match waits {
             Some(Waits::Summary) | None => {
-                self.send(Command::Kill).await;
+                self.send(Command::Cancel).await;
                 // The response to this arrives after the cancellation took effect: a prompt that has not started by
                 // then never will.
                 self.send(Command::ShowBudget).await;

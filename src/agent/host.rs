@@ -103,6 +103,8 @@ struct Host {
     /// Results of spawned work.
     inputs: mpsc::Sender<Input>,
     kill: CancellationToken,
+    /// Fires with `kill`, and when the user interrupts the task.
+    interrupt: CancellationToken,
     runs: Runs,
     previews: Previews,
     follows: Follows,
@@ -141,6 +143,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
     };
     let held: EventKind = setup.sandbox_status.into();
     let (mut running, tell_changes) = (setup.running, setup.tell_changes);
+    let kill = CancellationToken::new();
     let mut host = Host {
         machine: TurnMachine::new(setup.policy, setup.options),
         model: ModelClient::new(setup.model, setup.models, inputs.clone(), teller.clone()),
@@ -157,7 +160,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) 
         reload,
         modes,
         inputs,
-        kill: CancellationToken::new(),
+        interrupt: kill.child_token(),
+        kill,
         runs: Runs::default(),
         previews: Previews::default(),
         follows: None,
@@ -316,7 +320,8 @@ impl Host {
                 | Command::AnswerElicitation { .. }
                 | Command::ReconnectServer { .. }
                 | Command::Cancel
-                | Command::Kill),
+                | Command::Kill
+                | Command::Finish),
             ) => self.retry_and_take(command).await,
             Input::Command(Command::Quit) => {
                 let effects = self.machine.handle(input, moment());
@@ -348,7 +353,7 @@ impl Host {
 
     /// Retries the save, then carries out the command: at once if saved, otherwise as soon as it is.
     async fn retry_and_take(&mut self, command: Command) {
-        let stops = matches!(command, Command::Cancel | Command::Kill);
+        let stops = matches!(command, Command::Cancel | Command::Kill | Command::Finish);
         if !stops {
             self.retry().await;
         }
@@ -411,6 +416,7 @@ impl Host {
             Effect::Run { index, plan, permit, most_bytes } => self.run(index, plan, permit, most_bytes),
             Effect::Background { tool_call_id } => self.background(tool_call_id.as_ref()),
             Effect::StopCommand { id } => self.router.stop_command(&id),
+            Effect::InterruptTools => self.interrupt_tools(),
             Effect::KillTools => self.kill_tools(),
             Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants | Effect::Recent { .. } => self.rules.start(effect),
             Effect::Wake { after_ms, ticket } => {

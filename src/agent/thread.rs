@@ -15,6 +15,8 @@ pub const CUT: &str = "[The response was cut off by the output limit. Continue e
 const GO_ON: &str = "[Continue.]";
 /// Texts of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
+/// What it is told after a response that the user interrupted.
+pub const INTERRUPTED: &str = "[The user interrupted your response here.]";
 
 /// Messages that are sent, shared with the requests, and those that no longer are.
 #[derive(Debug, Default, Clone)]
@@ -312,7 +314,12 @@ impl Thread {
 /// Returns whether the user wrote the message.
 pub fn is_prompt(message: &Message) -> bool {
     message.role == Role::User
-        && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON || EARLIER.contains(&text.as_str()))
+        && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed())
+}
+
+/// Whether it marks an interruption, and nothing was added to it.
+pub fn is_interruption(message: &Message) -> bool {
+    message.role == Role::User && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED || EARLIER.contains(&text.as_str()))
 }
 
 /// Returns the number in an ID.

@@ -235,8 +235,8 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
                     && let Some(exit) = signalled =>
                 {
                     last_call = Some(Instant::now() + GRACE);
-                    // Ctrl+c cancels the task. Any other signal leaves it paused, so that it can be resumed.
-                    let command = if exit == Exit::Interrupted { Command::Kill } else { Command::Quit };
+                    // Ctrl+c interrupts the task. Any other signal leaves it paused, so that it can be resumed.
+                    let command = if exit == Exit::Interrupted { Command::Cancel } else { Command::Quit };
                     let _ = commands.send(command).await;
                 }
                 None => return signalled,

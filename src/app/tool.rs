@@ -209,6 +209,7 @@ fn unwatched() -> RunContext {
         tool_call_id: None,
         output,
         kill: CancellationToken::new(),
+        interrupt: CancellationToken::new(),
         background: CancellationToken::new(),
         most_bytes: usize::MAX,
     }

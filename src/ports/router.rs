@@ -101,8 +101,11 @@ pub struct RunContext {
     pub tool_call_id: Option<CallId>,
     /// Live output. A full channel drops chunks; the result is complete.
     pub output: mpsc::Sender<String>,
-    /// Fires when the user wants running commands killed.
+    /// Fires when the call is to end by force.
     pub kill: CancellationToken,
+    /// Fires when the user interrupts the task, and with `kill`. A command gets `SIGINT` and is killed 2 s later; what waits or
+    /// only reads ends. A change of files does not look at it: it finishes.
+    pub interrupt: CancellationToken,
     /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
     pub background: CancellationToken,
     /// Maximum bytes of output that fit the conversation. A tool returns no more, and says how to continue.

@@ -85,10 +85,13 @@ pub enum Command {
     ReconnectServer {
         name: String,
     },
-    /// Stop the model and start nothing new; running tools finish.
+    /// Interrupt the task: the model and running commands stop at once and and nothing new starts. Changes of files finish. What a
+    /// response had said stays in the conversation.
     Cancel,
-    /// Stop, and kill the running commands too.
+    /// The same, and whatever still runs is killed.
     Kill,
+    /// Stop the model and start nothing new; the task ends once what runs has ended.
+    Finish,
     /// Continue a paused or interrupted task.
     Continue,
     /// Continue although nothing can be saved. Unsaved records stay in memory until they can be; a crash loses them.

@@ -74,12 +74,13 @@ pub struct TaskOptions {
     pub max_steps: Option<u32>,
 }
 
-/// Cancels the task: stops the model at once and waits for running tools.
+/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), changes of files finish. What
+/// the model said until then stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelTask {
     pub task_id: String,
-    /// Kills running commands.
+    /// Whatever still runs is killed.
     #[serde(default)]
     pub force: bool,
 }

@@ -180,7 +180,7 @@ fn a_shutdown_cancels_what_runs_and_quits_once() {
     desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 }));
     desk.event(state(SessionStatus::Running, TaskStatus::ExecutingTools));
     let acts = desk.line(line(r#"{"jsonrpc":"2.0","id":3,"method":"Shutdown"}"#));
-    assert!(matches!(done(&acts)[..], [Command::Cancel]));
+    assert!(matches!(done(&acts)[..], [Command::Finish]));
     let refused = answer(&mut desk, r#"{"jsonrpc":"2.0","id":4,"method":"StartTask","params":{"prompt":"go"}}"#);
     assert_eq!(refused["error"]["code"], -32001);
     let mut quits = 0;

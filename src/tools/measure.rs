@@ -114,9 +114,14 @@ impl Bench {
             return Err(format!("`{tool_name}` is not allowed"));
         };
         let (output, _unwatched) = tokio::sync::mpsc::channel(1);
-        let kill = CancellationToken::new();
-        let context =
-            RunContext { tool_call_id: None, output, kill, background: CancellationToken::new(), most_bytes: usize::MAX };
+        let context = RunContext {
+            tool_call_id: None,
+            output,
+            kill: CancellationToken::new(),
+            interrupt: CancellationToken::new(),
+            background: CancellationToken::new(),
+            most_bytes: usize::MAX,
+        };
         Ok(self.router.run(plan, permit, context).await)
     }
 }

@@ -275,7 +275,7 @@ impl ToolRouter for Router {
                 kept = Some(changes.keep(places).await);
             }
             let ready = match settings.editor.as_ref().filter(|_| plan.changes) {
-                Some(editor) => editor.may_run((tool, &id), &plan.actions, &settings, &context.kill).await,
+                Some(editor) => editor.may_run((tool, &id), &plan.actions, &settings, &context.interrupt).await,
                 None => Ok(()),
             };
             let done = match ready {

@@ -279,7 +279,6 @@ pub struct Keys {
     pub last_key: Option<u64>,
     /// Time of the last of them that was text.
     pub last_text: Option<u64>,
-    pub last_escape: Option<u64>,
     /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
     /// Answer key pressed again in an empty draft, and its time.

@@ -11,6 +11,7 @@ use super::keymap::Focus;
 use super::menu::Typing;
 use super::model::{Activity, ExpiryStage, Model};
 use super::models::ModelPicker;
+use super::task::KILL_MS;
 use super::theme::Token;
 use super::update::focus::focus;
 use super::update::{commands, compaction, retry};
@@ -74,7 +75,7 @@ const LEAVING: [DropOrder; 15] = [
 /// Maximum width of the user's own status line, in cells.
 const OWN_CELLS: usize = 40;
 
-const STOPS: &[&str] = &["esc stop task", "esc stop"];
+const STOPS: &[&str] = &["esc stop"];
 
 /// Text of an item and its colour.
 type Item = (String, Token);
@@ -360,7 +361,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         return vec!["esc stop", "alt+up edit queued", "ctrl+o fold", "pgup scroll"];
     }
     match (running, model.composer.is_empty()) {
-        (true, _) if model.task.activity == Activity::Stopping => vec!["esc kill", "enter queue", "ctrl+o fold", "pgup scroll"],
+        (true, _) if model.task.activity == Activity::Stopping => vec!["enter queue", "ctrl+o fold", "pgup scroll"],
         (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line],
@@ -419,8 +420,8 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             return Some((g.running, fits.map_or(few, |(words, _)| words), keys(right)));
         }
         Activity::Stopping => {
-            let words = "Stopping: nothing new starts, running calls may finish";
-            return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys(&["esc kill"])));
+            let hangs = now.saturating_sub(model.task.since) >= KILL_MS;
+            return Some((g.running, format!("Stopping {} {elapsed}", g.dot), keys(if hangs { &["esc kill"] } else { &[] })));
         }
     };
     words.push(elapsed);

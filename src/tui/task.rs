@@ -2,6 +2,9 @@
 
 use crate::protocol::{CallId, FailureKind, Usage, Waiting};
 
+/// What an interrupt does not end within so many milliseconds, Escape kills.
+pub const KILL_MS: u64 = 3000;
+
 /// Activity of the running task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {

@@ -198,6 +198,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             | Command::Resume
             | Command::Cancel
             | Command::Kill
+            | Command::Finish
             | Command::Continue
             | Command::GoOnUnsaved => {}
         }

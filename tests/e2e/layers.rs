@@ -128,6 +128,20 @@ fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
 }
 
 #[test]
+fn an_interrupt_discards_the_effects_of_a_layer_and_the_model_gets_the_output() {
+    let Some((server, project, mut terminal)) = opened("touch made.txt; printf 's%s\\n' aid; sleep 7643") else { return };
+    terminal.wait_for("said");
+    terminal.send("\x1b");
+    terminal.wait_for("interrupted");
+    assert_eq!(processes_running(&["sleep", "7643"]), 0);
+    assert!(!project.exists("made.txt"));
+    terminal.prompt("and now");
+    terminal.wait_for("Finished the work.");
+    let (_, told) = server.request(1).tool_results().remove(0);
+    assert!(told.contains("interrupted by the user") && told.contains("said"), "{told}");
+}
+
+#[test]
 fn on_the_screen_effects_are_kept_by_a_yes_and_discarded_by_a_no() {
     for (answer, made) in [('y', true), ('n', false)] {
         let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };

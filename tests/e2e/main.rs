@@ -37,6 +37,7 @@ mod git_programs;
 mod grants;
 mod harness;
 mod instructions;
+mod interrupt;
 mod keymap;
 mod layers;
 mod local;

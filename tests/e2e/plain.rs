@@ -107,7 +107,7 @@ fn ctrl_c_stops_the_task_and_twice_quits() {
     types(&mut terminal, "rename it");
     terminal.wait_for("Answer (allow");
     terminal.send("\x03");
-    terminal.wait_for("Note: stopped");
+    terminal.wait_for("Note: interrupted");
     assert_eq!(project.read("src/main.rs"), BEFORE);
     terminal.send("\x03");
     assert!(terminal.finish().success());

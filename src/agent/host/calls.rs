@@ -9,7 +9,7 @@ use crate::agent::turn::{Input, Planned};
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, RunContext};
-use crate::protocol::{Amendment, CallId, ErrorCode, Outside, ToolCall, ToolError};
+use crate::protocol::{Action, Amendment, CallId, ErrorCode, Outside, ToolCall, ToolError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,6 +33,12 @@ impl Host {
     /// Kills the running calls, but none that start later.
     pub(super) fn kill_tools(&mut self) {
         std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
+        self.interrupt = self.kill.child_token();
+    }
+
+    /// Ends what runs now, but for changes of files.
+    pub(super) fn interrupt_tools(&mut self) {
+        std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
     }
 
     pub(super) fn plan(&self, calls: Vec<(usize, ToolCall)>) {
@@ -40,7 +46,7 @@ impl Host {
         let plans = calls.into_iter().map(|(index, call)| {
             let (router, names, same) = (router.clone(), router.clone(), call.clone());
             let plan = self.planned(async move { router.plan(call).await });
-            let (killed, nobody) = (self.kill.clone(), CancellationToken::new());
+            let (killed, nobody) = (self.interrupt.clone(), CancellationToken::new());
             async move {
                 let plan = plan.await;
                 // A plan that changes something lists everything it touches.
@@ -90,7 +96,7 @@ impl Host {
     where
         T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
     {
-        let (killed, work) = (self.kill.clone(), tokio::spawn(work));
+        let (killed, work) = (self.interrupt.clone(), tokio::spawn(work));
         async move {
             let planned = in_time(work, CallTimeout::Short, &killed, &CancellationToken::new()).await;
             planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
@@ -107,11 +113,13 @@ impl Host {
     }
 
     pub(super) fn run(&mut self, index: usize, plan: Plan, permit: Permit, most_bytes: usize) {
-        let (router, inputs, killed) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
+        let (router, inputs) = (self.router.clone(), self.inputs.clone());
         let (redactor, guides, room) = (self.redactor.clone(), self.guides.clone(), self.room.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = CallTimeout::with(&plan);
-        let kill = killed.child_token();
+        // A change of files finishes when the user interrupts; all else ends.
+        let killed = if finishes(&plan) { self.kill.clone() } else { self.interrupt.clone() };
+        let (kill, interrupt) = (self.kill.child_token(), self.interrupt.child_token());
         let stop = kill.clone();
         let background = CancellationToken::new();
         let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
@@ -130,8 +138,8 @@ impl Host {
                         () = kill.cancelled() => {}
                     }
                 }
-                let result =
-                    router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background, most_bytes }).await;
+                let context = RunContext { tool_call_id: None, output, kill, interrupt, background, most_bytes };
+                let result = router.run(plan, permit, context).await;
                 guides.add(result, &actions, &hidden)
             });
             let told = inputs.clone();
@@ -141,11 +149,20 @@ impl Host {
                 work.await
             };
             let done = in_time(done, patience, &killed, &stop).await;
-            let result = outcome(done, (id, name), patience, stop.is_cancelled() && !killed.is_cancelled());
+            let late = stop.is_cancelled() && !killed.is_cancelled();
+            // What is not waited for any more is told so.
+            stop.cancel();
+            let result = outcome(done, (id, name), patience, late);
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
         });
     }
+}
+
+/// Whether the call is a change of files, which is never left half done.
+fn finishes(plan: &Plan) -> bool {
+    let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
+    plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))
 }
 
 /// Forwards the output of a command, without secrets, until it ends.

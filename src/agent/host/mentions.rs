@@ -38,7 +38,8 @@ impl Host {
                 // Overlong content is cut after all files are read.
                 let most_bytes = usize::MAX;
                 let background = CancellationToken::new();
-                let context = RunContext { tool_call_id: None, output, kill, background, most_bytes };
+                let context =
+                    RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, most_bytes };
                 let work = tokio::spawn(async move { router.run(plan, permit, context).await });
                 let patience = CallTimeout::Short;
                 async move { outcome(in_time(work, patience, &killed, &stop).await, (id, name), patience, false) }

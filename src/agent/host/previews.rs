@@ -42,7 +42,7 @@ impl Host {
     pub(super) fn preview(&mut self, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
         let (router, inputs, redactor) = (self.router.clone(), self.inputs.clone(), self.redactor.clone());
         let room = self.room.clone();
-        let stopped = self.kill.child_token();
+        let (stopped, interrupt) = (self.kill.child_token(), self.interrupt.child_token());
         self.previews.tokens.insert(ticket, stopped.clone());
         self.previews.work.spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
@@ -50,6 +50,7 @@ impl Host {
                 tool_call_id: None,
                 output,
                 kill: stopped.clone(),
+                interrupt,
                 background: CancellationToken::new(),
                 most_bytes: usize::MAX,
             };

@@ -43,6 +43,7 @@ impl Host {
         for effect in effects {
             match &effect {
                 Effect::StopModel => self.model.stop(),
+                Effect::InterruptTools => self.interrupt_tools(),
                 Effect::KillTools => self.kill_tools(),
                 Effect::End => self.ending = true,
                 Effect::StopPreview { ticket } => {
@@ -140,6 +141,7 @@ impl Host {
             | Effect::Preview { .. }
             | Effect::StopPreview { .. }
             | Effect::Run { .. }
+            | Effect::InterruptTools
             | Effect::KillTools
             | Effect::Background { .. }
             | Effect::StopCommand { .. }

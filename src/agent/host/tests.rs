@@ -418,7 +418,7 @@ async fn what_is_said_tries_again() {
 
 #[tokio::test]
 async fn a_stop_meanwhile_means_the_call_that_waits_and_none_that_comes_later() {
-    for stop in [Command::Cancel, Command::Kill] {
+    for stop in [Command::Cancel, Command::Kill, Command::Finish] {
         let mut session = stalled().await;
         session.send(stop).await;
         session.until_paused().await;

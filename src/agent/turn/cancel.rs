@@ -1,11 +1,17 @@
-//! Stopping a task: gently first, then by force.
+//! Interrupts by the user, and the end of the session.
 
+use super::approval::waited;
+use super::response::CompletedRequest;
 use super::{Call, CallState, Effect, Input, InputTime, Phase, TurnMachine};
+use crate::agent::thread::{INTERRUPTED, is_interruption};
 use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Command, ErrorCode};
+use crate::protocol::{Command, ErrorCode, EventKind, Part, Role, StopReason};
+
+/// What a model is told in addition where the same task continues.
+const CONTINUED: &str = "[The user wants you to continue.]";
 
 impl TurnMachine {
-    /// Stops the model and starts nothing new; running calls finish.
+    /// The model is stopped and nothing new is started; the task ends once what runs has ended.
     pub(super) fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) {
             return self.empty_queue();
@@ -13,10 +19,9 @@ impl TurnMachine {
         if self.opening.take().is_some() {
             return self.empty_queue();
         }
-        if self.task.as_ref().is_some_and(|task| matches!(&task.phase, Phase::Requesting(stream) if stream.shown)) {
-            self.discard_answer("stopped by you");
+        if !self.keep_response(at) {
+            self.waste_what_streams(at);
         }
-        self.waste_what_streams(at);
         let Some(task) = &mut self.task else { return };
         let first = !std::mem::replace(&mut task.cancelling, true);
         // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
@@ -34,12 +39,54 @@ impl TurnMachine {
         }
     }
 
+    /// Keeps what streamed of a response that the user interrupts, and marks it for the model. A call that was not complete is in
+    /// neither. Returns whether anything had streamed.
+    fn keep_response(&mut self, at: InputTime) -> bool {
+        let Some(Phase::Requesting(stream)) = self.task.as_mut().map(|task| &mut task.phase) else { return false };
+        let (content, since) = (std::mem::take(&mut stream.content), stream.since);
+        let model = self.asked_model().to_owned();
+        let Some(spent) = self.usage.end_without_answer(None, &self.options.model) else { return false };
+        self.count(spent.usage, spent.cost_usd);
+        let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: waited(since, at), model };
+        let is_empty = content.is_empty();
+        let Some(message) = self.message(Role::Assistant, content, at) else { return true };
+        self.note(request.record(message.clone()));
+        if !is_empty {
+            self.thread.push(message);
+        }
+        self.tell_of_request(request);
+        self.mark_interruption(at);
+        true
+    }
+
+    /// Ends the step with a message that says that the user interrupted it.
+    fn mark_interruption(&mut self, at: InputTime) {
+        let Some(message) = self.message(Role::User, vec![Part::Text { text: INTERRUPTED.to_owned() }], at) else { return };
+        self.thread.push(message.clone());
+        let Some(task) = &mut self.task else { return };
+        task.step_count += 1;
+        let (task_id, step_count) = (task.id.clone(), task.step_count);
+        if let Some(step_id) = task.step_id.clone() {
+            self.note(Record::StepCompleted { task_id, step_id, step_count, message });
+            self.emit(EventKind::StepCompleted { step_count });
+        }
+    }
+
+    /// The same task continues after an interrupted response.
+    pub(super) fn tell_of_continuing(&mut self) {
+        if self.thread.last().is_some_and(is_interruption) {
+            self.thread.amend_last(|message| message.content.push(Part::Text { text: format!("\n\n{CONTINUED}") }));
+        }
+    }
+
     /// Withdraws calls that wait for the user or for another call. `first`: the task was not being stopped before.
     fn stop_calls(&mut self, first: bool, at: InputTime) {
         let task_id = self.task.as_ref().map(|task| task.id.clone()).filter(|_| first);
         self.with_calls(|runner, calls| {
             for call in calls.iter_mut() {
                 match call.state {
+                    // Its output until now goes to the model.
+                    CallState::Previewing(_) if call.layered => {}
                     CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
                         runner.stop_preview(call);
                         runner.announce_scope(call);
@@ -148,6 +195,7 @@ impl TurnMachine {
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill
+                | Command::Finish
                 | Command::Preview { .. }
                 | Command::ShowProposed { .. }
                 | Command::Background { .. }
@@ -188,21 +236,12 @@ impl TurnMachine {
         })
     }
 
-    /// Stops the task gently. If a command keeps running, the user is told how to end it.
-    pub(super) fn stop(&mut self, at: InputTime) {
-        if self.is_own() {
-            // Like ctrl+c in a shell.
-            return self.kill(at);
+    /// The user interrupts: the model stops, commands are interrupted, and files that are being changed are finished.
+    pub(super) fn interrupt(&mut self, at: InputTime) {
+        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Working(_))) {
+            self.out.push(Effect::InterruptTools);
         }
-        let again = self.task.as_ref().is_some_and(|task| task.cancelling);
         self.cancel(at);
-        if again || !self.changes_run() {
-            return;
-        }
-        let Some(Phase::Working(calls)) = self.task.as_ref().map(|task| &task.phase) else { return };
-        let runs = |call: &&super::Call| call.changes && matches!(call.state, CallState::Running);
-        let names: Vec<_> = calls.iter().filter(runs).take(3).map(|call| format!("`{}`", call.summary)).collect();
-        self.notice(format!("the task stops when {} finishes; stop again to kill it", names.join(", ")));
     }
 
     /// Cancels the task and kills running commands. The host abandons whatever does not end within its grace period, so the task ends

@@ -131,6 +131,8 @@ pub enum Effect {
         /// Maximum bytes of output that fit the conversation.
         most_bytes: usize,
     },
+    /// What runs ends at once, but for changes of files: these finish.
+    InterruptTools,
     KillTools,
     /// Moves a running command to the background; without an ID, the one that has run longest.
     Background {

@@ -7,9 +7,11 @@ use super::tool_calls::Batch;
 use super::{Approver, Call, InputTime};
 use crate::policy::{Approve, PreviewPermit, Question, Verdict};
 use crate::ports::{LayerEnd, LayerRun, Plan, Record};
-use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolResult};
+use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
+const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and nothing it changed there is kept; what it \
+                           printed until then follows";
 
 impl CallRunner<'_> {
     /// Returns the permit to run a command in a layer before approval.
@@ -108,6 +110,22 @@ impl CallRunner<'_> {
         call.held = None;
         self.drop_preview(call);
         self.plan_again(call, index);
+    }
+
+    /// The user interrupted the task while the command ran in its layer. Nothing of that is kept, and the model gets what it printed.
+    pub(super) fn interrupt_layer(&mut self, call: &mut Call, outcome: Result<Plan, ToolError>) {
+        let output_text = match outcome {
+            Ok(plan) => {
+                self.note_layer(call, &plan);
+                plan.effects.map(|effects| effects.output).unwrap_or_default()
+            }
+            Err(_) => String::new(),
+        };
+        self.drop_preview(call);
+        let error = ToolError::new(ErrorCode::Cancelled, INTERRUPTED);
+        let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
+        call.settle(ToolResult { output_text, ..result });
+        self.report(call, 0);
     }
 
     /// Discards a layer that was open when aye exited. Nothing runs again, and the model is told.

@@ -205,6 +205,8 @@ struct Stream {
     saved_at: Timestamp,
     /// Whether the user has seen any of the response.
     shown: bool,
+    /// All that streamed, for the thread if the user interrupts it.
+    content: Vec<Part>,
 }
 
 /// One call of a response.
@@ -428,8 +430,9 @@ impl TurnMachine {
             Command::ListRewindPoints => self.out.push(self.rewinds.list_points()),
             Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
             Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),
-            Command::Cancel => self.stop(at),
+            Command::Cancel => self.interrupt(at),
             Command::Kill => self.kill(at),
+            Command::Finish => self.cancel(at),
             Command::Continue => self.go_on(at),
             Command::RetryNow => self.retry_now(at),
             Command::Compact { focus } => self.compact(focus, at),

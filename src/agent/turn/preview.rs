@@ -36,6 +36,9 @@ impl TurnMachine {
         self.with_calls(|runner, calls| {
             let waits = |call: &Call| matches!(&call.state, CallState::Previewing(viewing) if viewing.ticket == ticket);
             let Some(call) = calls.get_mut(index).filter(|call| waits(call)) else { return };
+            if runner.cancelling {
+                return runner.interrupt_layer(call, outcome);
+            }
             let mut batch = Batch::default();
             match outcome {
                 Ok(plan) => {

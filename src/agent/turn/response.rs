@@ -21,7 +21,7 @@ impl TurnMachine {
         self.usage.on_delta(&delta);
         match delta {
             Delta::Text(text) => self.text(text, at),
-            Delta::Reasoning(text) => self.show(EventKind::ReasoningChunk { text }),
+            Delta::Reasoning(text) => self.reasoning(text),
             Delta::ToolCallProgress { tool_name, bytes } => self.show(EventKind::ToolCallProgress { tool_name, bytes }),
             Delta::Completed(completion) => self.answered(completion, at),
         }
@@ -34,12 +34,27 @@ impl TurnMachine {
         }
     }
 
+    fn reasoning(&mut self, text: String) {
+        if let Some(Phase::Requesting(stream)) = self.task.as_mut().map(|task| &mut task.phase) {
+            // Without what its provider signed it is for people alone.
+            match stream.content.last_mut() {
+                Some(Part::Reasoning { text: before, .. }) => before.push_str(&text),
+                _ => stream.content.push(Part::Reasoning { text: text.clone(), opaque: None }),
+            }
+        }
+        self.show(EventKind::ReasoningChunk { text });
+    }
+
     /// Shows the text at once; it is in the journal at most `PARTIAL_SAVE_MS` later.
     fn text(&mut self, text: String, at: InputTime) {
         let Some(task) = &mut self.task else { return };
         let Phase::Requesting(stream) = &mut task.phase else { return };
         stream.shown = true;
         stream.unsaved.push_str(&text);
+        match stream.content.last_mut() {
+            Some(Part::Text { text: before }) => before.push_str(&text),
+            _ => stream.content.push(Part::Text { text: text.clone() }),
+        }
         // A clock that was set back must not prevent the save.
         let save = !(0..PARTIAL_SAVE_MS).contains(&(at.now.as_millisecond() - stream.saved_at.as_millisecond()));
         let saved = save.then(|| std::mem::take(&mut stream.unsaved));
@@ -304,7 +319,7 @@ pub(super) struct CompletedRequest {
 }
 
 impl CompletedRequest {
-    fn record(&self, message: Message) -> Record {
+    pub(super) fn record(&self, message: Message) -> Record {
         let Spent { usage, cost_usd, estimated } = self.spent;
         let (stop_reason, latency_ms, model) = (self.stop_reason, self.latency_ms, self.model.clone());
         Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated }

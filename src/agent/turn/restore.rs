@@ -6,7 +6,7 @@ use super::sandbox_escalation::BlockedRun;
 use super::{Call, CallState, Effect, InputTime, Phase, Task, TurnMachine};
 use crate::ports::{Edited, Record, TaskEnd};
 use crate::protocol::{
-    CallId, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, ToolResult,
+    CallId, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, ToolResult, Usage,
 };
 use crate::session::{Applied, CallChange, CallStage, Change, OpenCall, SessionState, Spent, Totals};
 
@@ -143,6 +143,7 @@ impl TurnMachine {
                 }
             }
             Change::Continued => {
+                self.tell_of_continuing();
                 self.tell_of_block();
                 if let Some(task) = &mut self.task {
                     task.cancelling = false;
@@ -222,10 +223,13 @@ impl TurnMachine {
             self.fold_lost_prompt(message);
         }
         self.count_message(message);
-        self.refit(spent.usage);
+        let is_interrupted = stop_reason == StopReason::Cancelled;
+        // Of an interrupted response the provider counted nothing.
+        self.refit(if is_interrupted { Usage::default() } else { spent.usage });
         self.count(spent.usage, spent.cost_usd);
         let mut rows = Vec::new();
         if let Some(task) = &mut self.task {
+            task.cancelling |= is_interrupted;
             task.parts.note(message, stop_reason);
             let calls: Vec<_> = message.tool_calls().cloned().collect();
             rows = task.guard.count(&calls);

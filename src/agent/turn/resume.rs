@@ -58,6 +58,11 @@ impl TurnMachine {
 
     /// Ends a task that was being stopped. It does not continue automatically, but can be continued.
     fn end_stopped(&mut self, unfinished: Unfinished, at: InputTime) {
+        self.with_calls(|runner, calls| {
+            let in_a_layer =
+                |call: &&mut Call| call.previewed && call.layered && !call.is_done() && !matches!(call.state, CallState::Running);
+            calls.iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call));
+        });
         self.close_calls(at);
         let stopped = self.task.take();
         if let Some(task) = &stopped {
@@ -75,7 +80,7 @@ impl TurnMachine {
     /// Ends a task whose response contains no calls, even if the record of its end cannot be read.
     fn end_what_was_answered(&mut self) {
         let answered = self.thread.last().is_some_and(|message| message.role == Role::Assistant);
-        if answered && self.task.is_some() && self.calls_mut().is_empty() {
+        if answered && self.task.as_ref().is_some_and(|task| !task.cancelling) && self.calls_mut().is_empty() {
             self.end_unsaid(TaskEnd::Completed);
         }
     }

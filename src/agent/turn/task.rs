@@ -216,8 +216,8 @@ impl TurnMachine {
             effort: self.options.effort,
         };
         if let Some(task) = &mut self.task {
-            task.phase =
-                Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
+            let (unsaved, content) = (String::new(), Vec::new());
+            task.phase = Phase::Requesting(Stream { attempt, since: at.now, unsaved, saved_at: at.now, shown: false, content });
         }
         let estimated_input_tokens = self.next_input_tokens();
         self.note_request();
@@ -340,6 +340,7 @@ impl TurnMachine {
         self.enter_session(SessionStatus::Running);
         self.note_policy();
         self.note(Record::Continued);
+        self.tell_of_continuing();
         self.tell_of_block();
         self.tell_of_own();
         self.next_step(at);

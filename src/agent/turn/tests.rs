@@ -248,6 +248,8 @@ impl Sim {
             }
             "retry" => Input::Command(Command::RetryNow),
             "text" => Input::Delta(Delta::Text(rest.to_owned())),
+            "thinking" => Input::Delta(Delta::Reasoning(rest.to_owned())),
+            "calling" => Input::Delta(Delta::ToolCallProgress { tool_name: rest.to_owned(), bytes: 20 }),
             "answer" => Input::Delta(Delta::Completed(self.completion(rest))),
             "fail" => {
                 let (kind, message) = rest.split_once(' ').unwrap();
@@ -662,6 +664,7 @@ impl Sim {
                 Effect::Background { .. } => "background".to_owned(),
                 Effect::StopCommand { id } => format!("stop command {id}"),
                 Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),
+                Effect::InterruptTools => "interrupt tools".to_owned(),
                 Effect::KillTools => "kill tools".to_owned(),
                 Effect::Remember { grant, .. } => format!("remember {:?} {}", grant.scope, grant.rules[0]),
                 Effect::Forget(grant) => format!("forget {}", grant.names.join(" ")),

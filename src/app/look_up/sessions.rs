@@ -180,7 +180,7 @@ pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook,
                 summaries.insert(tool_call_id, format!("$ {line}"));
             }
             EventKind::TaskFailed { failure, .. } => put(&mut lines, LookKind::Failed, &failure.message),
-            EventKind::TaskCancelled { .. } => put(&mut lines, LookKind::Note, "stopped"),
+            EventKind::TaskCancelled { .. } => put(&mut lines, LookKind::Note, "interrupted"),
             _ => {}
         }
     }

@@ -44,7 +44,7 @@ fn as_text(event: Event, calls: &mut HashMap<CallId, String>) -> String {
         }
         EventKind::AnswerDiscarded { reason } => format!("[cut off: {}]\n", one_line(&reason)),
         EventKind::TaskFailed { failure, .. } => format!("[failed: {}]\n", one_line(&failure.message)),
-        EventKind::TaskCancelled { .. } => "[stopped]\n".to_owned(),
+        EventKind::TaskCancelled { .. } => "[interrupted]\n".to_owned(),
         _ => String::new(),
     }
 }

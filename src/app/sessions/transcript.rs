@@ -124,7 +124,7 @@ impl Transcript {
             }
             Change::Call { tool_call_id, change } => self.call(tool_call_id, change),
             Change::TaskEnded { end: TaskEnd::Failed { failure }, .. } => self.note(format!("failed: {}", failure.message)),
-            Change::TaskEnded { end: TaskEnd::Cancelled, .. } => self.note("stopped"),
+            Change::TaskEnded { end: TaskEnd::Cancelled, .. } => self.note("interrupted"),
             Change::Paused { failure } => self.note(format!("paused: {}", failure.message)),
             Change::Rewound { rewound, .. } => self.note(rewound.message.clone()),
             Change::Continued => self.note("resumed"),

@@ -159,6 +159,39 @@ fn what_a_person_says_in_several_messages_is_told_as_each_server_takes_it() {
 }
 
 #[test]
+fn an_interrupted_response_is_sent_as_text_with_its_mark_and_without_what_nobody_signed() {
+    let thought = Part::Reasoning { text: "half a thought".to_owned(), opaque: None };
+    let request = asking(vec![
+        message("1", Role::User, vec![text("go")]),
+        message("2", Role::Assistant, vec![thought.clone(), text("half an answer")]),
+        message("4", Role::User, vec![text("[The user interrupted your response here.]")]),
+        message("5", Role::User, vec![text("something else")]),
+        message("6", Role::Assistant, vec![thought]),
+        message("7", Role::User, vec![text("[The user interrupted your response here.]"), text("go on")]),
+    ]);
+    for api in ALL {
+        let body = body_of(api, "m", "http://127.0.0.1/v1", &request, &Quirks::default());
+        let told = body.to_string();
+        assert!(told.contains("half an answer") && !told.contains("half a thought"), "{api:?}: {told}");
+        let place = |words: &str| told.find(words).unwrap();
+        assert!(
+            place("half an answer") < place("interrupted") && place("interrupted") < place("something else"),
+            "{api:?}: {told}"
+        );
+        let answer = if api == Api::Gemini { "model" } else { "assistant" };
+        let turns: Vec<_> = turns(api, &body).into_iter().filter(|turn| turn != "system").collect();
+        let alternate = ["user", answer, "user"];
+        // The Responses API takes items, neighbours of one role too.
+        if api == Api::OpenAiResponses {
+            assert!(turns.iter().all(|turn| alternate.contains(&turn.as_str())), "{turns:?}");
+            assert_eq!(turns.iter().filter(|turn| *turn == answer).count(), 1, "{turns:?}");
+        } else {
+            assert_eq!(turns, alternate, "{api:?}: {told}");
+        }
+    }
+}
+
+#[test]
 fn words_and_images_in_messages_that_follow_each_other_are_pieces_of_one() {
     let image = crate::protocol::Image {
         uri: "artifact:1".to_owned(),

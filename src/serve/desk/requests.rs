@@ -128,7 +128,7 @@ impl Desk {
             Stage::Live(live) => {
                 live.cancelled |= live.works();
                 if live.works() {
-                    self.acts.push(Act::Do(if asked.force { Command::Kill } else { Command::Cancel }));
+                    self.acts.push(Act::Do(if asked.force { Command::Kill } else { Command::Finish }));
                 }
                 // In a paused session, nothing is running that would have to end first.
                 if !live.works() || live.status == SessionStatus::Paused {

@@ -50,6 +50,8 @@ pub(super) enum Report {
     MemoryFull,
 }
 
+/// `SIGINT` to the process group of the command.
+pub(super) const INTERRUPT: u8 = b'I';
 /// Sends `SIGTERM` to every process.
 pub(super) const TERMINATE: u8 = b'T';
 /// Sends `SIGKILL` to every process.

@@ -1,6 +1,6 @@
 //! A command with its input and both outputs as streams while it runs.
 
-use super::run::{End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
+use super::run::{End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, Stops, start, wait_for_end};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::net::unix::pipe::Sender;
@@ -28,8 +28,10 @@ pub async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, P
     let output = child.stdout.take().ok_or_else(|| lacks("output"))?;
     let errors = child.stderr.take().ok_or_else(|| lacks("error output"))?;
     let ending = async move {
+        // Nobody interrupts what is spoken with: it is ended.
+        let stops = Stops { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
-            end = wait_for_end(&mut control, std::future::pending(), &kill) => end,
+            end = wait_for_end(&mut control, std::future::pending(), stops) => end,
             never = way_out.serve() => match never {},
         };
         drop(control);

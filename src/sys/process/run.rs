@@ -2,7 +2,7 @@
 
 use super::capture::{Captured, whole_start};
 use super::handshake::{self, Pieces};
-use super::messages::{self, Job, KILL, Report, TERMINATE, TerminalSize};
+use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE, TerminalSize};
 use super::shell::Shell;
 use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
 use crate::sys::proxy::{DeniedHost, DeniedHosts, Proxy};
@@ -26,6 +26,8 @@ use tokio_util::sync::CancellationToken;
 const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
 /// Time between `SIGTERM` and `SIGKILL` after a cancellation by the user.
 const KILL_GRACE: Duration = Duration::from_millis(500);
+/// Between `SIGINT` and `SIGKILL` when the user interrupts the command.
+pub(super) const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 /// Time to wait for output after the last process has ended; only a descriptor passed to an unrelated process takes that long.
 pub(super) const DRAIN_LIMIT: Duration = Duration::from_millis(200);
 /// Maximum number of bytes read after that; no pipe holds more.
@@ -92,6 +94,8 @@ pub enum End {
     Signalled(i32),
     TimedOut,
     Killed,
+    /// By the user.
+    Interrupted,
     /// Ended by its helper before its layers filled the disk.
     DiskFull,
     /// Ended by its helper because its shared memory exceeded the memory limit.
@@ -170,12 +174,14 @@ pub struct Beside {
     pub whole: Option<mpsc::Sender<Piece>>,
     /// Fires when the time limit no longer applies.
     pub unhurried: CancellationToken,
+    /// Fires when the user interrupts the command: it gets `SIGINT`, and is killed if it has not ended 2 s later.
+    pub interrupt: CancellationToken,
 }
 
 impl Default for Beside {
     /// Returns no receivers.
     fn default() -> Self {
-        Self { tap: Box::new(|_| ()), whole: None, unhurried: CancellationToken::new() }
+        Self { tap: Box::new(|_| ()), whole: None, unhurried: CancellationToken::new(), interrupt: CancellationToken::new() }
     }
 }
 
@@ -192,10 +198,15 @@ pub async fn run_beside(
     kill: CancellationToken,
     beside: Beside,
 ) -> Result<Finished, ProcessError> {
-    let Beside { tap, whole, unhurried } = beside;
-    let Some(Running { mut child, mut control, pieces: _, mut way_out }) = start(&spec, Ends::Read, &kill).await? else {
+    let Beside { tap, whole, unhurried, interrupt } = beside;
+    let started = tokio::select! {
+        biased;
+        () = interrupt.cancelled() => None,
+        started = start(&spec, Ends::Read, &kill) => started?,
+    };
+    let Some(Running { mut child, mut control, pieces: _, mut way_out }) = started else {
         return Ok(Finished {
-            end: End::Killed,
+            end: if kill.is_cancelled() { End::Killed } else { End::Interrupted },
             stdout: Captured::default(),
             stderr: Captured::default(),
             denied_hosts: Vec::new(),
@@ -214,7 +225,7 @@ pub async fn run_beside(
                 () = unhurried.cancelled() => std::future::pending().await,
             }
         };
-        let end = wait_for_end(&mut control, late, &kill).await;
+        let end = wait_for_end(&mut control, late, Stops { kill: &kill, interrupt: &interrupt }).await;
         let drained = stop.clone();
         tokio::spawn(async move {
             tokio::time::sleep(DRAIN_LIMIT).await;
@@ -308,26 +319,35 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
+/// What ends a command before its own end.
+pub(super) struct Stops<'a> {
+    pub kill: &'a CancellationToken,
+    pub interrupt: &'a CancellationToken,
+}
+
 pub(super) async fn wait_for_end(
     control: &mut UnixStream,
     late: impl Future<Output = ()>,
-    kill: &CancellationToken,
+    Stops { kill, interrupt }: Stops<'_>,
 ) -> Result<End, ProcessError> {
     let (from_helper, mut to_helper) = control.split();
     let report = handshake::receive(from_helper.as_ref());
     tokio::pin!(report);
-    let (end, grace) = tokio::select! {
+    let (end, order, grace) = tokio::select! {
+        biased;
         report = &mut report => return ended(report),
-        () = kill.cancelled() => (End::Killed, KILL_GRACE),
-        () = late => (End::TimedOut, TIMEOUT_GRACE),
+        () = kill.cancelled() => (End::Killed, TERMINATE, KILL_GRACE),
+        () = interrupt.cancelled() => (End::Interrupted, INTERRUPT, INTERRUPT_GRACE),
+        () = late => (End::TimedOut, TERMINATE, TIMEOUT_GRACE),
     };
     // A helper that has ended cannot get the order; its report says so.
-    let _ = to_helper.write_all(&[TERMINATE]).await;
+    let _ = to_helper.write_all(&[order]).await;
     tokio::select! {
         report = &mut report => return ended(report).map(|_| end),
         () = tokio::time::sleep(grace) => {}
-        // The user does not want to wait for the rest of the grace period.
-        () = kill.cancelled(), if end == End::TimedOut => {}
+        // A kill does not wait for the rest of the grace period, nor does an interrupt of a command that has timed out.
+        () = kill.cancelled(), if end != End::Killed => {}
+        () = interrupt.cancelled(), if end == End::TimedOut => {}
     }
     let _ = to_helper.write_all(&[KILL]).await;
     match tokio::time::timeout(REPORT_LIMIT, report).await {

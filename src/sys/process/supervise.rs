@@ -2,7 +2,7 @@
 
 use super::handshake::{Left, Made};
 use super::landlock_only::{self, Fence};
-use super::messages::{self, Job, KILL, Report, TERMINATE};
+use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE};
 use super::shared_memory::SharedMemory;
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
@@ -242,6 +242,11 @@ impl Watch<'_> {
                 self.state = State::Terminating;
                 self.tree.signal(Signal::SIGTERM);
                 self.tree.signal(Signal::SIGCONT);
+            }
+            // The end of the command is the end of the rest, as without an interrupt.
+            Ok(1) if order[0] == INTERRUPT && self.report.is_none() => {
+                tree::signal_group(self.main, Signal::SIGINT);
+                tree::signal_group(self.main, Signal::SIGCONT);
             }
             Ok(1) if order[0] != KILL => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -2,7 +2,7 @@
 
 use super::handshake::winsize;
 use super::messages::TerminalSize;
-use super::run::{DRAIN_LIMIT, End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
+use super::run::{DRAIN_LIMIT, End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, Stops, start, wait_for_end};
 use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -70,8 +70,10 @@ pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Termi
     let stop = CancellationToken::new();
     let screen = Screen { master: Arc::clone(&master), stop: stop.clone() };
     let ending = async move {
+        // Nobody interrupts what is spoken with: it is ended.
+        let stops = Stops { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
-            end = wait_for_end(&mut control, tokio::time::sleep(spec.timeout), &kill) => end,
+            end = wait_for_end(&mut control, tokio::time::sleep(spec.timeout), stops) => end,
             never = way_out.serve() => match never {},
         };
         tokio::spawn(async move {

@@ -2,7 +2,7 @@ mod piped;
 mod terminals;
 
 use super::environment::environment_words;
-use super::run::Namespaces;
+use super::run::{INTERRUPT_GRACE, Namespaces};
 use super::*;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -207,6 +207,51 @@ async fn the_kill_token_ends_the_whole_tree() {
     kill.cancel();
     assert_eq!(running_command.await.unwrap().unwrap().end, End::Killed);
     assert_eq!(running(&word), Vec::<i32>::new());
+}
+
+/// Runs a line on which the user interrupts it once it has printed something.
+async fn interrupted(line: &str) -> (Finished, Duration) {
+    let interrupt = CancellationToken::new();
+    let (live, mut received) = mpsc::channel(8);
+    let beside = Beside { interrupt: interrupt.clone(), ..Beside::default() };
+    let running = tokio::spawn(run_beside(spec(line), live, CancellationToken::new(), beside));
+    received.recv().await.unwrap();
+    let begun = std::time::Instant::now();
+    interrupt.cancel();
+    (running.await.unwrap().unwrap(), begun.elapsed())
+}
+
+#[tokio::test]
+async fn an_interrupt_is_a_sigint_and_what_was_printed_is_kept() {
+    let line = "trap 'echo got it; exit 0' INT; echo begun; while :; do sleep 0.05; done";
+    let (finished, _) = interrupted(line).await;
+    assert_eq!(finished.end, End::Interrupted);
+    assert_eq!(finished.stdout.text(100), "begun\ngot it\n");
+    // All of a pipeline is in the process group.
+    let line = "trap : INT; (trap 'echo inner >&2; exit 0' INT; echo begun >&2; while :; do sleep 0.05; done) | cat";
+    let (finished, _) = interrupted(line).await;
+    assert_eq!((finished.end, finished.stderr.text(100).as_str()), (End::Interrupted, "begun\ninner\n"));
+}
+
+#[tokio::test]
+async fn what_ignores_an_interrupt_is_killed_with_all_it_started() {
+    let word = word();
+    let (finished, took) = interrupted(&format!("trap '' INT; {} echo begun; sleep {word}", stubborn(&word))).await;
+    assert_eq!(finished.end, End::Interrupted);
+    assert_eq!(finished.stdout.text(100), "begun\n");
+    assert!(took >= INTERRUPT_GRACE, "{took:?}");
+    assert_eq!(running(&word), Vec::<i32>::new());
+}
+
+#[tokio::test]
+async fn a_command_that_is_interrupted_before_it_begins_does_not_begin() {
+    let (_directory, mark) = mark();
+    let interrupt = CancellationToken::new();
+    interrupt.cancel();
+    let beside = Beside { interrupt, ..Beside::default() };
+    let line = format!("echo > {}", mark.display());
+    let finished = run_beside(spec(&line), mpsc::channel(1).0, CancellationToken::new(), beside).await.unwrap();
+    assert_eq!((finished.end, mark.exists()), (End::Interrupted, false));
 }
 
 #[tokio::test]

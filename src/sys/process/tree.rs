@@ -2,7 +2,7 @@
 
 use crate::sys::sandbox::{fork_into, map_own};
 use nix::sys::prctl;
-use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, killpg, signal};
 use nix::unistd::{Pid, getegid, geteuid, getpid};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use std::collections::HashMap;
@@ -56,6 +56,11 @@ impl Tree {
             }
         }
     }
+}
+
+/// Sends a signal to the process group of a command that has not been waited for. The command leads it: it has a session of its own.
+pub(super) fn signal_group(leader: Pid, signal: Signal) {
+    let _ = killpg(leader, signal);
 }
 
 /// Returns all descendants of this process, parents before their children.

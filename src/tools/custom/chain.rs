@@ -202,6 +202,11 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
     let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
     let count = work.steps.len();
     for (at, Planned { tool: name, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
+        if at > 0 && context.interrupt.is_cancelled() {
+            let message = format!("interrupted by the user before step {} of {} (done: {at} of {count})", at + 1, work.name);
+            let error = ToolError::new(ErrorCode::Cancelled, message);
+            return Err(Failed { changed: whole.changed, artifacts: whole.artifacts, ..error.into() });
+        }
         if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }

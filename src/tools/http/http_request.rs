@@ -145,7 +145,7 @@ impl Tool for HttpRequest {
         async move {
             let rules = Arc::clone(&settings);
             let guard = Rules { settings: &rules, approved: &work.to };
-            let answer = settings.fetcher.fetch(work.request, &guard, &context.kill).await;
+            let answer = settings.fetcher.fetch(work.request, &guard, &context.interrupt).await;
             let answer = answer.map_err(|error| failed(&error, work.timeout_seconds))?;
             blocking(move || told(answer, &work.to, work.form, &settings)).await
         }

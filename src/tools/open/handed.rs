@@ -105,7 +105,7 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
         };
         let opened = tokio::select! {
             opened = desktop.carry_out(&opening) => opened,
-            () = context.kill.cancelled() => {
+            () = context.interrupt.cancelled() => {
                 let message = "stopped by the user; the file may already have been opened";
                 return Err(ToolError::new(ErrorCode::Cancelled, message).into());
             }

@@ -235,8 +235,8 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Out
     }
     let RemoteTool { server, name, fingerprint, .. } = &offer.tool;
     let call = RemoteCall { server: server.clone(), tool: name.clone(), fingerprint: fingerprint.clone(), arguments };
-    let RunContext { output, kill, .. } = context;
-    let context = RemoteContext { output, cancel: kill, timeout };
+    let RunContext { output, interrupt, .. } = context;
+    let context = RemoteContext { output, cancel: interrupt, timeout };
     match wires.servers.call(call, context).await {
         Ok(result) => blocking(move || told(result, &offer, &settings)).await,
         Err(error) => Err(failed(&error, &offer)),

@@ -103,7 +103,7 @@ impl Tool for CliRead {
             let since = if size.is_none() && entry.has_unread() { before.saturating_sub(1) } else { before };
             tokio::select! {
                 () = entry.quiet(since, wait) => {}
-                () = context.kill.cancelled() => {}
+                () = context.interrupt.cancelled() => {}
                 () = context.background.cancelled() => {}
             }
             Ok(if screen { drawn(&entry).into() } else { told(&entry, &settings) })

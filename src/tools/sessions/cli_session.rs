@@ -191,7 +191,7 @@ impl Tool for CliSession {
             let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;
             // Changes of the session are detected later on request.
-            if let Err(error) = checkpoint::before(&settings, &context.kill).await {
+            if let Err(error) = checkpoint::before(&settings, &context.interrupt).await {
                 tracing::warn!(%error, "cannot take a snapshot before a session");
             }
             let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
@@ -202,7 +202,7 @@ impl Tool for CliSession {
             }
             tokio::select! {
                 () = entry.quiet(0, FIRST_LOOK) => {}
-                () = context.kill.cancelled() => entry.kill.cancel(),
+                () = context.interrupt.cancelled() => entry.kill.cancel(),
             }
             let (id, told) = (entry.id(), told(&entry, &settings));
             let next = match entry.ended() {

@@ -260,7 +260,7 @@ impl Tool for CliWrite {
             }
             tokio::select! {
                 () = entry.quiet(before, wait) => {}
-                () = context.kill.cancelled() => {}
+                () = context.interrupt.cancelled() => {}
             }
             Ok(told(&entry, &settings))
         }

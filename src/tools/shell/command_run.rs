@@ -105,7 +105,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     let apart = apart(&work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, mut hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
-    let kept = checkpoint::before(&settings, &context.kill).await;
+    let kept = checkpoint::before(&settings, &context.interrupt).await;
     hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { cleared::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &apart, &settings);
@@ -318,6 +318,10 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
         }
         End::Killed => {
             let message = "stopped before it finished, with all its processes; its output until then follows";
+            failed(ErrorCode::Cancelled, message.to_owned())
+        }
+        End::Interrupted => {
+            let message = "interrupted by the user before its end; what it printed until then follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::MemoryFull => {

@@ -167,10 +167,12 @@ pub(super) fn call(tool: &str, arguments: Value) -> ToolCall {
 }
 
 pub(super) fn context() -> RunContext {
+    let kill = CancellationToken::new();
     RunContext {
         tool_call_id: None,
         output: mpsc::channel(16).0,
-        kill: CancellationToken::new(),
+        interrupt: kill.child_token(),
+        kill,
         background: CancellationToken::new(),
         most_bytes: usize::MAX,
     }

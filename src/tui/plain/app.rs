@@ -179,7 +179,7 @@ impl<W: Write> LineApp<W> {
         if works {
             effects.push(Effect::Send(Command::Cancel));
             self.model.set_activity(Activity::Stopping, now);
-            self.paper.say("Stopping: nothing new starts, running calls may finish. Press ctrl+c again to quit.")?;
+            self.paper.say("Stopping. Press ctrl+c again to quit.")?;
         } else {
             self.paper.say("Press ctrl+c again to quit.")?;
         }

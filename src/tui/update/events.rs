@@ -309,7 +309,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::TaskCancelled { .. } => {
             ended(model, now);
-            note(model, "stopped", Tone::Plain);
+            note(model, "interrupted", Tone::Plain);
         }
         EventKind::SessionPaused { failure } => {
             ended(model, now);
@@ -482,7 +482,6 @@ fn ended(model: &mut Model, now: u64) {
     model.task.goes_on = false;
     model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
-    model.keys.last_escape = None;
     outdate_said(model, now);
     super::keys::repeat_how_to_quit(model, now);
 }

@@ -10,12 +10,11 @@ use crate::text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::task::KILL_MS;
 use crate::tui::view::GUTTER;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Time in which a second Escape kills, in milliseconds.
-const KILL_MS: u64 = 3000;
-/// Time in which a second ctrl+c quits, in milliseconds.
+/// A second ctrl+c within this time quits.
 const QUIT_MS: u64 = 3000;
 /// Time in which a second Enter without an API key adds one, in milliseconds.
 const NO_KEY_MS: u64 = 6000;
@@ -252,15 +251,14 @@ pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     text
 }
 
-/// Stops the task; pressed again soon, kills what it runs.
+/// Interrupts the task. What it runs has ended soon after; what has not, a later Escape kills.
 fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    let again = model.keys.last_escape.is_some_and(|at| now.saturating_sub(at) <= KILL_MS);
-    if again && model.task.activity == Activity::Stopping {
-        model.keys.last_escape = None;
-        effects.push(Effect::Send(Command::Kill));
-        return model.show_toast("killing running commands", now);
+    if model.task.activity == Activity::Stopping {
+        if now.saturating_sub(model.task.since) >= KILL_MS {
+            effects.push(Effect::Send(Command::Kill));
+        }
+        return;
     }
-    model.keys.last_escape = Some(now);
     model.set_activity(Activity::Stopping, now);
     effects.push(Effect::Send(Command::Cancel));
 }

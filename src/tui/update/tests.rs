@@ -217,23 +217,48 @@ fn ctrl_c_clears_the_draft_and_quits_when_pressed_twice() {
 }
 
 #[test]
-fn escape_stops_the_task_and_kills_at_the_second_press() {
+fn escape_interrupts_the_task_at_the_first_press_and_keeps_the_draft() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "<esc>"), Vec::<String>::new());
     tell(&mut model, started("x"), 2000);
     assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
-    assert!(draw(&mut model, 3100).contains("esc kill"));
-    assert_eq!(play(&mut model, 5000, "<esc>"), ["kill"]);
+    assert!(!draw(&mut model, 3100).contains("esc "), "one press is enough");
+    assert_eq!(play(&mut model, 4000, "<esc>"), [""; 0]);
     tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 6000);
     assert_eq!(model.task.activity, Activity::Idle);
 }
 
 #[test]
-fn a_late_second_escape_asks_for_a_stop_again() {
+fn what_an_interrupt_does_not_end_a_late_second_escape_kills() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 2000);
     assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
-    assert_eq!(play(&mut model, 6001, "<esc>"), ["cancel"]);
+    assert!(draw(&mut model, 6000).contains("esc kill"));
+    assert_eq!(play(&mut model, 6001, "<esc>"), ["kill"]);
+}
+
+#[test]
+fn an_interrupted_response_stays_and_is_marked() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 2000);
+    tell(&mut model, EventKind::TextChunk { text: "half an ans".to_owned() }, 2500);
+    assert!(draw(&mut model, 2600).contains("esc stop"));
+    assert_eq!(play(&mut model, 3000, "next words<esc>").last().map(String::as_str), Some("cancel"));
+    let completed = EventKind::LlmRequestCompleted {
+        model: "m".to_owned(),
+        usage: Usage::default(),
+        latency_ms: 1,
+        stop_reason: crate::protocol::StopReason::Cancelled,
+        cost_usd: None,
+        session_cost_usd: None,
+        estimated: true,
+    };
+    for kind in [completed, EventKind::StepCompleted { step_count: 1 }, EventKind::TaskCancelled { step_count: 1 }] {
+        tell(&mut model, kind, 3100);
+    }
+    let screen = draw(&mut model, 3200);
+    assert!(screen.contains("half an ans") && screen.contains("interrupted") && !screen.contains("discarded"), "{screen}");
+    assert_eq!(model.composer.text(), "next words");
 }
 
 #[test]

@@ -286,6 +286,7 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::Recent { .. }
+                | Effect::InterruptTools
                 | Effect::KillTools
                 | Effect::ReloadPolicy
                 | Effect::Background { .. }

@@ -83,7 +83,8 @@ fn what_was_streamed_when_the_person_stopped_it_is_counted() {
     });
     let ends = last.iter().position(|effect| matches!(effect, Effect::Emit { kind: EventKind::TaskCancelled { .. }, .. }));
     assert!(told.is_some() && told < ends, "what it cost is said at once");
-    assert!(sim.records.iter().any(|record| matches!(record, Record::Wasted { usage, .. } if usage.output_tokens > 20)));
+    let counts = |record: &Record| matches!(record, Record::Answer { usage, estimated: true, .. } if usage.output_tokens > 20);
+    assert!(sim.records.iter().any(counts));
     let mut sim = Sim::new(Approver::Person, 50);
     let last = played(&mut sim, &["prompt one", &format!("text {words}"), "fail invalid_request no"]);
     let told = |effect: &Effect| {

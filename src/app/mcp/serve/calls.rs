@@ -303,6 +303,7 @@ fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunCon
         tool_call_id: None,
         output,
         kill: kill.clone(),
+        interrupt: kill.child_token(),
         background: CancellationToken::new(),
         most_bytes: told::TEXT_BYTES,
     }

@@ -33,12 +33,14 @@ pub async fn in_front(
     commands: &Commands,
     context: RunContext,
 ) -> Result<Outcome, ProcessError> {
-    let RunContext { output, kill, background, .. } = context;
+    let RunContext { output, kill, interrupt, background, .. } = context;
     let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
-    let unhurried = CancellationToken::new();
-    let mut running = begin(spec, entry, live, Beside { whole, unhurried: unhurried.clone(), ..Beside::default() });
+    // Tokens of its own: in the background nobody interrupts it.
+    let (unhurried, interrupted) = (CancellationToken::new(), CancellationToken::new());
+    let beside = Beside { whole, unhurried: unhurried.clone(), interrupt: interrupted.clone(), ..Beside::default() };
+    let mut running = begin(spec, entry, live, beside);
     let given_up = entry.kill.clone().drop_guard();
-    let (mut may_go, mut may_kill) = (true, true);
+    let (mut may_go, mut may_kill, mut may_interrupt) = (true, true, true);
     loop {
         tokio::select! {
             biased;
@@ -52,7 +54,11 @@ pub async fn in_front(
                 may_kill = false;
                 entry.kill.cancel();
             }
-            () = background.cancelled(), if may_go && may_kill => {
+            () = interrupt.cancelled(), if may_interrupt && may_kill => {
+                may_interrupt = false;
+                interrupted.cancel();
+            }
+            () = background.cancelled(), if may_go && may_kill && may_interrupt => {
                 may_go = false;
                 match commands.admit(entry) {
                     Ok(()) => {

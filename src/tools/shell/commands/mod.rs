@@ -168,6 +168,7 @@ pub(in crate::tools) fn how_it_ended(end: End) -> String {
         End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
         End::TimedOut => "killed after its time limit".to_owned(),
         End::Killed => "stopped".to_owned(),
+        End::Interrupted => "interrupted by the user".to_owned(),
         End::DiskFull => "killed because the disk was nearly full".to_owned(),
         End::MemoryFull => "killed because its shared memory exceeded the memory limit".to_owned(),
     }

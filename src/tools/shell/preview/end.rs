@@ -45,7 +45,7 @@ pub(super) fn is_stopped(end: End) -> bool {
         End::Exited(_) => false,
         // A crash is the program's own end.
         End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
-        End::TimedOut | End::Killed | End::DiskFull | End::MemoryFull => true,
+        End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => true,
     }
 }
 

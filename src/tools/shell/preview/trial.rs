@@ -70,7 +70,7 @@ pub(in crate::tools) async fn run(
         alone(&mut spec.environment);
     }
     let (to_keep, whole) = Whole::begin(&work.line, &settings);
-    let beside = Beside { whole: to_keep, ..Beside::default() };
+    let beside = Beside { whole: to_keep, interrupt: context.interrupt, ..Beside::default() };
     let finished = run_beside(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
     let wholes = match whole {
         Some(whole) => whole.finish().await,
@@ -171,7 +171,7 @@ fn looked_at(
     let denied = match finished.end {
         // After a success, the output proves nothing; requests to the proxy do.
         End::Exited(0) => asked_for(finished, work, confinement, settings),
-        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull | End::MemoryFull => {
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => {
             kept_from(finished, work, confinement, settings)
         }
     };
@@ -179,7 +179,9 @@ fn looked_at(
         shown(changes, settings);
     let mut notes: Vec<String> = build.iter().map(build_note).collect();
     match finished.end {
-        End::TimedOut | End::Killed => notes.push("the command did not finish; these are its effects until then".to_owned()),
+        End::TimedOut | End::Killed | End::Interrupted => {
+            notes.push("the command did not finish; these are its effects until then".to_owned());
+        }
         End::DiskFull => {
             notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned())
         }

@@ -26,7 +26,7 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     assert!(screen.contains("Context 80 %. Compacting 61 messages into a summary · 2 s"), "{screen}");
     model.size = Size::new(40, 12);
     let screen = draw(&mut model, 3100);
-    assert!(screen.contains("Compacting 61 messages  ") && screen.contains("esc stop") && !screen.contains('…'), "{screen}");
+    assert!(screen.contains("Compacting 61 messages") && screen.contains("esc stop") && !screen.contains('…'), "{screen}");
     model.size = Size::new(100, 24);
     let screen = draw(&mut model, 3100);
     assert!(screen.contains("esc stop, keep all"), "{screen}");

@@ -1,0 +1,67 @@
+//! An interrupt by the user: it stops the model and the running command at once, and what came until then stays.
+
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, processes_running, wait_until};
+use serde_json::json;
+
+const MARK: &str = "[The user interrupted your response here.]";
+
+#[test]
+fn escape_keeps_the_text_of_a_response_also_after_a_crash() {
+    let gate = Gate::default();
+    let server = Server::new([Answer::text("I talk and").and_wait(&gate).and(" talk."), Answer::text("The second answer.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&["--trust"]);
+    terminal.prompt("talk");
+    terminal.wait_for("I talk and");
+    terminal.wait_for("esc stop");
+    terminal.send("\x1b");
+    let screen = terminal.wait_for("interrupted");
+    assert!(screen.contains("I talk and") && !screen.contains("discarded"), "{screen}");
+    terminal.kill();
+    gate.open();
+    let mut terminal = project.open(&["--trust", "-c"]);
+    let screen = terminal.wait_for("interrupted");
+    assert!(screen.contains("I talk and"), "{screen}");
+    terminal.wait_for("❯");
+    terminal.prompt("something else");
+    terminal.wait_for("The second answer.");
+    let told = server.request(1).messages();
+    let place = |words: &str| told.find(words).unwrap_or_else(|| panic!("{words} is missing in {told}"));
+    assert!(place("I talk and") < place(MARK) && place(MARK) < place("something else"), "{told}");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn escape_interrupts_the_running_command_and_the_model_gets_its_output() {
+    let line = "trap 'echo cleaned up; exit 1' INT; echo begun; touch begun; while :; do sleep 0.1; done";
+    let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("I see.")]);
+    let project = Project::with(&server).without_questions();
+    let mut terminal = project.open(&["--trust"]);
+    terminal.prompt("run it");
+    assert!(wait_until(TIMEOUT, || project.exists("begun")));
+    terminal.wait_for("esc stop");
+    terminal.send("\x1b");
+    terminal.wait_gone("esc stop");
+    terminal.wait_for("interrupted");
+    terminal.prompt("and now");
+    terminal.wait_for("I see.");
+    let (_, told) = server.request(1).tool_results().remove(0);
+    assert!(told.contains("interrupted by the user") && told.contains("begun\ncleaned up"), "{told}");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_command_that_ignores_the_interrupt_is_killed() {
+    let sleep = ["sleep", "7642"];
+    let line = "trap '' INT; touch begun; sleep 7642";
+    let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("I see.")]);
+    let project = Project::with(&server).without_questions();
+    let mut terminal = project.open(&["--trust"]);
+    terminal.prompt("run it");
+    assert!(wait_until(TIMEOUT, || project.exists("begun")));
+    terminal.wait_for("esc stop");
+    terminal.send("\x1b");
+    terminal.wait_for("interrupted");
+    assert_eq!(processes_running(&sleep), 0);
+    assert!(terminal.quit().success());
+}
