@@ -392,7 +392,7 @@ async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Co
     if let Some(text) = kept
         && let Err(error) = session.store.journal(session.id(), place.mode).save_draft(text).await
     {
-        tracing::warn!(%error, "draft");
+        tracing::warn!(%error, "cannot save the draft");
     }
 }
 
