@@ -37,8 +37,9 @@ const MAX_OPENING: usize = 8;
 const PAGE: usize = 100;
 /// Time for the last messages to be written.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Time for all sessions to save themselves; the editor has the same time to read.
+/// Time for all sessions to save themselves.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Part of that time in which the editor has to read.
 const SOON: Duration = Duration::from_secs(1);
 /// Places in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;

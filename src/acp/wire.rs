@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 const LINE_BYTES: usize = 32 << 20;
 /// Bytes read at once.
 const PIECE_BYTES: usize = 8 << 10;
-/// Capacity for received lines, and for messages that were not handled yet.
+/// Maximum number of received lines that are not parsed yet.
 const LINES_IN: usize = 2;
+/// Maximum number of messages that are not handled yet.
 const MESSAGES_IN: usize = 16;
 const LINES_OUT: usize = 16;
 /// Polling interval for free capacity.

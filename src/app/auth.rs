@@ -16,9 +16,9 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// Notice about a key in the environment that is used instead of a saved one; the second one for a key entered while
-/// aye runs.
+/// Notice about a key in the environment that is used instead of a saved one.
 pub const GOES_BEFORE: &str = "takes precedence";
+/// The same notice for a key entered while aye runs.
 pub const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
 
 /// Maximum bytes of a key; anything longer is not a key.

@@ -10,9 +10,11 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Limits of the search for a task: files, bytes of each file, and time.
+/// Maximum number of files searched for a task.
 const FILES: usize = 400;
+/// Maximum bytes read of a file.
 const BYTES: u64 = 64 << 10;
+/// Maximum time of the search.
 const TIME: Duration = Duration::from_millis(120);
 /// Maximum characters of a title.
 const TITLE_CHARS: usize = 48;

@@ -28,8 +28,9 @@ pub const DEMO: &str = "demo";
 const FILE_BYTES: u64 = 1 << 20;
 /// Timeout of a request for a provider's list.
 const ASKING: Duration = Duration::from_secs(5);
-/// Sources of a listed model.
+/// Source of a model in the catalogue.
 const CATALOGUE: &str = "catalogue";
+/// Source of a model in the settings.
 const CONFIG: &str = "config.toml";
 
 /// The models that are available here.

@@ -10,8 +10,9 @@ use crate::store::SessionSummary;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files checked, and named.
+/// Maximum number of files checked.
 const MAX: usize = 300;
+/// Maximum number of files named in a sentence.
 const MAX_NAMED: usize = 3;
 
 /// Returns one sentence per change for the user who resumes the session.

@@ -15,11 +15,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of the index; a hint is not worth more, nor more time.
+/// Maximum bytes of the index. A hint is worth neither a longer search nor more time.
 const INDEX_BYTES: u64 = 32 << 20;
+/// Maximum bytes of a file that is hashed.
 const FILE_BYTES: u64 = 4 << 20;
+/// Maximum bytes of the configuration.
 const CONFIG_BYTES: u64 = 64 << 10;
+/// Maximum number of files checked.
 const FILES: usize = 20_000;
+/// Maximum time of the count.
 const TIME: Duration = Duration::from_millis(100);
 
 /// Files that differ from the last commit, or are untracked.

@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of an image, which are 5 MB in base64, the limit of providers; next, the maximum pixels of its longer
-/// side.
+/// Maximum bytes of an image: 5 MB in base64, the limit of providers.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+/// Maximum pixels of the longer side of an image.
 const MAX_PIXELS: usize = 8_000;
 /// Bytes that identify the format of an image.
 const BEGIN: u64 = 32;

@@ -18,8 +18,9 @@ use std::path::Path;
 const MAX: usize = 500;
 /// Maximum number of sessions whose cost is computed.
 const COSTED: usize = 100;
-/// Records read of a session for its preview, and lines shown.
+/// Records read of a session for its preview.
 const PIECE: usize = 120;
+/// Maximum lines of a preview.
 const LINES: usize = 40;
 /// Maximum bytes of a line.
 const LINE_BYTES: usize = 600;

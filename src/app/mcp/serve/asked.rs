@@ -22,8 +22,9 @@ const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
 /// Maximum number of pending approvals of repeated calls; each of them keeps its plan.
 const MAX_WAITING: usize = 16;
-/// The only field of the form, and the value that approves.
+/// The only field of the form.
 const FIELD: &str = "allow";
+/// The only value that approves.
 const YES: &str = "yes";
 /// The name of the input request in a result.
 const APPROVAL: &str = "approval";
