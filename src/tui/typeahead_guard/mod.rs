@@ -507,8 +507,8 @@ impl Guard {
         }
     }
 
-    /// A press as fast as a machine sends it: it marks and confirms nothing. One may be a press that a slow line delivered
-    /// together with the one before it; more are a held key or a paste.
+    /// Handles a press at machine pace, which highlights and confirms nothing. A single one may be a press that a slow
+    /// line delivered together with the previous one; more are a held key or a paste.
     fn hold(&mut self, letter: char, is_repeat: bool) {
         self.remember(letter);
         self.machine = self.machine.saturating_add(1);
@@ -518,7 +518,7 @@ impl Guard {
         self.stop_filling();
     }
 
-    /// The letter that was pressed just before.
+    /// Handles the same letter as the last press.
     fn again(&mut self, letter: char, since: u64, now: u64) -> GuardResult {
         let Some(choice) = self.choice(letter) else {
             return if self.is_held() { GuardResult::Nothing } else { GuardResult::NoChoice(letter) };
@@ -542,12 +542,12 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// A letter that is alone.
+    /// Handles a letter that is alone.
     fn begin(&mut self, letter: char, now: u64) -> GuardResult {
         (self.machine, self.train) = (0, 0);
         let choice = self.choice(letter);
         match (self.held, choice) {
-            // Its time has passed, and nobody looked yet.
+            // Its delay has passed, but no timer event has come yet.
             (PendingChoice::Filling { choice: pressed, .. }, choice) => {
                 return if Some(pressed) == choice { GuardResult::Nothing } else { GuardResult::Draft(self.give_back()) };
             }
@@ -569,13 +569,13 @@ impl Guard {
     }
 
     fn press(&mut self, choice: usize, now: u64) {
-        // The second press of an answer to the prompt before this one.
+        // A second press of the answer to the previous prompt.
         let is_echo = self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.is(self.keys[choice].letter, now));
         let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo;
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
-    /// Does what only shows something. In a text the letter is a letter all the same.
+    /// Performs a choice that only shows something. Within text the letter is still text.
     fn act(&mut self, choice: usize) -> GuardResult {
         self.held = PendingChoice::None;
         self.acted = true;
@@ -587,7 +587,7 @@ impl Guard {
             return GuardResult::Nothing;
         };
         let waited = now.saturating_sub(at.max(self.last_text.unwrap_or_default()));
-        // Two keys in one burst: no hand does that.
+        // Two keys in one burst do not come from a hand.
         if waited < MACHINE_MS {
             let typed = self.give_back();
             return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
@@ -613,7 +613,7 @@ impl Guard {
         self.held = PendingChoice::Marked { choice: to(from, self.keys.len()), at: now };
     }
 
-    /// A choice that was pointed at: marked, as an arrow does it.
+    /// Highlights the choice under the pointer, as an arrow key does.
     pub fn point(&mut self, choice: usize, now: u64) {
         if self.is_armed(now) && choice < self.keys.len() {
             self.take_back();

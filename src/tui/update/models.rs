@@ -1,4 +1,4 @@
-//! Which model answers: `/model`, `/effort`, and the list to choose from.
+//! Choice of the model: `/model`, `/effort` and the model list.
 
 use super::failures;
 use super::keys::{has_session, is_ready, take};
@@ -11,7 +11,7 @@ use crate::tui::task::Paused;
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// `/model NAME`; without one, the list.
+/// Handles `/model NAME`; without a name, opens the list.
 pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         take(model, now, effects);
@@ -24,7 +24,7 @@ pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
     effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
-/// The key of the one that answers is to be another: its provider refused it, and nothing has gone on since.
+/// Opens the key input if the provider rejected the API key and nothing has continued since. Returns whether it did.
 pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.header.model.is_empty() {
@@ -35,7 +35,7 @@ pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> b
     true
 }
 
-/// The list, with the key of this one asked for first.
+/// Opens the list and asks for the API key of this model first.
 pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     open(model, now, effects);
     if let Some(picker) = &mut model.picker {
@@ -43,7 +43,7 @@ pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
     }
 }
 
-/// What is known at once, and what the providers say when they have answered.
+/// Opens the list with the known models; those of the providers follow.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         model.wants_picker = true;
@@ -57,7 +57,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send(Command::ListModels { ask: true }));
 }
 
-/// `/effort high`
+/// Handles `/effort high`.
 pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let effort = match (name, Effort::named(name)) {
         ("auto" | "default", _) => None,
@@ -73,14 +73,14 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Shown only where the list is open.
+/// Adds models to the list, if it is open.
 pub fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
     if let Some(picker) = &mut model.picker {
         picker.listed(models, notices);
     }
 }
 
-/// What is known of the one that answers from now on.
+/// Sets the facts of the model in use.
 pub fn known(model: &mut Model, facts: ModelFacts) {
     model.header.model.clone_from(&facts.name);
     model.header.context_tokens = Some(facts.context_window);
@@ -91,7 +91,7 @@ pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, mes
     if matches!(model.model_access, Some(ModelAccess::NoKey { .. })) {
         model.model_access = Some(ModelAccess::Ready);
     }
-    // The key that was refused is not the one that is used from now on.
+    // The rejected key is not in use any more.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
         model.task.paused = Some(Paused::new(failures::where_it_paused(model)));
     }
@@ -107,7 +107,7 @@ pub fn said(model: &mut Model, message: &str) {
     }
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.picker else { return false };
@@ -134,7 +134,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         Choice::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
             KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => model.picker = None,
-            // What waits for the person comes first.
+            // Pending dialogs come first.
             KeyCode::Tab if waits => {
                 model.dialogs.open_current(model.keys.last_text);
             }

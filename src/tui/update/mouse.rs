@@ -1,4 +1,4 @@
-//! The mouse: the wheel scrolls what is in front, a click folds a card, a drag selects text of one entry.
+//! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
 
 use super::{history_page, sessions};
 use crate::tui::clipboard::Clip;
@@ -9,25 +9,25 @@ use crate::tui::view::{Click, GUTTER};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-/// Rows a turn of the wheel moves.
+/// Rows per step of the wheel.
 const WHEEL_ROWS: usize = 3;
-/// A click that brings the window to the front means nothing here.
+/// Time in which a click that brings the window to the front is ignored, in milliseconds.
 const SETTLE_MS: u64 = 300;
-/// Between two rows while the pointer is held at an edge.
+/// Delay between two rows while the pointer is held at an edge, in milliseconds.
 const EDGE_MS: u64 = 60;
 
-/// What is remembered of the pointer.
+/// State of the pointer.
 #[derive(Debug)]
 pub struct Pointer {
-    /// Whether the terminal sends it here.
+    /// Whether the terminal reports mouse events.
     pub is_ours: bool,
-    /// When the window came to the front.
+    /// Time at which the window got the focus.
     pub focused: Option<u64>,
-    /// Where the button went down: the entry, and the cell of it.
+    /// Entry and cell where the button was pressed.
     pressed: Option<(usize, Point)>,
-    /// The rows below the transcript that do something, as they were drawn.
+    /// Clickable rows below the transcript, as drawn.
     pub strip: Vec<(u16, Click)>,
-    /// Where a held pointer is, as long as it is at an edge, and when the view moves on.
+    /// Last event of a pointer held at an edge, and when the view scrolls next.
     edge: Option<(MouseEvent, u64)>,
 }
 
@@ -43,7 +43,7 @@ impl Pointer {
 
 pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
     if let Some(help) = &mut model.help {
-        // Nothing below it is pointed at.
+        // Nothing below it is under the pointer.
         let rows = WHEEL_ROWS.cast_signed();
         match event.kind {
             MouseEventKind::ScrollUp => help.scroll_by(-rows),
@@ -69,7 +69,7 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
     }
 }
 
-/// A click on a choice highlights it; only Enter takes it.
+/// Highlights the choice that was clicked; only Enter takes it.
 fn point(model: &mut Model, event: MouseEvent, now: u64) {
     model.dirty = true;
     let place = Position { x: event.column, y: event.row };
@@ -82,7 +82,7 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
-/// Whether it was for a row that says how something is reached.
+/// Handles a click on a row that leads somewhere. Returns whether there is one.
 fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     let clicked = model.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !brings_window(model, now) && !model.is_too_small()) else { return false };
@@ -95,12 +95,12 @@ fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     true
 }
 
-/// Whether a click is the one that brought the window to the front.
+/// Returns whether a click only brought the window to the front.
 fn brings_window(model: &Model, now: u64) -> bool {
     model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
-/// A click on a row of a list or a menu marks it, a click on the marked one takes it. Whether it was for one.
+/// Highlights the clicked row of a list or menu, or takes the highlighted one. Returns whether there is a row.
 fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if brings_window(model, now) || model.dialogs.is_open() || model.reading.is_some() || model.is_too_small() {
         return false;
@@ -121,7 +121,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
     true
 }
 
-/// ctrl+s: the terminal's own selection, and back.
+/// Handles ctrl+s: gives the mouse to the terminal for its own selection, or takes it back.
 pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let is_ours = !model.pointer.is_ours;
     model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
@@ -159,13 +159,13 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether the transcript is what stands in the rows above the composer.
+/// Returns whether the transcript is shown above the composer.
 fn shows_transcript(model: &Model) -> bool {
     let covered = model.has_list() || model.changes.is_some() || (model.help.is_some() || model.reading.is_some());
     !model.is_too_small() && (!covered || model.dialogs.is_open())
 }
 
-/// The entry under the pointer and the cell of it.
+/// Returns the entry and the cell under the pointer.
 fn spot(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)> {
     if !shows_transcript(model) || event.row >= model.transcript.view_height() {
         return None;
@@ -188,7 +188,7 @@ fn press(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
-/// Selects from where the button went down, and no further than that entry goes.
+/// Extends the selection from the pressed cell, within its entry.
 fn drag(model: &mut Model, event: MouseEvent, now: u64) {
     let Some((entry, from)) = model.pointer.pressed else { return };
     model.dirty = true;
@@ -208,7 +208,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
-/// A pointer held at an edge moves the view a row.
+/// Scrolls by a row while the pointer is held at an edge.
 pub fn due(model: &mut Model, now: u64) {
     let Some((event, at)) = model.pointer.edge else { return };
     if now < at {
@@ -222,13 +222,13 @@ pub fn due(model: &mut Model, now: u64) {
     }
     let kept = transcript.marks.selection;
     drag(model, event, now);
-    // At the end of the text nothing moves any more, and nobody is to be woken for it.
+    // At the end of the text nothing moves any more, so no further timer is needed.
     if model.transcript.marks.selection == kept {
         model.pointer.edge = None;
     }
 }
 
-/// What was selected is copied; where nothing was, it was a click.
+/// Copies the selection; without one, handles the click.
 fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
     model.pointer.edge = None;
     let Some((entry, from)) = model.pointer.pressed.take() else { return };
@@ -246,7 +246,7 @@ fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Eff
     if model.browse.is_some() {
         model.transcript.marks.chosen = Some(entry);
     }
-    // The gap above a card is no card.
+    // The gap above a card is not part of it.
     if from.row >= model.transcript.gap_of(entry) && model.transcript.entry(entry).is_some_and(|entry| entry.card().is_some()) {
         model.transcript.fold_one(entry);
     }

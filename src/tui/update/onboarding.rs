@@ -1,4 +1,4 @@
-//! The first questions on the screen: `/setup`, and a start where nothing is set.
+//! The setup on the screen: `/setup`, and the first start.
 
 use super::dialog::is_text;
 use crate::protocol::{Command, Query, SetupAsked, SetupFound, SetupTold};
@@ -14,12 +14,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const AUTO: &str = "auto";
 
-/// What there is to choose from is looked up; the questions come with it.
+/// Requests the choices of the setup; its dialog comes with them.
 pub fn ask(effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::Setup(SetupAsked::Look)));
 }
 
-/// `/setup`
+/// Handles `/setup`.
 pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if state(model).is_some() {
         model.dialogs.focus_setup(Some(now));
@@ -35,7 +35,7 @@ pub fn told(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effe
     match told {
         SetupTold::Found(found) if state(model).is_none() => open(model, found, now),
         told if state(model).is_some() => feed(model, Input::Told(told), now, effects),
-        // They are over: only what was written, or could not be, is worth a word.
+        // The setup is over; only what was written, or could not be, is reported.
         SetupTold::Ended { lines, .. } | SetupTold::Taken { lines, .. } => note(model, &lines, Tone::Plain),
         SetupTold::Failed { message } => note(model, &[message], Tone::Failure),
         SetupTold::Found(_) | SetupTold::Tested { .. } => {}
@@ -65,7 +65,7 @@ fn state(model: &mut Model) -> Option<&mut Onboarding> {
     }
 }
 
-/// Those that have the keyboard.
+/// Returns the setup that has the keyboard.
 fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
     match &mut model.dialogs.open_mut()?.question {
         Question::Setup(setup) => Some(setup),
@@ -88,7 +88,7 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
                 if let Some(panel) = model.dialogs.setup() {
                     panel.refresh_setup();
                     if turned {
-                        // What a theme looks like stands at the end.
+                        // The preview of the theme is at the end.
                         panel.scroll_by(isize::MAX);
                     }
                 }
@@ -107,7 +107,7 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
     model.dirty = true;
 }
 
-/// The session asks it from now on, where there is one that can.
+/// Switches the session to the model, if there is a session that can.
 fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
     let is_asked = model.model_access == Some(ModelAccess::Ready) && model.header.model == name;
     let only_read = matches!(model.model_access, Some(ModelAccess::ReadOnly { .. }));
@@ -136,7 +136,7 @@ fn note(model: &mut Model, lines: &[String], tone: Tone) {
     }
 }
 
-/// Whether the key was for the first questions: for what is typed there, or one that only they have.
+/// Handles a key for the setup: text of its line, or a key that only the setup has. Returns whether it did.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed, is_at_end) = (setup.types(), setup.has_typed(), setup.is_at_end());
@@ -146,7 +146,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     let is_free = is_armed && !panel.guard.is_held();
     let repeats = key.kind == KeyEventKind::Repeat;
     let input = match key.code {
-        // Nothing is skipped that was not on the screen.
+        // Nothing can be skipped that was not on the screen.
         KeyCode::Char('c') if ctrl && !is_armed => return true,
         KeyCode::Esc if !types && !is_armed => return true,
         KeyCode::Char('c') if ctrl => Input::Leave,
@@ -157,7 +157,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Esc => Input::Escape,
         KeyCode::Left if types || is_free => Input::Turn(-1),
         KeyCode::Right if types || is_free => Input::Turn(1),
-        // A line end within what is pasted, or typed just before the page changed, takes nothing.
+        // A line end within pasted text, or typed just before the page changed, submits nothing.
         KeyCode::Enter if types => {
             let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
             if repeats || from_machine || !is_settled || !(is_armed || has_typed) {
@@ -178,7 +178,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// Whether pasted words were for them.
+/// Handles pasted text. Returns whether it was for the setup.
 pub fn pasted(model: &mut Model, words: &str, now: u64) -> bool {
     if !open_state(model).is_some_and(|setup| setup.takes(words)) {
         return false;

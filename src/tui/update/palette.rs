@@ -1,4 +1,4 @@
-//! The palette: every command by a few letters of its name.
+//! Command palette: every command by a few letters of its name.
 
 use super::{draft_changed, slash};
 use crate::tui::keymap::Focus;
@@ -7,7 +7,7 @@ use crate::tui::palette;
 use crate::tui::picker::PickerResult;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Commands that were used, as far back as is looked.
+/// Number of recent history entries searched for used commands.
 const USED: usize = 30;
 
 pub fn open(model: &mut Model) {
@@ -21,7 +21,7 @@ pub fn open(model: &mut Model) {
     model.palette = Some(palette::picker(slash::COMMANDS, &model.menu.own, &keys, &used));
 }
 
-/// Whether the palette is open: then the key was for it.
+/// Handles a key of the palette. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.palette else { return false };
@@ -37,7 +37,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-            // What waits for the person comes first.
+            // Pending dialogs come first.
             KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
@@ -45,7 +45,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// Runs it beside the draft, which stays; one that wants words behind it goes into the draft, if that is empty.
+/// Runs a command and keeps the draft; one that needs an argument goes into the draft if that is empty.
 fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let wants = slash::wants_words(name, &model.menu.own);
     let draft = model.composer.text();
@@ -58,7 +58,7 @@ fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     }
     model.composer.set(name);
     slash::run(model, name.trim_start_matches('/'), now, effects);
-    // What could not be run stays as it was typed, which nobody did.
+    // A command that could not be run would stay in the draft, although nobody typed it.
     if model.composer.is_empty() || model.composer.text() == name {
         model.composer.set(&draft);
     }

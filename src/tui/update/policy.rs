@@ -1,4 +1,4 @@
-//! What the person asks about the policy and the mode.
+//! Commands about the policy and the mode.
 
 use super::keys::take;
 use crate::protocol::{Command, Mode, PolicyLayer};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 pub const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
 
-/// `/policy`, `/policy reload`.
+/// Handles `/policy` and `/policy reload`.
 pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
     match what {
         "" => {
@@ -26,7 +26,7 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// `/mode NAME`: a stricter one at once, a laxer one after a question.
+/// Handles `/mode NAME`: switches to a stricter mode at once, and asks before a less strict one.
 pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.header.mode.as_str();
@@ -40,7 +40,7 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
             let last_text = model.keys.last_text;
             model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
             model.dialogs.add(Dialog::mode(mode), false, last_text);
-            // It was asked for just now; the guard holds back what is typed on.
+            // The user has just requested it, and the guard holds back what is typed next.
             if !model.is_too_small() {
                 model.dialogs.focus(model.dialogs.len() - 1, last_text);
             }
@@ -48,9 +48,9 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
     }
 }
 
-/// Shift+tab: the next stricter one, never a laxer one.
+/// Handles shift+tab: switches to the next stricter mode, never to a less strict one.
 pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    // The mode is not known before there is a session.
+    // The mode is unknown before there is a session.
     if model.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
     }
@@ -60,7 +60,7 @@ pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Says once that the time of the policy is over, whether that comes or was so at the start.
+/// Reports once that the policy has expired, now or before the start.
 pub fn look_at_end(model: &mut Model, now: u64) {
     let Some((end, ExpiryStage::Over)) = model.policy.end(now) else {
         model.policy.over = false;

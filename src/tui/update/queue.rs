@@ -1,4 +1,4 @@
-//! Messages that wait: said with the next step, or after the task; listed, changed, taken back.
+//! Queued messages: sent with the next step or after the task, listed, edited and removed.
 
 use super::draft_changed;
 use super::focus::show_called_for;
@@ -9,7 +9,7 @@ use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
 use crate::tui::transcript::{Kind, Tone};
 
-/// `/steer TEXT`
+/// Handles `/steer TEXT`.
 pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let words = words.trim().to_owned();
     if words.is_empty() {
@@ -21,7 +21,7 @@ pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// To the model: with the next step where that is wanted and a task runs.
+/// Sends a message to the model; with the next step if requested and a task is running.
 pub fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
     model.transcript.follow();
     model.task.sent.push(text.clone());
@@ -29,7 +29,7 @@ pub fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effe
     effects.push(Effect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
 }
 
-/// `/queue`, `/queue edit 2`, `/queue drop 2`.
+/// Handles `/queue`, `/queue edit 2` and `/queue drop 2`.
 pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
     if verb.is_empty() {
@@ -70,7 +70,7 @@ fn list(model: &mut Model, now: u64) {
     show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
-/// Puts a message into the draft again, in front of what is there: the one with this id, or the one said last.
+/// Moves a queued message to the beginning of the draft: the one with this ID, or the last one.
 pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
@@ -82,18 +82,19 @@ pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec
     let whole = if draft.trim().is_empty() { clean.clone() } else { format!("{clean}\n\n{draft}") };
     model.composer.set(&whole);
     model.task.taken_back.push(RetractedMessage { id, text: clean, steer, race: RetractState::Open });
-    // First it is kept as the draft, then it waits no more: a crash between the two shows it twice, not never.
+    // The draft is saved before the message leaves the queue, so that a crash in between duplicates it and does not
+    // lose it.
     model.save_draft_at = None;
     effects.push(Effect::Send(Command::SaveDraft { text: whole }));
     effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
-/// Whether what stands in the draft was for the next step.
+/// Returns whether the message in the draft was queued for the next step.
 pub fn steers_again(model: &Model) -> bool {
     !model.task.taken_back.is_empty() && model.task.taken_back.iter().all(|one| one.steer)
 }
 
-/// The session's own list.
+/// Applies the queue of the session.
 pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
     for one in &waiting {
         taken_up(&mut model.task.sent, &one.text);
@@ -105,7 +106,7 @@ pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
         let waits = waiting.iter().any(|waiting| waiting.id == one.id);
         one.race = match one.race {
             RetractState::Won => RetractState::Won,
-            // Others with the same words were meant.
+            // Another message with the same text was meant.
             RetractState::Open | RetractState::Said if waits => RetractState::Open,
             RetractState::Open => RetractState::Gone,
             RetractState::Gone => RetractState::Won,
@@ -115,7 +116,7 @@ pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
             }
         };
     }
-    // It is in the draft; the session hears of it in a moment.
+    // It is in the draft; the session has not been told yet.
     waiting.retain(|waiting| model.task.taken_back.iter().all(|one| one.id != waiting.id));
     model.task.waiting = waiting;
     for id in lost {
@@ -123,13 +124,13 @@ pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
     }
 }
 
-/// These words have reached the model, maybe of several messages in one: they wait nowhere any more.
+/// Removes messages that have reached the model, possibly several in one text.
 pub fn said(model: &mut Model, words: &str, now: u64) {
     taken_up(&mut model.task.sent, words);
     let clean = text::clean(words);
     let mut lost = Vec::new();
     for one in &mut model.task.taken_back {
-        // Another message with the same words left the queue, or is about to: it was that one.
+        // Another message with the same text left the queue, or is about to; it was that one.
         let other = model.task.left_queue.iter().chain(model.task.waiting.iter().map(|waits| &waits.text));
         if !holds(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
             continue;
@@ -148,13 +149,13 @@ pub fn said(model: &mut Model, words: &str, now: u64) {
     }
 }
 
-/// Whether a message is all of these words, or stands among them as a part of its own.
+/// Returns whether the text is the message, or contains it as a paragraph of its own.
 fn holds(words: &str, message: &str) -> bool {
     let (words, message) = (words.trim(), message.trim());
     !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
 }
 
-/// It was too late: what is in the draft was said already, and is not said twice.
+/// Removes text from the draft that was sent before it could be taken back, so that it is not sent twice.
 fn was_taken(model: &mut Model, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let RetractedMessage { text, .. } = model.task.taken_back.remove(at);

@@ -1,11 +1,11 @@
-//! What a process before left in flight, said in one place and kept true until something new begins.
+//! Report of what an earlier process left in progress, kept up to date until something new begins.
 
 use crate::protocol::{CallId, EventKind, ToolStatus, Waiting};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
-/// What stands open at the end of what was replayed; the process before ended in the middle of it.
+/// Reports what is unfinished at the end of the replay, because the earlier process stopped in the middle of it.
 pub fn begins(model: &mut Model) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {
@@ -29,7 +29,7 @@ pub fn begins(model: &mut Model) {
     }
 }
 
-/// A live event may tell what became of something, until a new request or prompt begins.
+/// Updates the report from a live event, until a new request or prompt begins.
 pub fn told(model: &mut Model, kind: &EventKind) {
     if !model.recovering {
         return;
@@ -59,7 +59,7 @@ pub fn told(model: &mut Model, kind: &EventKind) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }
         }
-        // From here on it is history.
+        // From here on the report is history.
         EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } | EventKind::LlmRequestStarted { .. } => {
             model.recovering = false;
         }
@@ -67,7 +67,7 @@ pub fn told(model: &mut Model, kind: &EventKind) {
     }
 }
 
-/// The entry, made where it is not there and something is to be said.
+/// Returns the entry, and creates it if there is something to report.
 fn here(model: &mut Model, says: bool) -> Option<&mut Recovery> {
     if says && model.transcript.recovery_mut().is_none() {
         model.transcript.push(Kind::Recovery(Recovery::default()));

@@ -1,4 +1,4 @@
-//! A request that failed and is sent again: what is said of it, and the key that does not wait.
+//! Status of a failed request that is retried, and the key that retries at once.
 
 use crate::protocol::{Command, FailureKind, Usage};
 use crate::text;
@@ -6,19 +6,19 @@ use crate::tui::format;
 use crate::tui::model::{Activity, Effect, Model, Retry};
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
-/// Longer than this the time of day is said too.
+/// Delay from which the time of day is shown too, in milliseconds.
 const LONG_MS: u64 = 60_000;
-/// Below this width few words are made.
+/// Width in cells below which the short form is used.
 const WIDE: u16 = 70;
-/// From here on there is room for what the provider asked for.
+/// Width in cells from which the provider's requested delay is shown.
 const ROOMY: u16 = 92;
-/// Below this there is no room for the time of day.
+/// Width in cells below which the time of day is not shown.
 const NARROW: u16 = 50;
 
-/// The gutter, and the shortest of the keys behind the words.
+/// Cells of the gutter and of the shortest hint after the text.
 const KEYS: usize = 12;
 
-/// What the session said of it.
+/// Retry as reported by the session.
 pub struct FailedRequest {
     pub attempt: u32,
     pub max_attempts: u32,
@@ -62,7 +62,7 @@ pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
     model.set_activity(Activity::Retrying(Box::new(retry)), now);
 }
 
-/// What goes on, with the seconds that are left; on a narrow screen in few words, for the count is what matters.
+/// Returns the status with the seconds left; narrow screens get a short form, because the countdown matters most.
 pub fn words(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
     let (long, short) = what(retry.kind);
@@ -92,32 +92,32 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
         0 => format!("{short}: retrying, attempt {attempt} of {max_attempts}"),
         _ => format!("{short}: retry in {count}{at}, attempt {attempt} of {max_attempts}"),
     };
-    // The keys beside it have room too, and no sentence is cut for them.
+    // The hint needs room too, and no sentence is cut for it.
     let fits = |words: &String| text::width(words) + KEYS <= usize::from(width);
     let many = Some(many).filter(|_| width >= WIDE);
     many.into_iter().chain([some]).find(fits).unwrap_or(few)
 }
 
-/// The provider's own sentence, and what the attempt cost.
+/// Returns the provider's message and the cost of the attempt.
 pub fn details(retry: &Retry, dot: &str) -> Option<String> {
-    // Where it says no more than the row itself, or the mark at the answer that was cut off, it is not said twice.
+    // A message that only repeats the row, or the mark at the interrupted response, is not shown.
     let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
     let id = retry.request_id.as_ref();
     let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x show request ID".to_owned() });
-    // Whoever asked for it wants to read all of it.
+    // With the request ID shown, the message needs the room.
     let wasted = retry.wasted.clone().filter(|_| !retry.shows_id);
     let (first, last) = if retry.shows_id { (id, None) } else { (None, id) };
     let parts: Vec<String> = first.into_iter().chain(wasted).chain(message).chain(last).collect();
     (!parts.is_empty()).then(|| parts.join(&format!(" {dot} ")))
 }
 
-/// Whether it is no fault of the request and passes by itself.
+/// Returns whether the failure is temporary and not caused by the request.
 pub fn is_passing(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout)
 }
 
-/// What happened, in a sentence and in a word or two.
+/// Returns the failure as a sentence and in a word or two.
 fn what(kind: FailureKind) -> (&'static str, &'static str) {
     match kind {
         FailureKind::RateLimited => ("Rate limited by the provider", "Rate limited"),
@@ -142,7 +142,7 @@ fn what(kind: FailureKind) -> (&'static str, &'static str) {
     }
 }
 
-/// An `r`, or an `x`, in the empty draft: it counts once it has stood there alone, as a letter in a question does.
+/// Handles `r` or `x` in the empty draft, which takes effect once it has been alone for a while, as in a dialog.
 pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
     let waits = matches!(&model.task.activity, Activity::Retrying(retry) if retry.left(now) > 0) && shown(model.task.since);
@@ -158,7 +158,7 @@ pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64)
     }
 }
 
-/// Nothing more was typed: it was no word that begins with it.
+/// Performs the key, because no more text followed it.
 pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.retry_at.is_none_or(|at| now < at) {
         return;

@@ -1,4 +1,4 @@
-//! `/rewind`, `/undo`, `/redo`: asked for, shown, done.
+//! Commands `/rewind`, `/undo` and `/redo`: request, display and execution.
 
 use super::draft_changed;
 use super::keys::{hears, take};
@@ -11,14 +11,14 @@ use crate::tui::rewind::{PendingRewind, RewindList};
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The hands rested so long before the first of two Escapes.
+/// Minimum time without a key before the first of two Escapes, in milliseconds.
 const REST_MS: u64 = 3000;
-/// The second one comes within this time.
+/// Maximum time between the two Escapes, in milliseconds.
 const TWICE_MS: u64 = 1500;
-/// Kept paths that are named; the others are counted.
+/// Maximum number of named unchanged paths; further ones are counted.
 const MAX_NAMED: usize = 8;
 
-/// The list of prompts to go back to.
+/// Opens the list of prompts to rewind to.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !can(model, "/rewind", now) {
         return;
@@ -34,7 +34,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send(Command::ListRewindPoints));
 }
 
-/// The plan of the last step back, or forth.
+/// Requests the plan of a single undo or redo.
 pub fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
     let name = if target == RewindTarget::Redo { "/redo" } else { "/undo" };
     if !can(model, name, now) {
@@ -51,12 +51,12 @@ pub fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec
     effects.push(Effect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
 
-/// Nothing goes back under a task that runs.
+/// Returns whether a rewind is possible, which it is not while a task is running.
 fn can(model: &mut Model, name: &str, now: u64) -> bool {
     if !hears(model, now) {
         return false;
     }
-    // A task that only waits for an answer ends with what is undone.
+    // A task that only waits for an answer ends with the rewind.
     let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.waits_for_person());
     if model.is_running() && !waits {
         let words = match model.task.activity {
@@ -69,7 +69,8 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     true
 }
 
-/// Escape on an empty draft while nothing runs: two of them, after a rest, are the list. `before`: the key before it.
+/// Handles Escape on an empty draft while nothing is running: two of them after a pause open the list. `before` is the
+/// time of the key before.
 pub fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         return;
@@ -78,7 +79,7 @@ pub fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Ve
     if first.is_some_and(|at| now.saturating_sub(at) <= TWICE_MS) {
         return open(model, now, effects);
     }
-    // Who hammers on Escape to stop a task that has just ended means that task.
+    // Repeated Escapes to stop a task that has just ended are meant for that task.
     let still = before.unwrap_or(0).max(model.task.since);
     if before.is_none() && model.task.since == 0 || now.saturating_sub(still) >= REST_MS {
         model.keys.rested_escape = Some(now);
@@ -97,21 +98,21 @@ pub fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: 
     }
 }
 
-/// Shown only where the person asked.
+/// Opens the rewind dialog if the user asked for it.
 pub fn planned(model: &mut Model, plan: RewindPlan) {
     let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
     let last_text = model.keys.last_text;
     model.dialogs.add(Dialog::rewind(plan), false, last_text);
-    // It was asked for just now; what was typed meanwhile is a draft, and the guard holds back what is typed on.
+    // The user has just requested it; text typed since is a draft, and the guard holds back what is typed next.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
     if quiet && !model.is_too_small() && model.search.is_none() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
 
-/// What the session says while it is asked is its answer.
+/// Treats a notice of the session as the response to the request.
 pub fn noticed(model: &mut Model) {
     if model.rewind.awaits.take().is_some() {
         model.rewind.list = None;
@@ -119,14 +120,14 @@ pub fn noticed(model: &mut Model) {
     }
 }
 
-/// The person said yes.
+/// Starts the rewind that the user confirmed.
 pub fn begins(model: &mut Model, now: u64) {
     model.rewind.list = None;
     model.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
 
-/// Live, or of an earlier run.
+/// Applies a rewind, live or from an earlier run.
 pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.rewind.list = None;
@@ -144,7 +145,7 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
         model.last_answer = model.transcript.last_standing_answer();
         model.task.paused = None;
         let last_text = model.keys.last_text;
-        // What was asked about is undone; nothing of it runs any more.
+        // Dialogs of undone tasks are removed; nothing of these tasks is running.
         while model.dialogs.iter().any(is_of_task) {
             model.dialogs.forget(is_of_task, last_text);
         }
@@ -159,7 +160,7 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     }
 }
 
-/// `keeps_draft`: the prompt does not come back, for there is a draft.
+/// Returns the report of a rewind; with `keeps_draft`, the prompt is not restored, because there is a draft.
 fn words(done: &Rewound, keeps_draft: bool) -> String {
     let mut lines = vec![text::clean(&done.message).trim_end().to_owned()];
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
@@ -192,7 +193,7 @@ fn forget_question(model: &mut Model) {
     model.dialogs.forget(|panel| matches!(panel.question, Question::Rewind(_)), last_text);
 }
 
-/// Whether the open question was a plan, and is left: back to the list, or to nothing.
+/// Closes the rewind dialog. Returns whether it was open; the list is shown again if there is one.
 pub fn leaves(model: &mut Model, now: u64) -> bool {
     if !model.dialogs.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
         return false;
@@ -204,14 +205,14 @@ pub fn leaves(model: &mut Model, now: u64) -> bool {
     true
 }
 
-/// Whether the letter marked a path that was changed by hand; in a sentence it is a letter.
+/// Returns whether the letter was a key for a conflicting path; within text it is a letter.
 pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::of(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.marks()) else { return false };
     panel.guard.mark(letter, now) && panel.mark(mark)
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.rewind.list else { return false };
@@ -231,7 +232,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         PickerResult::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            // What waits for the person comes first.
+            // Pending dialogs come first.
             KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },

@@ -1,20 +1,20 @@
-//! A session that cannot be saved: what is said, and the two keys that go on.
+//! A session that cannot be saved: its message, and the two keys that continue.
 
 use crate::protocol::{Command, Failure, SessionStatus};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
-/// Whether what is said and done is on the disk.
+/// Save state of the session.
 #[derive(Debug, Default)]
 pub struct SaveState {
-    /// It goes on in memory, and a crash loses it.
+    /// Whether the session continues in memory, so that a crash loses it.
     pub unsaved: bool,
-    /// Nothing goes on until it can be saved, or the person says so: why, in one line, and since when that is said.
+    /// Why the session is stopped until it can be saved or the user continues, and since when that is shown.
     pub stopped: Option<(String, u64)>,
-    /// The person had it tried again, and what came of that is not said yet.
+    /// Whether the user retried and the result has not been reported yet.
     pub again: bool,
-    /// Another process has the session: no key goes on from here.
+    /// Whether another process owns the session, so that no key continues.
     pub lost: bool,
 }
 
@@ -24,10 +24,10 @@ impl SaveState {
     }
 }
 
-/// Nothing can be saved, and nothing goes on; whether that is news.
+/// Stops the session because it cannot be saved. Returns whether that is news.
 pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let words = text::clean_line(&failure.message);
-    // The same again: the keys do not begin anew under a finger.
+    // The same failure again: the keys do not start again under the user's finger.
     let same = model.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
     if !same {
         model.saving.stopped = Some((words, now));
@@ -37,28 +37,28 @@ pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     !same
 }
 
-/// The session says how it stands.
+/// Applies the session's report about its save state.
 pub fn changed(model: &mut Model, saved: bool) {
     model.saving = SaveState { unsaved: !saved, stopped: None, again: false, lost: false };
 }
 
-/// Something goes on: then it could be saved, or is kept in memory.
+/// Handles a running session: it was saved, or it continues in memory.
 pub fn stands(model: &mut Model, status: SessionStatus) {
     if status != SessionStatus::Paused {
         (model.saving.stopped, model.saving.lost) = (None, false);
     }
 }
 
-/// Nothing can be saved here any more, so what an earlier pause offered is off.
+/// Withdraws the keys of an earlier stop, because the session cannot be saved here any more.
 pub fn lost(model: &mut Model) {
     (model.saving.stopped, model.saving.lost) = (None, true);
 }
 
-/// What is said of it in so many cells; the whole sentence stands in the transcript too, the keys do not.
+/// Returns the message that fits into this many cells; the transcript has the full text without the keys.
 pub fn words(model: &Model, room: usize) -> Option<String> {
     let (why, _) = model.saving.stopped.as_ref()?;
     let dot = model.glyphs.dot;
-    // The keys count in an empty draft.
+    // The keys work only in an empty draft.
     if !model.composer.is_empty() || model.dialogs.is_open() {
         return Some(format!("Not saved, paused {dot} /continue to retry"));
     }
@@ -69,7 +69,7 @@ pub fn words(model: &Model, room: usize) -> Option<String> {
     ways.into_iter().nth(fits)
 }
 
-/// A letter in the empty draft that counts once it has stood there alone.
+/// Handles a letter in the empty draft, which takes effect once it has been alone for a while.
 pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let Some((_, since)) = model.saving.stopped else { return };
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
@@ -79,7 +79,7 @@ pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64)
     }
 }
 
-/// Nothing more was typed: it was no word that begins with it.
+/// Performs the key, because no more text followed it.
 pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((letter, _)) = model.keys.saving_at.take_if(|(_, at)| now >= *at) else { return };
     if model.saving.stopped.is_none() || model.composer.text() != letter.to_string() {

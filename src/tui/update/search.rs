@@ -1,4 +1,4 @@
-//! Keys while a prompt sent before is looked for.
+//! Keys of the prompt history search.
 
 use super::dialog::is_text;
 use super::draft_changed;
@@ -9,7 +9,7 @@ pub fn start(model: &mut Model) {
     model.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
-/// Whether the key was for the search; another one ends it and does what it does.
+/// Handles a key of the search. Returns whether it did; other keys end the search and act as usual.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(mut search) = model.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -44,7 +44,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Past the oldest one the last one found stays.
+/// Searches for the next match; after the oldest one the last match stays.
 fn find(model: &mut Model, mut search: Search) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.sent_before(&search.query, search.nth) };

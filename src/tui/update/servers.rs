@@ -1,4 +1,4 @@
-//! The MCP servers of the session: what changes with them is said once, what they offer is within reach, `/mcp` lists them.
+//! MCP servers of the session: reports of changes, access to their resources and prompts, and the `/mcp` list.
 
 use super::events::note;
 use super::focus::show_called_for;
@@ -14,7 +14,7 @@ use crate::tui::typeahead_guard;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 
-/// Files that the words of a server name, of very many the first.
+/// Maximum number of files named in a warning about server text.
 const MAX_NAMED: usize = 8;
 
 pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
@@ -25,7 +25,7 @@ pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
     model.servers.refresh();
 }
 
-/// `/mcp`, `/mcp NAME`, `/mcp reconnect NAME`
+/// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.
 pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if model.servers.statuses.is_empty() {
         take(model, now, effects);
@@ -60,7 +60,7 @@ fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect
     effects.push(Effect::Send(Command::ReconnectServer { name }));
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.servers.list else { return false };
@@ -83,7 +83,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
                 }
             }
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-            // What waits for the person comes first.
+            // Pending dialogs come first.
             KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
@@ -91,9 +91,9 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// What they offer to be read was found.
+/// Sets the resources that were found.
 pub fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>) {
-    // Each letter asked, and the answers come as they like: the one for what stands there is kept.
+    // Each typed letter sends a search, and results arrive in any order; only those for the current text are kept.
     if !menu::is_typed(model, &words) {
         return;
     }
@@ -101,7 +101,7 @@ pub fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>)
     menu::show_files(model);
 }
 
-/// What they offer to be said: commands like those of files, which come first.
+/// Sets the prompts, which become commands; commands from files come first.
 pub fn said(model: &mut Model, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
@@ -118,7 +118,7 @@ pub fn add_commands(model: &mut Model) {
     }
 }
 
-/// Asks for the words of a prompt; whether the command stands for one.
+/// Requests the text of a prompt. Returns whether the command is one.
 pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(prompt) = model.servers.prompt(&command.name).filter(|_| command.source.starts_with("MCP server ")).cloned() else {
         return false;
@@ -142,7 +142,7 @@ pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64
     true
 }
 
-/// `name=value` where there is such a name; other words go by their places, and the last place takes all that is left.
+/// Returns the arguments: `name=value` for known names; other words by position, and the last position takes the rest.
 fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     let mut places = Vec::new();
@@ -166,7 +166,8 @@ fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     given
 }
 
-/// The words of a prompt: they go into the draft, to be read before they are sent. They are the server's, and named so.
+/// Inserts the text of a prompt into the draft, to be read before it is sent, with a note that it comes from the
+/// server.
 pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
     if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
         return;
@@ -177,7 +178,7 @@ pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String,
         Ok(_) => return note(model, &format!("{command} returned no text"), Tone::Warning),
         Err(why) => return note(model, &format!("{command} failed: {why}"), Tone::Failure),
     };
-    // What is being typed is nobody else's words.
+    // Text that is being typed must not mix with other text.
     if !typeahead_guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
         return note(
             model,
@@ -198,7 +199,7 @@ pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String,
     note(model, &told, Tone::Warning);
 }
 
-/// What of the words would be read along.
+/// Returns the references in the text that would attach files.
 fn named(words: &str) -> Vec<String> {
     let begins = |word: &&str| word.trim_start_matches(|one| "([{<\"'`,;".contains(one)).starts_with('@') && word.len() > 1;
     words.split_whitespace().filter(begins).take(MAX_NAMED).map(str::to_owned).collect()

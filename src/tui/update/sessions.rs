@@ -1,4 +1,4 @@
-//! Other sessions: the list of them, a new one, a copy of this one, another title.
+//! Sessions: the list, a new one, a fork, and renaming.
 
 use super::keys::take;
 use super::{attachments, menu, user_commands};
@@ -13,10 +13,10 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::SESSIONS_WIDE;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A longer title is none.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// The list, at once; what is in it comes.
+/// Opens the list at once; its content follows.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take(model, now, effects);
@@ -32,7 +32,7 @@ pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, effects);
 }
 
-/// There is nothing to show but the list. What was typed meanwhile comes along into the session that is chosen.
+/// Opens the list as the only content. Text typed since goes into the chosen session.
 pub fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     model.is_session_chooser = true;
     show(model, effects);
@@ -49,7 +49,7 @@ pub(super) fn look_up(effects: &mut Vec<Effect>, what: LookUp) {
     effects.push(Effect::Ask(Query::LookUp(what)));
 }
 
-/// Nothing that runs is left behind; where something does it is said.
+/// Returns whether the session can be left, because nothing is running; reports it if not.
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
         format!("the task is still stopping; try {name} again after that")
@@ -65,7 +65,7 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     false
 }
 
-/// `/new`: the session that is open stays as it is and can be resumed.
+/// Handles `/new`: leaves the session unchanged, so that it can be resumed.
 pub fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/new", now) {
         take(model, now, effects);
@@ -79,7 +79,7 @@ fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Effect>) {
     effects.push(Effect::Exit(ExitReason::Open(next)));
 }
 
-/// `/resume ID`, and the highlighted one of the list.
+/// Handles `/resume ID`, and the highlighted session of the list.
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.session.as_ref() == Some(&id) {
         model.sessions = None;
@@ -90,7 +90,7 @@ pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut V
     }
 }
 
-/// `/resume`, `/resume ID`
+/// Handles `/resume` and `/resume ID`.
 pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     if id.is_empty() {
         return open(model, now, effects);
@@ -107,7 +107,7 @@ pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     ask(model, effects);
 }
 
-/// `/fork`: a copy of all that was said here, which goes its own way.
+/// Handles `/fork`: copies the conversation into a new session.
 pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
@@ -117,7 +117,7 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Out of the question whether to go back: this session stays as it is, and the copy begins before that prompt.
+/// Forks from the rewind dialog: the copy ends before that prompt, and this session is unchanged.
 pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "the fork", now) {
@@ -126,7 +126,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
     }
 }
 
-/// `/rename TITLE`
+/// Handles `/rename TITLE`.
 pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
     let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect();
     if title.is_empty() {
@@ -144,14 +144,14 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
     model.session.clone()
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let wide = model.size.width >= SESSIONS_WIDE;
     let Some(sessions) = &mut model.sessions else { return false };
     model.keys.last_key = Some(now);
     model.toast = None;
-    // What waits for the person comes first, and Enter is about what was asked of this session.
+    // Pending dialogs come first; Enter belongs to the dialog about the highlighted session.
     let at = sessions.at().map(|at| &at.session_id);
     let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.forgets(at)));
     if key.code == KeyCode::Tab && waits || asks {
@@ -172,14 +172,14 @@ pub fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Text that was typed at a question over the list: it is for the list, which is what one sees. Whether there is one.
+/// Adds text that was typed into a dialog over the list to the filter. Returns whether there is a list.
 pub fn typed(model: &mut Model, words: &str) -> bool {
     let Some(sessions) = &mut model.sessions else { return false };
     sessions.is_stale |= sessions.paste(words) == Choice::Ask;
     true
 }
 
-/// The list is for other letters than it was asked for.
+/// Requests the list again, because its filter has changed.
 pub fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
         ask(model, effects);
@@ -189,7 +189,7 @@ pub fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
 fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     match choice {
         Choice::Nothing => {}
-        // Where nothing else is open there is nothing to go back to.
+        // Without another screen, closing the list quits.
         Choice::Closed if model.is_session_chooser => effects.push(Effect::Exit(ExitReason::Quit)),
         Choice::Closed => model.sessions = None,
         Choice::Refused(why) => model.show_toast(why, now),
@@ -223,9 +223,9 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
     }
 }
 
-/// Asks what was said last in the highlighted one, once.
+/// Requests the preview of the highlighted session, once.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    // In lines nothing stands beside the list.
+    // Line mode has no preview.
     let Some(sessions) = model.sessions.as_mut().filter(|_| !model.in_lines) else { return };
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
     if sessions.asked_look.as_ref() != Some(&at) {
@@ -234,12 +234,12 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The person said yes.
+/// Deletes the session that the user confirmed.
 pub fn forget(id: SessionId, effects: &mut Vec<Effect>) {
     look_up(effects, LookUp::Delete { session_id: id });
 }
 
-/// What was looked up.
+/// Applies the result of a lookup.
 pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
     match told {
@@ -263,7 +263,7 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
             }
         }
         LookedUp::Transcript { session_id, title, text } => {
-            // Where another one is marked by now nobody waits for this one.
+            // If another session is highlighted by now, the transcript is not shown.
             let is_meant = model.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
             if is_meant {
                 model.toast = None;

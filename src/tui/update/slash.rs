@@ -1,4 +1,4 @@
-//! Commands that begin with `/`.
+//! Slash commands.
 
 use super::keys::take;
 use super::{
@@ -10,7 +10,7 @@ use crate::text;
 use crate::tui::menu::{EnterAction, Item};
 use crate::tui::model::{Effect, Model};
 
-/// What there is, for the help and the menu.
+/// Commands and their descriptions, for the help and the menu.
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/help", "show keys and commands"),
     ("/continue", "resume a paused or interrupted task"),
@@ -60,9 +60,9 @@ const THEME: &str = "/theme ";
 const EFFORT: &str = "/effort ";
 const MODE: &str = "/mode ";
 const WITH_NAMES: [&str; 3] = [THEME, EFFORT, MODE];
-/// Those that do nothing alone.
+/// Commands that need an argument.
 const WANT_WORDS: [&str; 5] = ["/steer", "/rename", "/theme", "/effort", "/mode"];
-/// The keys that do the same.
+/// Keys with the same effect.
 pub const KEYS: &[(&str, &str)] = &[
     ("/help", "? f1"),
     ("/model", "ctrl+l"),
@@ -72,7 +72,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("/quit", "ctrl+d"),
     ("/steer", "ctrl+enter"),
 ];
-/// Other names of commands, as people know them from elsewhere.
+/// Aliases of commands, known from other tools.
 const ALIASES: &[(&str, &str)] = &[
     ("clear", "new"),
     ("reset", "new"),
@@ -102,7 +102,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
 ];
-/// Commands that people know from elsewhere, and how the same is done here.
+/// Commands known from other tools, and their equivalents here.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("add-dir", "use `aye --add-dir DIR` to add a directory at startup"),
     ("doctor", "use `aye doctor` to check the installation"),
@@ -110,10 +110,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("memory", "put permanent instructions in AGENTS.md; /init writes one"),
     ("statusline", "set the items of the status row in `[status]` in config.toml"),
 ];
-/// Those that may have several lines of words behind them.
+/// Commands whose argument may have several lines.
 const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
 
-/// The command in a draft, without its slash; a path, or several lines of something else, is none.
+/// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
 pub fn typed(draft: &str) -> Option<&str> {
     let typed = draft.trim().strip_prefix('/')?;
     let word = typed.split_whitespace().next().unwrap_or_default();
@@ -121,8 +121,7 @@ pub fn typed(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// What the draft could become while a command is typed, the likeliest first.
-/// `themes`: what may stand behind `/theme`.
+/// Returns the completions of a command in the draft, best first; `themes` returns the arguments of `/theme`.
 pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
     let item = |text: String, words: &str, then: EnterAction| {
         let name = text::reveal(&text).into_owned();
@@ -154,12 +153,12 @@ pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<S
     let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
     let mut found: Vec<Item> = begin;
     found.extend(ALIASES.iter().filter_map(alias));
-    // What is typed whole stands first, also where longer ones begin like it.
+    // A complete command comes first, even if longer ones begin like it.
     found.sort_by_key(|item| item.text != draft);
     let letters = draft.strip_prefix('/').unwrap_or(draft);
     if !letters.contains(char::is_whitespace) {
         let mut fuzzy = text::Fuzzy::words(letters);
-        // A word that begins like none of them is a slip, or nobody's: its letters are not looked for somewhere in others.
+        // Fuzzy matching needs the first letter, so that a typo does not match parts of other names.
         let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
         let alike = others.into_iter().filter(|item| !item.text.contains(' ') && begins(&item.text[1..]));
         let mut near: Vec<(u32, Item)> = alike.filter_map(|item| Some((fuzzy.score(&item.text[1..])?, item))).collect();
@@ -169,7 +168,7 @@ pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<S
     found
 }
 
-/// The names behind a command that are always the same.
+/// Returns the fixed arguments of a command.
 fn arguments(command: &str) -> Vec<String> {
     let efforts = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
     let modes = ["plan", "ask", "auto-edit", "auto"];
@@ -177,25 +176,25 @@ fn arguments(command: &str) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether the first word is a command as it stands.
+/// Returns whether the first word is a complete command.
 pub fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
     let word = typed(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
     is_built_in(word) || own.iter().any(|command| command.name == word)
 }
 
-/// Whether a name is one of aye's, or another name of one.
+/// Returns whether a name is a built-in command or an alias of one.
 pub fn is_built_in(name: &str) -> bool {
     let first = |entry: &str| entry[1..].split(' ').next().is_some_and(|word| word == name);
     COMMANDS.iter().any(|(entry, _)| first(entry)) || ALIASES.iter().any(|(alias, _)| *alias == name)
 }
 
-/// Whether nothing can be done before something stands behind it.
+/// Returns whether the command needs an argument.
 pub fn wants_words(name: &str, own: &[CustomCommand]) -> bool {
     let is_own = |command: &&CustomCommand| name.strip_prefix('/') == Some(command.name.as_str());
     WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::wants_arguments)
 }
 
-/// The entry of the list that was meant by something that was typed: `/policy undo`, `/model` of `/model x`.
+/// Returns the list entry of a typed command: `/policy undo`, or `/model` for `/model x`.
 pub fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     let typed = typed.trim();
     let word = typed.split_whitespace().next().unwrap_or_default();
@@ -207,7 +206,7 @@ pub fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     alias.map_or_else(|| word.to_owned(), |(_, name)| format!("/{name}"))
 }
 
-/// Runs exactly the word that was typed; an unknown one keeps the draft.
+/// Runs exactly the typed command; an unknown one keeps the draft.
 pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name);
@@ -287,7 +286,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
     }
 }
 
-/// What to say of a word that is no command, or has something behind it that it does not take.
+/// Returns the error about an unknown command, or an argument that a command does not take.
 fn unknown(model: &Model, word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
@@ -300,7 +299,8 @@ fn unknown(model: &Model, word: &str, typed: &str) -> String {
     let own = model.menu.own.iter().map(|command| command.name.as_str());
     let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
     let known = built_in.chain(ALIASES.iter().map(|(alias, _)| *alias)).chain(own);
-    // Of two that are as near, the one of the same length: letters are swapped more often than lost.
+    // Of two names at the same distance, the one of the same length is suggested: letters are swapped more often than
+    // dropped.
     let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name.len().abs_diff(word.len()), name)).min();
     match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
         Some((.., name)) => format!("unknown command `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),

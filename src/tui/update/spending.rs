@@ -1,4 +1,4 @@
-//! What was used up and what may be: `/cost`, `/budget`.
+//! Usage and budgets: `/cost` and `/budget`.
 
 use super::focus::show_called_for;
 use super::keys::{is_ready, take};
@@ -10,10 +10,10 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::GUTTER;
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
-/// Columns of all figures of `/cost`.
+/// Width of the figures of `/cost`, in cells.
 const FIGURES: usize = 52;
 
-/// A request has ended: what it used, what it cost, and what the session says that all of it did.
+/// Adds the usage and cost of a finished request, and the session's own total.
 pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
     model.tally.usage += usage;
@@ -26,13 +26,13 @@ pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cos
     }
 }
 
-/// Some of what a request used is estimated, and so are the sums that it is in.
+/// Marks the sums as estimated if part of the usage of a request is.
 pub fn doubt(model: &mut Model, estimated: bool) {
     model.task.is_estimated |= estimated;
     model.tally.is_estimated |= estimated;
 }
 
-/// `/cost`: tokens and money of the session and of its last task.
+/// Handles `/cost`: tokens and cost of the session and of its last task.
 pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     let (session, task) = (model.tally.usage, model.task.usage);
@@ -71,7 +71,7 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     show_called_for(model, Kind::Note { text: words.join("\n"), tone: Tone::Plain });
 }
 
-/// Whether somebody set it; that there is an end to everything is no budget.
+/// Returns whether the budget was set by someone and is not the default limit.
 fn is_set(budget: &Budget) -> bool {
     budget.set_by != "default"
 }
@@ -81,7 +81,7 @@ fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
     cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| about(cost, is_estimated))
 }
 
-/// `/budget`, or one with what is allowed from now on.
+/// Handles `/budget`, and the forms that set a limit.
 pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if words.is_empty() {
         if is_ready(model, now) {
@@ -102,7 +102,7 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     }
 }
 
-/// Shown only where the person asked; known in any case.
+/// Stores the budgets, and shows them if the user asked.
 pub fn told(model: &mut Model, budgets: Vec<Budget>) {
     model.tally.budgets = budgets;
     if !std::mem::take(&mut model.tally.budgets_asked) {
@@ -130,7 +130,7 @@ pub fn approaching(model: &mut Model, budget: Budget) {
     model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
 }
 
-/// `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`
+/// Returns a budget as a line: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
 pub fn budget_line(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, set_by, most } = budget;
     let scope = match scope {
@@ -147,7 +147,7 @@ pub fn budget_line(budget: &Budget) -> String {
     format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), text::clean_line(set_by))
 }
 
-/// A limit in words, in any order: `task 1.50`, `2M tokens`, `steps 200`.
+/// Parses a limit with its words in any order: `task 1.50`, `2M tokens`, `steps 200`.
 fn parse(words: &str) -> Result<BudgetLimit, String> {
     let (mut scope, mut unit, mut implied, mut limit) = (None, None, None, None);
     for word in words.split_whitespace() {
@@ -177,7 +177,7 @@ fn unknown(word: &str) -> String {
     format!("`{}` is not an amount", text::truncate(word, 16))
 }
 
-/// `10`, `$1.50`, `500k`, `2M`, `1_000_000`; and what it counts, where that shows.
+/// Parses an amount such as `10`, `$1.50`, `500k`, `2M` or `1_000_000`, and its unit if it shows.
 fn quantity(word: &str) -> Option<(f64, Option<BudgetUnit>)> {
     let (digits, mut unit) = match word.strip_prefix('$') {
         Some(digits) => (digits, Some(BudgetUnit::CostUsd)),

@@ -1,4 +1,4 @@
-//! `/stats`: what the tools did.
+//! Tool statistics of `/stats`.
 
 use super::focus::show_called_for;
 use super::keys::take;
@@ -8,13 +8,13 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::GUTTER;
 
-/// Columns a name may have.
+/// Maximum width of a tool name, in cells.
 const NAME_COLUMNS: usize = 24;
-/// Columns of all figures, and of those that stay where there is no room for all.
+/// Width of all figures, and of those kept on narrow screens, in cells.
 const FIGURES: usize = 41;
 const FEW_FIGURES: usize = 24;
 
-/// One row for each tool, the most used first.
+/// Shows one row per tool, most used first.
 pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
     let uses = model.tool_uses.list();
@@ -41,7 +41,7 @@ fn row(one: &ToolUse, name: &str, wide: usize, all: bool) -> String {
     format!("{name}{gap}  {:>5}  {:>6}  {:>6}  {mean:>7}  {longest:>7}", one.calls, one.failed, one.denied)
 }
 
-/// `12 ms`, `3.4 s`, `2 min`.
+/// Formats a duration: `12 ms`, `3.4 s`, `2 min`.
 fn took(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),

@@ -1,4 +1,4 @@
-//! `/status`: what runs where, in one place.
+//! Overview of the session for `/status`.
 
 use super::focus::show_called_for;
 use super::keys::take;
@@ -9,7 +9,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
-/// Cells of the words before a fact.
+/// Width of the labels, in cells.
 const NAMES: usize = 12;
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
@@ -17,7 +17,7 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::LookUp(LookUp::Places)));
 }
 
-/// What the screen knows, and where the files are.
+/// Shows the state of the screen and the file locations.
 pub fn told(model: &mut Model, places: &[(String, String)]) {
     let header = &model.header;
     let session = model.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);

@@ -1,4 +1,4 @@
-//! An answer and its thoughts, as they come in.
+//! Streaming of a response and its reasoning.
 
 use super::events::busy;
 use crate::text;
@@ -44,7 +44,7 @@ fn end_reasoning(model: &mut Model) {
     }
 }
 
-/// The answer is whole.
+/// Completes the response.
 pub fn end(model: &mut Model) {
     end_reasoning(model);
     let Some(entry) = model.transcript.last_answer_mut() else { return };

@@ -1,4 +1,4 @@
-//! What the terminal told of itself.
+//! Capabilities reported by the terminal.
 
 use crate::tui::input::TerminalReply;
 use crate::tui::interface::ThemeChoice;
@@ -7,14 +7,14 @@ use crate::tui::terminal::{ASK_GROUND, CapabilityEffect};
 use crate::tui::theme::Colours;
 
 pub fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
-    // The hints may name other keys now.
+    // Hints may name other keys now.
     let told = model.terminal.tells_enter();
     match model.terminal.hear(answer) {
         CapabilityEffect::Nothing => {}
         CapabilityEffect::Push(what) => effects.push(Effect::Push(what)),
         CapabilityEffect::Synchronise(synchronised) => effects.push(Effect::Synchronise(synchronised)),
         CapabilityEffect::Scheme { light } => {
-            // Which colour it is exactly comes with the next answer.
+            // The exact colour comes with the next report.
             background(model, if light { (255, 255, 255) } else { (0, 0, 0) });
             effects.push(Effect::Write(ASK_GROUND.to_vec()));
         }
@@ -40,7 +40,7 @@ pub fn background(model: &mut Model, colour: (u8, u8, u8)) {
     }
 }
 
-/// Without the reports of mode 2031 a change of colours is found out when the person comes back.
+/// Without the reports of mode 2031, a colour change is detected when the user comes back.
 pub fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
     if model.background.is_some() && model.options.theme == ThemeChoice::Auto {
         effects.push(Effect::Write(ASK_GROUND.to_vec()));

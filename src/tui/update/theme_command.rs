@@ -1,4 +1,4 @@
-//! `/theme`: other colours.
+//! The `/theme` command.
 
 use super::keys::take;
 use crate::protocol::{LookUp, Query};
@@ -18,7 +18,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
         name => match theme::find(model.options.themes.as_deref(), name) {
             Ok(_) => ThemeChoice::Named(name.to_owned()),
             Err(problem) if problem.starts_with("unknown theme") => return model.show_toast(problem, now),
-            // What is wrong with a file may be long, and stays to be read.
+            // The problem with a file may be long and goes into the transcript.
             Err(problem) => return note(model, problem, Tone::Warning),
         },
     };
@@ -30,7 +30,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
     weak(model);
 }
 
-/// Whether it is there the next time.
+/// Reports whether the theme was saved.
 pub fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
     match kept {
         Ok(file) => model.show_toast(format!("theme {name}, saved in {}", text::reveal(&file)), now),
@@ -38,13 +38,13 @@ pub fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u6
     }
 }
 
-/// Names that may stand behind `/theme`.
+/// Returns the arguments of `/theme`.
 pub fn names(model: &Model) -> Vec<String> {
     let own = theme::list(model.options.themes.as_deref());
     std::iter::once("auto").chain(Theme::names()).map(str::to_owned).chain(own).collect()
 }
 
-/// The theme of the configuration cannot be had: it is said once there is a place for it.
+/// Reports an unusable configured theme once the transcript can show it.
 pub fn check(model: &mut Model) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
