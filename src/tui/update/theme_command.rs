@@ -52,7 +52,7 @@ pub fn check(model: &mut Model) {
     }
 }
 
-/// Which ones there are.
+/// Returns the list of themes.
 fn list(model: &Model) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
@@ -81,7 +81,7 @@ fn list(model: &Model) -> String {
     text::reveal(&text).into_owned()
 }
 
-/// Says what of the person's own theme can hardly be read.
+/// Warns about poor contrast in a custom theme.
 fn weak(model: &mut Model) {
     let is_own = Theme::by_name(&model.theme.name).is_none();
     if let Some((token, contrast)) = model.theme.weak().filter(|_| is_own) {

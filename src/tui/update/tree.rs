@@ -1,4 +1,4 @@
-//! `/tree`: the branches of this session, one of which is gone on with.
+//! The `/tree` list: branches of this session, to continue one of them.
 
 use super::keys::take;
 use super::sessions::{has_words, look_up, may_leave, resume};
@@ -24,7 +24,7 @@ pub fn told(model: &mut Model, branches: Vec<Branch>) {
     }
 }
 
-/// Whether the list is open: then the key was for it.
+/// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(tree) = &mut model.tree else { return false };
@@ -40,7 +40,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         }
         PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-            // What waits for the person comes first.
+            // Pending dialogs come first.
             KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
         },
@@ -48,7 +48,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-/// A session is opened; of what was gone back from a copy is made, for nothing that was undone comes back by itself.
+/// Opens a session; an undone branch is forked instead, because undone content does not come back automatically.
 pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.session.as_ref() == Some(&session_id) {

@@ -1,4 +1,4 @@
-//! Commands of one's own: Markdown files whose text becomes a prompt. Two come with aye.
+//! Custom commands: Markdown files whose text becomes a prompt. Two are built in.
 
 use super::keys::{is_ready, take, wait_for_session};
 use super::{menu, queue, servers, slash};
@@ -7,11 +7,11 @@ use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
-/// Those that come with aye, in the same form.
+/// Built-in commands, in the same format.
 const BUILT_IN: [(&str, &str); 2] =
     [("init", include_str!("../../../assets/commands/init.md")), ("review", include_str!("../../../assets/commands/review.md"))];
 
-/// Which there are now, and what is wrong with some.
+/// Sets the current commands and reports problems with some of them.
 pub fn told(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
     for command in taken {
@@ -30,7 +30,7 @@ pub fn told(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<St
     }
 }
 
-/// Sends what the command stands for; whether there is one of this name.
+/// Sends the text of a command. Returns whether there is one of this name.
 pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(command) = find(model, name) else { return false };
     if servers::say(model, &command, arguments, now, effects) {

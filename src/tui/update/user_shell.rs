@@ -1,4 +1,4 @@
-//! `!command` and `!!command`: what the person runs themselves. The model is told of the first with what is said next.
+//! Commands that the user runs with `!command` and `!!command`. The model sees the first kind with the next prompt.
 
 use super::keys::take;
 use crate::protocol::{CallId, Command};
@@ -11,17 +11,17 @@ use crate::tui::transcript::{Kind, Tone};
 const TOLD: &str = "you";
 const UNTOLD: &str = "you, hidden from the model";
 
-/// One that runs.
+/// Running command of the user.
 #[derive(Debug)]
 pub struct UserCommand {
     id: CallId,
-    /// What its card says of it.
+    /// Label on its card.
     whose: &'static str,
-    /// What was said of a task that waits behind it.
+    /// Message of the paused task behind it.
     paused: Option<Paused>,
 }
 
-/// The command in a draft, and whether the model is told of it.
+/// Returns the command in a draft, and whether the model sees it.
 pub fn typed(draft: &str) -> Option<(&str, bool)> {
     let rest = draft.trim_start().strip_prefix('!')?;
     let (command, shared) = rest.strip_prefix('!').map_or((rest, true), |rest| (rest, false));
@@ -56,12 +56,12 @@ pub fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: 
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
 }
 
-/// What the card of this call says, where the person runs it.
+/// Returns the label of a call's card if the user runs it.
 pub fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
     model.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
-/// `told`: the model will hear of it.
+/// Handles the end of the command; `told` tells whether the model will see it.
 pub fn ended(model: &mut Model, told: bool) {
     let Some(own) = model.user_command.take() else { return };
     model.task.paused = own.paused;

@@ -1,4 +1,4 @@
-//! What the status row says of the workspace: asked for when something changed there, never by time.
+//! Git state of the workspace for the status row, updated after changes and never by a timer.
 
 use crate::protocol::{EventKind, LookUp, Query};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
-/// Tools that change nothing; all others may.
+/// Tools that change no files; all others may.
 const READS: [&str; 15] = [
     "ReadFile",
     "ListDirectory",
@@ -25,22 +25,22 @@ const READS: [&str; 15] = [
     "FindTools",
 ];
 
-/// What is known of it, and what happened since.
+/// Git state and pending changes.
 #[derive(Debug, Default)]
 pub struct Worktree {
-    /// Files that are not as git took them in last.
+    /// Number of files with uncommitted changes.
     pub changed: Option<u64>,
-    /// Not all was looked at: there may be more.
+    /// Whether not everything was examined, so that there may be more.
     pub more: bool,
-    /// What the person's own command said.
+    /// Output of the user's own status command.
     pub line: Option<String>,
-    /// Something that may have changed a file ended in this step, or a file is being exported.
+    /// Whether a tool that may have changed a file ended in this step, or a file is being exported.
     wrote: bool,
-    /// It is to be looked.
+    /// Whether an update is due.
     is_due: bool,
 }
 
-/// The session is there.
+/// Starts with the session.
 pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(words) = status::unknown(&model.options.status) {
         model.transcript.push(Kind::Note { text: text::clean(&words).into_owned(), tone: Tone::Warning });
@@ -48,19 +48,19 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
     changed(model, effects);
 }
 
-/// Something may have changed.
+/// Requests an update because something may have changed.
 pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
     if !model.is_session_chooser && status::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(LookUp::Worktree)));
     }
 }
 
-/// A file is written that no tool writes; a notice tells of its end.
+/// Records an export, which no tool writes; a notice reports its end.
 pub const fn exports(model: &mut Model) {
     model.worktree.wrote = true;
 }
 
-/// Whether an event says so: at the end of a step that did something, and of what the person did themselves.
+/// Records whether an event calls for an update: at the end of a step with changes, and of the user's own actions.
 pub fn note(model: &mut Model, kind: &EventKind) {
     let worktree = &mut model.worktree;
     match kind {
@@ -71,7 +71,7 @@ pub fn note(model: &mut Model, kind: &EventKind) {
         | EventKind::TaskFailed { .. }
         | EventKind::TaskCancelled { .. }
         | EventKind::SessionPaused { .. }
-        // What was exported is told of with one.
+        // A notice reports the end of an export.
         | EventKind::Notice { .. } => worktree.is_due |= std::mem::take(&mut worktree.wrote),
         EventKind::OwnCommandEnded { .. } | EventKind::Rewound(_) => {
             worktree.wrote = false;
@@ -81,7 +81,7 @@ pub fn note(model: &mut Model, kind: &EventKind) {
     }
 }
 
-/// Once for all that happened.
+/// Requests one update for all recorded changes.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     if std::mem::take(&mut model.worktree.is_due) {
         changed(model, effects);
