@@ -1,4 +1,4 @@
-//! Forms of MCP servers without a screen: what is filled in, and what the server gets.
+//! Forms of MCP servers in line mode: typed values, and the answers the server gets.
 
 use super::{ElicitationForm, EnterResult};
 use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, FormField, Wanted};
@@ -11,7 +11,7 @@ fn asking(fields: Vec<FormField>) -> ElicitationForm {
     ElicitationForm::new(Elicitation { elicitation_id: "e".to_owned(), server, message, wanted: Wanted::Form { fields } })
 }
 
-/// What a field takes, as words are typed into it.
+/// Returns the value of a field after typing.
 fn typed(takes: FieldKind, words: &str) -> Result<Value, String> {
     let mut asking = asking(vec![field("x", true, takes)]);
     asking.fill();

@@ -11,7 +11,7 @@ fn keymap(file: &str) -> Keymap {
     map
 }
 
-/// What a key is for the screen, by its name.
+/// Returns the name of the key that the screen gets.
 fn sees(map: &Keymap, focus: Focus, name: &str) -> String {
     let key = map.key(focus, key(name));
     if key.code == KeyCode::Null { "nothing".to_owned() } else { Chord::of(key).to_string() }
@@ -21,7 +21,7 @@ fn keys(map: &Keymap, focus: Focus, action: &str) -> String {
     map.rows().iter().find(|row| row.focus == focus && row.action == action).unwrap().keys.clone()
 }
 
-/// Every key that people write.
+/// Returns all keys that users write.
 fn all() -> Vec<Chord> {
     let named = [
         "enter",
@@ -72,7 +72,7 @@ fn the_built_in_map_is_whole() {
                 assert_eq!(other, None, "`{name}` of [{}] is {:?} and {}", focus.name(), other, entry.action);
             }
         }
-        // Nobody is caught anywhere.
+        // Every part of the screen can be left.
         let way_out = |name: &str| entries.iter().any(|entry| entry.fixed && entry.keys.iter().any(|key| key == name));
         assert!(way_out("esc"), "[{}]", focus.name());
         assert!(way_out("ctrl+c") || focus == Focus::Menu, "[{}]", focus.name());
@@ -254,7 +254,7 @@ fn two_actions_can_change_their_keys() {
     assert_eq!(map.hint(Focus::Composer, "ctrl+o fold").as_deref(), Some("ctrl+t fold"));
 }
 
-/// The guard sees the keys that come out: whatever a file says, none of them decides that did not before.
+/// The guard sees the translated keys: no file makes a key decide something that it did not decide before.
 #[test]
 fn no_file_makes_a_key_decide_a_question() {
     let decides = |chord: Chord| chord.is_text() || chord.code == KeyCode::Enter && chord.modifiers.is_empty();

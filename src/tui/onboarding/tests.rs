@@ -1,4 +1,4 @@
-//! The first questions by what happens and what comes of it.
+//! Tests of the setup by its inputs and actions.
 
 use super::*;
 use crate::tui::tests::fixtures::setup_found;
@@ -7,7 +7,8 @@ fn questions() -> Onboarding {
     Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")
 }
 
-/// What the words of a script mean: `1` the first model or preset, `"…"` is typed, `paste:…`, `told:…`.
+/// Returns the input of a script word: `1` chooses the first model or preset, `"…"` is typed, `paste:…` is pasted,
+/// `told:…` is a response.
 fn input(word: &str, at_end: bool) -> Input<'_> {
     match word {
         "1" | "2" | "3" | "4" => {
@@ -58,7 +59,7 @@ fn reached(reach: &Reach) -> String {
 fn what_happens_leads_where_the_table_says() {
     const KEY: &str = "paste:sk-ant-api03-abcdefgh";
     for (script, last) in [
-        // Skipped, one by one, at once, and with what was looked at of the themes undone.
+        // Skipped step by step, and at once; a previewed theme is undone.
         ("esc", "page"),
         ("s", "page"),
         ("esc enter", "end - -; words"),
@@ -66,7 +67,7 @@ fn what_happens_leads_where_the_table_says() {
         ("esc esc", "end - -; over"),
         ("ctrl+c", "end - -; over"),
         ("esc right right esc", "theme auto; end - -; over"),
-        // One that was found: nothing is kept before the yes.
+        // A found model: nothing is saved before the confirmation.
         ("1", "page"),
         ("1 y", "take anthropic/claude-sonnet-5 key - at -; words"),
         ("1 y y", ""),
@@ -75,7 +76,7 @@ fn what_happens_leads_where_the_table_says() {
         ("1 b 2 t", "test local/qwen3:8b key - at -; words"),
         ("1 t t", ""),
         ("3", ""),
-        // A key: recognised, said, kept only with a yes; without a provider it goes nowhere.
+        // A key: recognized, described, saved only after confirmation; without a provider it is not used.
         ("k enter", ""),
         ("paste:hello", "page"),
         ("k paste:sk-ant-api03-abcdefgh enter y", "take anthropic/claude-sonnet-5 key sk-ant-api03-abcdefgh at -; words"),
@@ -87,11 +88,11 @@ fn what_happens_leads_where_the_table_says() {
         ("k paste:sk-ant-api03-abcdefgh left enter y", "take openai/gpt-5.5 key sk-ant-api03-abcdefgh at -; words"),
         ("k paste:sk-ant-api03-abcdefgh clear enter", ""),
         ("k paste:sk-ant-api03-abcdefgh esc k enter", ""),
-        // A server of one's own: its address, its model, its key, where it wants one.
+        // The user's own server: its address, its model, and its key if it needs one.
         ("u paste:localhost:8000 enter", "words"),
         ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
         ("u paste:http://h/v1_my/model enter paste:secret enter t", "test my/model key secret at http://h/v1; words"),
-        // The policy: one of four with its theme, once.
+        // The policy: one of four, with its theme, once.
         ("esc 3", "end relaxed -; words"),
         ("esc right 3", "end relaxed dark; words"),
         ("esc left enter", "end - light; words"),
@@ -102,7 +103,7 @@ fn what_happens_leads_where_the_table_says() {
         let mut questions = questions();
         let mut outs = Vec::new();
         for word in script.split(' ') {
-            // A blank within what is typed.
+            // Space within typed text.
             let word = word.replace('_', " ");
             let at_end = questions.is_at_end();
             outs = questions.step(input(&word, at_end));

@@ -17,7 +17,7 @@ fn guard(last_text: Option<u64>, pace: GuardTiming) -> Guard {
     guard
 }
 
-/// A prompt whose terminal answered 10 ms after its first frame.
+/// Returns the guard of a prompt whose terminal responded 10 ms after its first frame.
 fn armed() -> Guard {
     let mut guard = guard(None, GuardTiming::default());
     guard.step(GuardInput::Shown, 0);
@@ -25,7 +25,7 @@ fn armed() -> Guard {
     guard
 }
 
-/// A prompt whose terminal does not answer.
+/// Returns the guard of a prompt whose terminal does not respond.
 fn unanswered(pace: GuardTiming) -> Guard {
     let mut guard = guard(None, pace);
     guard.step(GuardInput::Shown, 0);
@@ -51,8 +51,9 @@ fn input(word: &str) -> GuardInput {
     }
 }
 
-/// Plays `1000 y 1350 tick` and says what came of it: `y!` decided, `"text"` to the draft, `?j` shown to be no choice, and at the
-/// end `[y]` what is marked or `(y)` what is being confirmed. What follows a draft is the composer's.
+/// Plays `1000 y 1350 tick` and returns the results: `y!` is decided, `"text"` goes to the draft, `?j` is reported as
+/// no choice; at the end, `[y]` is highlighted or `(y)` is being confirmed. Input after a draft belongs to the
+/// composer.
 fn play(guard: &mut Guard, script: &str) -> String {
     let mut said = Vec::new();
     let words: Vec<&str> = script.split_whitespace().collect();
@@ -97,7 +98,7 @@ fn one_letter_alone_is_confirmed_after_its_delay_or_by_enter() {
             ("1000 y 1100 enter", "y!"),
             // A letter and Enter in one burst are text.
             ("1000 y 1001 enter", "\"y\""),
-            // A wait that was looked at too late begins again.
+            // A delay that is checked too late starts again.
             ("1000 y 1600 tick", "(y)"),
             ("1000 y 1600 tick 1950 tick", "y!"),
         ],
@@ -139,7 +140,7 @@ fn a_second_press_while_the_first_is_confirmed_changes_nothing() {
             ("1000 y 1100 y 1350 tick", "y!"),
             ("1000 y 1100 y 1250 y 1350 tick", "y!"),
             ("1000 y 1290 y 1350 tick", "y!"),
-            // The next repeat of a held key would come by then.
+            // The next repeat of a held key would arrive by then.
             ("1000 y 1340 y 1350 tick", "(y)"),
             ("1000 y 1340 y 1400 tick", "y!"),
             ("1000 y 1150 y 1250 enter", "y!"),
@@ -158,7 +159,7 @@ fn letters_that_differ_without_a_pause_are_text() {
             ("1000 j 1200 y", "?j \"jy\""),
             ("1000 1 1100 space", "\"1 \""),
             ("1000 x 1100 y", "x! \"xy\""),
-            // The letter before it waited for its time, and nobody looked.
+            // The delay of the previous letter has passed, but no timer event came.
             ("1000 y 1400 n", "\"yn\""),
         ],
     );
@@ -177,7 +178,7 @@ fn a_key_that_is_no_choice_is_shown_to_be_none_and_leaves_the_prompt() {
             ("1000 Y", "?Y"),
             ("1000 j 1350 y 1700 tick", "?j y!"),
             ("5 j 600 y 950 tick", "?j y!"),
-            // What was marked is not what Enter takes after another key.
+            // After another key, Enter does not take the earlier highlight.
             ("1000 down 2000 j 3000 enter", "?j"),
         ],
     );
@@ -232,7 +233,8 @@ fn enter_alone_decides_nothing() {
     check(&armed(), &[("1000 enter 2000 enter", ""), ("1000 space 2000 enter", "?\u{20}")]);
 }
 
-/// A key that is held: pressed at `from`, repeated from `delay` on, so far apart and so often; then nothing for two seconds.
+/// Returns the presses of a held key: at `from`, then repeated after `delay` at intervals of `apart`, `count` times;
+/// then a pause of two seconds.
 fn train(from: u64, delay: u64, apart: u64, count: u64, repeat: &str) -> String {
     let mut script = format!("{from} y");
     for nth in 0..count {
@@ -248,7 +250,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
     for apart in [15, 25, 30, 33, 39] {
         for count in [3, 5, 40] {
             for repeat in ["y", "+y"] {
-                // Before the prompt was armed, and where the keyboard repeats sooner than a choice is confirmed.
+                // Before the prompt is armed, and with a keyboard that repeats before a choice is confirmed.
                 let early = play(
                     &mut unanswered(GuardTiming { arming_ms: 3000, ..GuardTiming::default() }),
                     &train(5, 500, apart, count, repeat),
@@ -261,7 +263,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
             }
         }
     }
-    // A single press that a slow line delivered together with the one before it stays marked.
+    // A single press that a slow line delivered together with the previous one stays highlighted.
     check(
         &armed(),
         &[("1000 y 1010 y 2000 tick", "[y]"), ("1000 y 1010 y 1500 enter", "y!"), ("1000 y 1010 y 1500 y 1850 tick", "y!")],
@@ -269,7 +271,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
     check(&armed(), &[("1000 y 1200 +y 2000 tick", "")]);
 }
 
-/// A key goes on repeating while the next prompt has the keyboard: the first of them looks like a press.
+/// A key continues to repeat while the next prompt has the keyboard; its first repeat looks like a press.
 #[test]
 fn a_held_key_never_answers_a_second_prompt() {
     for apart in [15, 33, 39, 40, 50, 59, 92, 110] {
@@ -383,7 +385,7 @@ proptest! {
         begin in 0_u64..4000,
         answer in prop::option::of(1_u64..900),
     ) {
-        // One key pressed again and again is no sentence.
+        // One key pressed repeatedly is not a sentence.
         let first = sentence.chars().next().unwrap();
         prop_assume!(sentence.chars().any(|letter| letter != first));
         let mut guard = guard(None, GuardTiming::default());
@@ -394,10 +396,10 @@ proptest! {
             if let Some(at) = fence.take_if(|at| *at <= now) {
                 prop_assert_eq!(guard.step(GuardInput::Fence, at), GuardResult::Nothing);
             }
-            // A letter that is typed several times at the beginning is typed fast.
+            // A letter typed several times at the beginning is typed fast.
             let starts = sentence.chars().take(nth + 1).all(|before| before == first);
             if open {
-                // Time passes in between, as it does when frames are drawn.
+                // Time passes in between, as when frames are drawn.
                 prop_assert_eq!(guard.step(GuardInput::Time, now), GuardResult::Nothing);
                 match guard.step(GuardInput::Letter(letter), now) {
                     GuardResult::Nothing | GuardResult::NoChoice(_) => {}

@@ -49,7 +49,7 @@ fn press(code: KeyCode, modifiers: KeyModifiers) -> Msg {
     Msg::Input(Input::Key(KeyEvent::new(code, modifiers)))
 }
 
-/// `change it<enter>`: names of keys stand in angle brackets.
+/// Returns the messages of a script such as `change it<enter>`, with key names in angle brackets.
 fn keys(script: &str) -> Vec<Msg> {
     let mut out = Vec::new();
     let mut rest = script;
@@ -83,7 +83,7 @@ fn keys(script: &str) -> Vec<Msg> {
     out
 }
 
-/// Presses the keys 100 ms apart and says what was sent.
+/// Presses the keys 100 ms apart and returns what was sent.
 fn play(model: &mut Model, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
@@ -99,7 +99,7 @@ fn wait(model: &mut Model, at: u64) -> Vec<String> {
     said
 }
 
-/// A frame, and what the loop does after it. The terminal answers at once.
+/// Draws a frame and does what the loop does after it. The terminal responds at once.
 fn draw(model: &mut Model, at: u64) -> String {
     let mut buffer = Buffer::empty(Rect::from(model.size));
     view::draw(model, &mut buffer, at);
@@ -116,7 +116,7 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
         Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
-        // Looked up beside what is typed.
+        // Lookups that accompany typing.
         Effect::Ask(
             Query::LookUp(LookUp::Commands | LookUp::Files { .. } | LookUp::Symbols { .. } | LookUp::Worktree)
             | Query::Session(SessionQuery::ServerPrompts),
@@ -481,7 +481,7 @@ fn a_laxer_mode_that_is_not_answered_is_not_asked_about_any_more() {
     assert!(model.dialogs.is_open());
     assert_eq!(play(&mut model, 3000, "<esc>"), Vec::<String>::new());
     assert!(model.dialogs.is_empty());
-    // What a task waits for stays.
+    // Pending dialogs stay.
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4000);
     play(&mut model, 5000, "<esc>");
     play(&mut model, 6000, "/mode auto<enter>");

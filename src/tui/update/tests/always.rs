@@ -1,4 +1,4 @@
-//! "Always allow": the person's own words for a rule, and what a rule would have let through.
+//! "Always allow": rules written by the user, and the commands a rule would have allowed.
 
 use super::*;
 use crate::tui::tests::fixtures::always;
@@ -11,7 +11,7 @@ fn offer(words: &[&str], exact: bool) -> Offer {
     always(vec![rule(words, exact)]).offers.remove(0)
 }
 
-/// A command whose rule may be widened, with the choice of it open; and what was asked for that.
+/// Returns a screen with the rule dialog of a command whose rule can be widened, and the requests sent for it.
 fn choosing() -> (Model, Vec<String>) {
     let mut kept = always(vec![rule(&["cargo", "clippy", "--all"], true)]);
     kept.offers.push(offer(&["cargo", "clippy"], false));

@@ -1,4 +1,4 @@
-//! Intended answers, typed as people type them: none is lost, and a wrong key costs nothing.
+//! Intended answers with realistic typing: none is lost, and a wrong key does no harm.
 
 use super::typeahead::{Desk, Dice};
 use super::*;
@@ -14,16 +14,16 @@ fn enter(desk: &mut Desk, at: u64) {
     desk.at(at, press(KeyCode::Enter, KeyModifiers::NONE));
 }
 
-/// Whether `y` is marked or being confirmed.
+/// Returns whether `y` is highlighted or being confirmed.
 fn holds_yes(desk: &Desk) -> bool {
     let look = desk.model.dialogs.open().map(|panel| panel.guard.look(desk.now));
     matches!(look, Some(ChoiceState::Waiting(0, _) | ChoiceState::Highlighted(0)))
 }
 
-/// One answer in one of four ways; how many keys it took, and how long from the first to the decision.
+/// Gives an answer in one of four ways. Returns the number of keys and the time from the first key to the decision.
 fn answer(seed: u64) -> (u64, u64) {
     let mut dice = Dice(seed);
-    // Terminals answer at once, or over a line, or not at all.
+    // Terminals respond at once, after a delay, or never.
     let line_ms = match dice.roll(10) {
         0 => None,
         1 => Some(100 + dice.roll(200)),
@@ -57,7 +57,7 @@ fn answer(seed: u64) -> (u64, u64) {
     assert!(holds_yes(&desk) || desk.sent == ["a Approved"], "seed {seed}: the answer is lost");
     desk.run(last + 700);
     if desk.sent.is_empty() {
-        // It was early, and is marked: one more key, as the screen says.
+        // The key came early and is highlighted: one more key, as the screen says.
         assert!(holds_yes(&desk), "seed {seed}: the mark is lost");
         if dice.roll(2) == 0 {
             enter(&mut desk, last + 800);
@@ -102,7 +102,7 @@ fn six_approvals_in_a_row_take_six_keys_and_eight_seconds() {
                 })
                 .unwrap_or_else(|| panic!("seed {seed}: answer {nth} is lost"));
             assert_eq!(now - pressed, 350, "seed {seed}");
-            // The tool runs, and the next call comes.
+            // The tool runs, and the next call follows.
             now += 20 + dice.roll(200);
         }
         assert!(now - 2000 <= 8000, "seed {seed}: {} ms", now - 2000);
@@ -136,12 +136,12 @@ fn an_answer_pressed_twice_answers_one_prompt_and_leaves_no_letter() {
         }
         desk.run(6000);
         assert_eq!(desk.sent, ["a Approved"], "{gap}");
-        // What marked the next one is taken as any other mark.
+        // A highlight of the next prompt can be confirmed like any other.
         letter(&mut desk, 6100, 'y');
         desk.run(6500);
         assert_eq!(desk.sent, ["a Approved", "b Approved"], "{gap}");
     }
-    // Where none follows it is in no draft, unless it was the beginning of a text.
+    // Without a next prompt the letter is in no draft, unless more text follows.
     for (typed, draft) in [("y", ""), ("yes", "yes"), ("no", "no")] {
         let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
         desk.asks(10, edit_approval("a"));
@@ -192,7 +192,7 @@ fn what_is_high_or_saved_needs_enter_and_the_letter_twice_does_nothing() {
     enter(&mut desk, 8100);
     desk.run(8200);
     assert_eq!(desk.sent, ["a Approved"]);
-    // Typed before anybody can have read it.
+    // Typed before anybody can have read the prompt.
     let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
     desk.asks(1000, command_approval("a"));
     letter(&mut desk, 1020, 'y');
@@ -201,7 +201,7 @@ fn what_is_high_or_saved_needs_enter_and_the_letter_twice_does_nothing() {
     assert_eq!(desk.sent, [""; 0]);
 }
 
-/// A prompt that was typed over, on a screen with a task.
+/// Returns a screen with a running task and a prompt that was typed over.
 fn typed_over(words: &str) -> Model {
     let mut model = model(100, 40);
     tell(&mut model, started("x"), 1000);
@@ -247,12 +247,12 @@ fn one_word_is_not_sent_while_an_approval_waits_and_a_letter_is_marked() {
     assert!(model.dialogs.is_open());
     assert_eq!(model.composer.text(), "yes");
     assert!(draw(&mut model, 7100).contains("nothing was sent"));
-    // More than a word is a message.
+    // More than one word is a message.
     let mut model = typed_over("use tabs");
     assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"use tabs\""]);
     let mut model = typed_over("使用制表符");
     assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"使用制表符\""]);
-    // A letter that was meant for it.
+    // A letter that was meant for the prompt.
     let mut model = super::model(100, 40);
     play(&mut model, 4000, "y");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4100);
@@ -265,14 +265,14 @@ fn one_word_is_not_sent_while_an_approval_waits_and_a_letter_is_marked() {
 #[test]
 fn escape_returns_to_a_prompt_for_three_seconds_and_stops_nothing_then() {
     for (at, returns) in [(6800, true), (9100, true), (9101, false)] {
-        // The second letter, at 6100, gave the keyboard back.
+        // The second letter, at 6100, returned the keyboard.
         let mut model = typed_over("yes");
         let sent = play(&mut model, at, "<esc>");
         assert_eq!(model.dialogs.is_open(), returns, "{at}");
         assert_eq!(sent.contains(&"cancel".to_owned()), !returns, "{at}: {sent:?}");
         assert_eq!(model.composer.text(), "yes");
     }
-    // A prompt that was put off comes back, too.
+    // A closed prompt comes back, too.
     let mut model = typed_over("");
     play(&mut model, 7000, "<esc>");
     assert!(!model.dialogs.is_open());

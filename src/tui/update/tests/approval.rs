@@ -163,7 +163,7 @@ fn each_decision_touches_its_own_question_only() {
     play(&mut model, 7000, "n");
     assert_eq!(wait(&mut model, 7350), ["b Denied { reason: None }"]);
     assert_eq!(model.dialogs.len(), 2);
-    // The next one takes the focus at once: the last key was an answer.
+    // The next dialog takes the focus at once, because the last key was an answer.
     assert_eq!(play(&mut model, 7400, "y"), Vec::<String>::new());
     assert_eq!(wait(&mut model, 7750), ["c Approved"]);
 }
@@ -317,7 +317,7 @@ fn the_frame_after_which_the_choices_work_is_due_to_the_millisecond() {
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
     draw(&mut model, 5000);
     let due = model.deadline(5000).unwrap();
-    // Seen from a frame right before it too, however long that frame took.
+    // The same in a frame just before, however long that frame took.
     assert!(draw(&mut model, due - 1).contains("just opened:"));
     assert_eq!(model.deadline(due - 1), Some(due));
     assert!(!draw(&mut model, due).contains("just opened:"));

@@ -6,7 +6,7 @@ fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
     effects.iter().filter_map(words).collect()
 }
 
-/// What a paste asks for, and all the draft is then.
+/// Pastes text and returns the requests and the draft.
 fn paste(model: &mut Model, text: &str, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Input(Input::Paste(text.to_owned())), at);
     effects.iter().filter_map(words).filter(|sent| sent.starts_with("lookup")).collect()
@@ -89,7 +89,7 @@ fn the_image_in_the_clipboard_becomes_part_of_the_draft() {
         let mut model = model(80, 24);
         let mut asked = play(&mut model, 1000, script);
         asked.retain(|sent| sent.starts_with("lookup"));
-        // Some terminals say by an empty paste that there was no text.
+        // Some terminals report with an empty paste that there was no text.
         asked.extend(if asked.is_empty() { paste(&mut model, "", 2000) } else { Vec::new() });
         assert_eq!(asked, ["lookup(clipboard)"]);
         told(&mut model, LookedUp::Clipboard(image()), 2500);

@@ -5,7 +5,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 const ANSWER: &str =
     "Look at **every** token:\n\n```rust\nlet first = 1;\nlet second = 2;\n```\n\nand\n\n```sh\ncargo test\n```\n";
 
-/// Two prompts, an answer with code, a command with a long output, an edit.
+/// Returns a session with two prompts, a response with code, a command with long output and an edit.
 fn session(width: u16, height: u16) -> Model {
     let mut model = model(width, height);
     tell(&mut model, started("the first prompt"), 0);
@@ -61,7 +61,7 @@ fn session(width: u16, height: u16) -> Model {
     model
 }
 
-/// What stands beside the bar of the chosen entry.
+/// Returns the text next to the bar of the selected entry.
 fn chosen(screen: &str) -> String {
     let rows = screen.lines().filter(|row| row.chars().nth(1) == Some('▌'));
     rows.map(|row| row.chars().skip(2).collect::<String>().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
@@ -168,7 +168,7 @@ fn of_a_table_the_cells_are_taken_and_no_borders() {
     play(&mut model, 5000, "<ctrl+t>vG");
     let lines = "Step\tBefore\nlex 你好\t48.2 ms\na name that is much too long for so narrow a screen\t1 s";
     assert_eq!(play(&mut model, 5200, "y"), [format!("copy {:?} (6 lines)", format!("{lines}\n\n\nend"))]);
-    // Columns stay where they are.
+    // Columns keep their positions.
     play(&mut model, 5300, "v<ctrl+v>");
     let screen = draw(&mut model, 5400);
     assert!(screen.contains("48.2 ms") && screen.contains("│"), "{screen}");
@@ -207,7 +207,7 @@ fn a_click_marks_a_row_of_a_list_and_another_one_takes_it() {
     assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
     assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);
     assert!(model.palette.is_none());
-    // In a menu at the draft too, and not with the click that brings the window to the front.
+    // The same in a completion menu, and not with the click that brings the window to the front.
     play(&mut model, 6000, "/co");
     assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
     assert!(draw(&mut model, 6300).contains("❯ /cost"));
@@ -230,7 +230,7 @@ fn a_click_on_a_row_below_the_transcript_does_what_it_names() {
     play(&mut model, 5000, "<pgup>");
     let screen = click(&mut model, "below · end", 5200);
     assert!(!screen.contains("below · end") && model.transcript.is_following(), "{screen}");
-    // While something is typed a question does not take the keyboard; a click gives it.
+    // While the user types, a dialog does not take the keyboard; a click gives it the keyboard.
     play(&mut model, 6000, "wait");
     for id in ["a", "b"] {
         tell(&mut model, EventKind::ApprovalRequested(edit_approval(id)), 6300);
@@ -342,7 +342,7 @@ fn pointer(kind: MouseEventKind, column: u16, row: u16) -> Msg {
     Msg::Input(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }))
 }
 
-/// Where these words stand.
+/// Returns the position of the text on the screen.
 #[track_caller]
 fn place(screen: &str, words: &str) -> (u16, u16) {
     let (row, line) = screen.lines().enumerate().find(|(_, line)| line.contains(words)).expect(words);
@@ -375,7 +375,7 @@ fn a_drag_selects_in_one_entry_and_copies_when_it_is_let_go() {
     update(&mut model, pointer(MouseEventKind::Drag(MouseButton::Left), column + 9, row + 1), 5200);
     let effects = update(&mut model, pointer(MouseEventKind::Up(MouseButton::Left), column + 9, row + 1), 5300);
     assert_eq!(effects.iter().filter_map(words).collect::<Vec<_>>(), ["copy \"first = 1;\\nlet second\" (2 lines)"]);
-    // Beyond the entry nothing is taken.
+    // Nothing beyond the entry is selected.
     update(&mut model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), 5400);
     update(&mut model, pointer(MouseEventKind::Drag(MouseButton::Left), 60, row + 9), 5500);
     let effects = update(&mut model, pointer(MouseEventKind::Up(MouseButton::Left), 60, row + 9), 5600);

@@ -1,4 +1,4 @@
-//! A file that changes while the question about it stands.
+//! A file that changes while its approval prompt is open.
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, hunks_approval};
@@ -42,7 +42,7 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
         assert!(!is_armed(&model, 7000) && is_armed(&model, 7001), "and anew again");
         let screen = draw(&mut model, 9000);
         assert_eq!(letters(&model), choices);
-        // Where the fewer choices left more room, more of it has been seen by now.
+        // Fewer choices leave more room, so more of the diff was shown by now.
         assert!(if height > 12 { screen == before } else { !screen.contains(MARK) }, "{screen}");
     }
 }
@@ -64,7 +64,7 @@ fn a_yes_that_was_on_its_way_is_none_any_more() {
     for at in [5350, 5700, 6000, 9000] {
         assert_eq!(wait(&mut model, at), [""; 0]);
     }
-    // Somebody who types on has typed all of it.
+    // A user who continues typing has typed all of it.
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "y");
     outdated(&mut model, "a", true, 5050);
@@ -82,7 +82,7 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
     assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
     assert!(draw(&mut model, 6351).contains("preparing…"));
-    // Nothing can be decided meanwhile.
+    // Nothing can be decided while waiting.
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
     model.composer.set("");
@@ -113,7 +113,7 @@ fn a_new_proposal_that_cannot_be_made_takes_the_question_along() {
 
 #[test]
 fn what_is_being_typed_in_the_panel_stays_until_it_is_done() {
-    // A reason is still one.
+    // A denial reason is kept.
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "N");
     wait(&mut model, 5350);
@@ -121,7 +121,7 @@ fn what_is_being_typed_in_the_panel_stays_until_it_is_done() {
     outdated(&mut model, "a", true, 6300);
     assert!(draw(&mut model, 6300).contains(MARK));
     assert_eq!(play(&mut model, 6400, " this<enter>"), ["a Denied { reason: Some(\"not like this\") }"]);
-    // The lines of a hunk are there again when the file is.
+    // The lines of a hunk come back with the file.
     let mut model = asked_at(120, 40, hunks_approval("a"));
     play(&mut model, 5000, "e");
     wait(&mut model, 5350);

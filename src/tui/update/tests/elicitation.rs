@@ -1,9 +1,9 @@
-//! What MCP servers ask: nothing is sent by accident, and nothing that was typed for the draft goes to a server.
+//! Input requests of MCP servers: nothing is sent by accident, and no text meant for the draft goes to a server.
 
 use super::*;
 use crate::tui::tests::fixtures::{form, text_field, visit};
 
-/// A question of a server, on the screen and armed.
+/// Returns a screen with an armed request of a server.
 fn asked(elicitation: Elicitation) -> Model {
     let mut model = model(100, 36);
     tell(&mut model, EventKind::ElicitationRequested(elicitation), 5000);
@@ -18,7 +18,7 @@ fn one_field(default: Option<&str>) -> Elicitation {
     Elicitation { wanted: Wanted::Form { fields: vec![field] }, ..form("e") }
 }
 
-/// What was answered, as it is sent.
+/// Returns the answers that were sent.
 fn answers(effects: &[Effect]) -> Vec<ElicitationAnswer> {
     let answer = |effect: &Effect| match effect {
         Effect::Send(Command::AnswerElicitation { answer, .. }) => Some(answer.clone()),
@@ -52,7 +52,7 @@ fn a_form_is_filled_in_and_sent_by_enter_behind_its_last_field() {
     let content = [("name".to_owned(), "Ada".into())].into_iter().collect();
     assert_eq!(answers(&sent), [ElicitationAnswer::Accept { content }]);
     assert!(!model.dialogs.is_open() && model.composer.is_empty());
-    // What the session tells of it then says nothing more.
+    // The session's later report about it adds nothing.
     let ended = EventKind::ElicitationEnded { elicitation_id: "e".to_owned(), outcome: ElicitationOutcome::Accepted };
     tell(&mut model, ended, 9500);
     assert!(draw(&mut model, 9600).contains("answer sent to tickets (MCP)"));

@@ -1,9 +1,9 @@
-//! The help: what works now first, searched by typing, and nothing is decided below it.
+//! The help: current keys first, search by typing, and no decision below it.
 
 use super::*;
 use crate::tui::tests::fixtures::listed_models;
 
-/// What stands under the head and the row of what is looked for.
+/// Returns the rows below the title and the search row.
 fn rows(model: &mut Model, at: u64) -> Vec<String> {
     draw(model, at).lines().skip(2).map(|row| row.trim_end().to_owned()).collect()
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tui::tests::fixtures::hunks_approval;
 
-/// A change of two hunks is asked about, seen, and takes keys at 12 s.
+/// Returns a screen with the prompt of a change with two hunks, fully shown and armed at 12 s.
 fn asked(width: u16, height: u16) -> Model {
     let mut model = model(width, height);
     tell(&mut model, started("x"), 100);
@@ -12,7 +12,7 @@ fn asked(width: u16, height: u16) -> Model {
     model
 }
 
-/// One key after the other, with a rest between them.
+/// Presses one key after the other, with pauses.
 fn press_slowly(model: &mut Model, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(1000).zip(keys(script)) {
@@ -75,7 +75,7 @@ fn the_lines_of_a_hunk_are_written_anew() {
     press_slowly(&mut model, 13_000, "]e");
     let screen = draw(&mut model, 16_000);
     assert!(screen.contains("hunk 2 main(): the text that will be written if you approve"), "{screen}");
-    // Letters are text there, whatever they choose elsewhere.
+    // Letters are text in the field, whatever they do elsewhere.
     play(&mut model, 17_000, "    yn();<ctrl+j>");
     assert_eq!(play(&mut model, 19_000, "<ctrl+s>"), Vec::<String>::new());
     let screen = draw(&mut model, 23_000);
@@ -147,7 +147,7 @@ fn what_is_cut_was_not_seen() {
     assert!(!screen.contains("y  yes"), "{screen}");
     assert_eq!(press_slowly(&mut model, 17_000, "y"), Vec::<String>::new());
     assert!(draw(&mut model, 19_000).contains("y  yes"));
-    // Seen whole it may be cut.
+    // Once it was fully shown, lines may be truncated.
     press_slowly(&mut model, 20_000, "w");
     assert!(draw(&mut model, 22_000).contains("y  yes"));
 }

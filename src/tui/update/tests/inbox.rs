@@ -1,4 +1,4 @@
-//! All that waits, in one list.
+//! The list of pending dialogs.
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, interrupted};
@@ -198,7 +198,7 @@ fn a_click_highlights_a_choice_and_only_enter_takes_it() {
         assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
         assert_eq!(play(&mut model, 6500, "<enter>"), [sent]);
     }
-    // Packed on one row at the smallest size.
+    // On one row at the smallest screen size.
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Resize(Size::new(40, 12)), 6000);
     draw(&mut model, 6000);

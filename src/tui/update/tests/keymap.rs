@@ -1,4 +1,4 @@
-//! The map of keys and the handlers say the same; a person's keys work, and decide nothing.
+//! The key map and the handlers agree; custom keys work and decide nothing.
 
 use super::*;
 use crate::tui::browse::Browse;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 const NOW: u64 = 30_000;
 
-/// Where keys are pressed: all there are, or only those of the map.
+/// Situation in which keys are pressed: all keys, or only those of the map.
 struct Scene {
     name: &'static str,
     focus: Focus,
@@ -250,7 +250,7 @@ fn scenes() -> Vec<Scene> {
     ]
 }
 
-/// All that a person sees of a key, and what is sent for it.
+/// Returns everything visible about a key, and what is sent for it.
 fn come_to(mut model: Model, key: KeyEvent) -> String {
     let effects = update(&mut model, Msg::Input(Input::Key(key)), NOW);
     let mut said: Vec<String> = effects.iter().filter_map(words).collect();
@@ -264,7 +264,7 @@ fn come_to(mut model: Model, key: KeyEvent) -> String {
     said.join("\n")
 }
 
-/// Keys that a terminal sends, without those that are text wherever letters are.
+/// Returns the keys that a terminal sends, except text keys where text is typed.
 fn pressed(at: Focus) -> Vec<Chord> {
     let named =
         ["enter", "esc", "tab", "backspace", "delete", "up", "down", "left", "right", "home", "end", "pgup", "pgdn", "f1", "f2"];
@@ -284,13 +284,13 @@ fn pressed(at: Focus) -> Vec<Chord> {
     names.iter().filter_map(|name| Chord::parse(name).ok()).collect()
 }
 
-/// The keys of a focus by the map.
+/// Returns the keys of a focus in the map.
 fn listed(map: &Keymap, focus: Focus) -> BTreeSet<String> {
     let rows = map.rows().iter().filter(|row| row.focus == focus);
     rows.flat_map(|row| row.keys.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Whether it is a key of the map, perhaps with one more held than it needs: with two nothing is another key.
+/// Returns whether the key is in the map, possibly with one additional modifier; with two it is never another key.
 fn is_listed(known: &BTreeSet<String>, shown: &str) -> bool {
     let plain = shown.split_once('+').filter(|(_, rest)| !rest.is_empty()).map(|(_, rest)| rest);
     let much = Chord::parse(shown).is_ok_and(|chord| chord.has_much_held());
@@ -325,7 +325,7 @@ fn every_key_that_does_something_stands_in_the_map_and_every_key_of_the_map_does
         }
     }
     let mut idle = Vec::new();
-    // What is written in a field is tried where it is written; any key takes what was found.
+    // Field keys are tried in their fields; any key takes a search result.
     let is_tried = |row: &&Row| row.focus != Focus::Field && (row.focus, row.action.as_str()) != (Focus::Search, "take");
     for row in map.rows().iter().filter(is_tried) {
         let typed = row.is_typed();
@@ -436,7 +436,7 @@ fn another_file_of_keys_counts_at_once_and_what_is_wrong_with_it_is_told() {
     assert!(model.palette.is_some());
 }
 
-/// A key that was taken away takes a waiting letter back, as every key does that is no answer.
+/// A removed key cancels a waiting letter, as every key does that is not an answer.
 #[test]
 fn keys_of_the_persons_own_decide_nothing_and_take_a_waiting_letter_back() {
     let file = "[question]\nfull-screen = \"f5\"\npage-down = \"tab\"\nnext = \"f6\"\n";
@@ -454,7 +454,7 @@ fn keys_of_the_persons_own_decide_nothing_and_take_a_waiting_letter_back() {
     }
 }
 
-/// In browse mode a letter may be the key that opens a question: the question knows that somebody types.
+/// In browse mode a letter can be the key that opens a dialog; the dialog knows that the user is typing.
 #[test]
 fn a_letter_that_opens_a_question_counts_as_typed() {
     let mut model = with_keys("[browse]\nreview = [\"tab\", \"r\"]\n");

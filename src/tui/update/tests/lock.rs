@@ -3,7 +3,7 @@ use crate::tui::interface::{LockAnswer, LockQuestion, Start, StartupQuestion};
 use crate::tui::tests::fixtures::{feed, options, start};
 use tokio::sync::oneshot;
 
-/// A screen that has no start yet, and the question about its session.
+/// Returns a screen before the start, with the dialog about its session.
 fn held(problem: Option<&str>, stays: Option<&str>) -> (Model, oneshot::Receiver<LockAnswer>) {
     let mut model = Model::new(options(), None, Size::new(100, 24));
     let (held, answered) = crate::tui::tests::fixtures::held(problem, stays);

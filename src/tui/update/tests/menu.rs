@@ -13,7 +13,7 @@ fn files(model: &mut Model, words: &str, paths: &[&str], at: u64) {
     draw(model, at);
 }
 
-/// All keys before anything is drawn.
+/// Presses all keys before anything is drawn.
 fn burst(model: &mut Model, at: u64, script: &str) -> Vec<String> {
     keys(script).into_iter().flat_map(|msg| update(model, msg, at)).filter_map(|effect| words(&effect)).collect()
 }
@@ -200,7 +200,7 @@ fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
     play(&mut model, 2000, "<tab>");
     assert_eq!(model.composer.text(), "read @src/main.rs ");
     assert!(draw(&mut model, 2100).contains(" @src/main.rs ~1.2k tokens "));
-    // Typed to its end it is known too.
+    // A complete name is known too.
     play(&mut model, 3000, "and @Cargo.toml");
     files(&mut model, "Cargo.toml", &["Cargo.toml"], 3900);
     assert!(draw(&mut model, 4000).contains(" @src/main.rs ~1.2k, @Cargo.toml ~1.2k tokens "));
@@ -228,12 +228,12 @@ fn a_tab_that_comes_before_the_files_were_found_takes_the_first_of_them() {
     assert_eq!(model.composer.text(), "see @mai", "what was found for fewer letters is not meant");
     files(&mut model, "mai", &["src/main.rs", "maintainers"], 1200);
     assert_eq!(model.composer.text(), "see @src/main.rs ");
-    // Whoever types on chose nothing.
+    // A user who continues typing has chosen nothing.
     burst(&mut model, 2000, "and @li<tab>b");
     files(&mut model, "li", &["LICENSE"], 2100);
     files(&mut model, "lib", &["src/lib.rs"], 2200);
     assert_eq!(model.composer.text(), "see @src/main.rs and @lib");
-    // Neither did whoever closed the menu, and where nothing is found nothing changes.
+    // The same after the menu was closed; and without results nothing changes.
     burst(&mut model, 3000, "x<tab>");
     files(&mut model, "libx", &[], 3100);
     assert_eq!(model.composer.text(), "see @src/main.rs and @libx");

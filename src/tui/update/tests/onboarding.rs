@@ -6,7 +6,7 @@ fn told(model: &mut Model, told: SetupTold, at: u64) -> Vec<Effect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(LookedUp::Setup(told))))), at)
 }
 
-/// The questions, asked for by the person, on the screen and armed.
+/// Returns a screen with the setup, opened by the user and armed.
 fn asked() -> Model {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/setup<enter>");
@@ -15,7 +15,7 @@ fn asked() -> Model {
     model
 }
 
-/// The frame is there, and the terminal says so.
+/// Draws a frame that the terminal confirms.
 fn shown(model: &mut Model, at: u64) {
     draw(model, at);
     model.dialogs.take_fence(at);
@@ -60,7 +60,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
         let still =
             model.dialogs.iter().any(|panel| matches!(panel.question, Question::Setup(_)) && panel.title.starts_with("Which"));
         assert!(still, "{burst}");
-        // A key that is no choice leaves them as they are.
+        // A key that is not a choice changes nothing.
         let letters = if burst == "k" { "" } else { burst.split('<').next().unwrap_or_default() };
         let prompt = all.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. })));
         assert!(model.composer.text() == letters || prompt, "{burst}: {}", model.composer.text());
@@ -71,7 +71,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
 fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     let mut model = asked();
     assert_eq!(title(&model), "Which model do you want to use?");
-    // Pasted at the list, and meant.
+    // A key that is pasted at the list is used.
     let pasted = Msg::Input(Input::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
     update(&mut model, pasted, 4000);
     assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("API key", ""));
@@ -88,7 +88,7 @@ fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     let effects = told(&mut model, taken, 7000);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetModel { .. }))));
     assert_eq!(title(&model), "What may run without asking?");
-    // Enter alone, too soon, and then once it can have been read.
+    // Enter alone: first too soon, then once it can have been read.
     assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
     shown(&mut model, 7100);
     let before = model.theme.name.clone();

@@ -22,7 +22,7 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
     for (width, height) in [(120, 36), (60, 20), (40, 12)] {
         let mut model = asked(width, height);
         assert_eq!(play(&mut model, 2000, "]"), [""; 0]);
-        // The riskiest part stands first: the one that runs what was downloaded.
+        // The riskiest part comes first: the one that runs the downloaded code.
         assert_eq!(model.dialogs.open().unwrap().marked_part(), Some(4));
         assert!(draw(&mut model, 2100).contains("▸ part 5 of 5"), "{width}");
         while model.dialogs.open().unwrap().marked_part() != Some(3) {
@@ -59,7 +59,7 @@ fn brackets_in_a_sentence_are_letters() {
     let mut model = asked(120, 36);
     assert_eq!(play(&mut model, 2000, "[see below]"), [""; 0]);
     assert_eq!((model.composer.text().as_str(), model.dialogs.is_open()), ("[see below]", false));
-    // Enter takes what was pressed, not the part.
+    // Enter takes the pressed choice, not the part.
     let mut model = asked(120, 36);
     play(&mut model, 2000, "]");
     play(&mut model, 3000, "n<enter>");

@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::interface::Start;
 use crate::tui::tests::fixtures::{completed, feed, options, start};
 
-/// Resumed in the middle of a task: an answer, an edit that waited, a command that ran.
+/// Returns a session resumed in the middle of a task with a response, a pending edit and a running command.
 fn resumed(history: Vec<EventKind>) -> Model {
     let mut model = Model::new(options(), None, Size::new(100, 30));
     let history = history.into_iter().map(event).collect();

@@ -1,8 +1,8 @@
-//! A window that changes while things go on: what one read stays where it was.
+//! Resizing while the session continues: the visible text stays in place.
 
 use super::*;
 
-/// A long session, scrolled up by some pages.
+/// Returns a long session, scrolled up by some pages.
 fn long() -> Model {
     let mut model = model(120, 36);
     for nth in 0..200 {
@@ -19,7 +19,7 @@ fn long() -> Model {
     model
 }
 
-/// The number of the entry whose words stand in the first row, or the first one below it that has one.
+/// Returns the number of the first visible entry.
 fn top(model: &mut Model, at: u64) -> u64 {
     let screen = draw(model, at);
     let number = |row: &str| {

@@ -174,7 +174,7 @@ fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
     assert_eq!(wait(&mut model, 12_350), [""; 0], "it asks for nothing");
     let screen = draw(&mut model, 12_400);
     assert!(screen.contains("request req_011 · Overloaded, come back later") && model.composer.is_empty(), "{screen}");
-    // Without a name the letter is one like any other.
+    // Without a request ID the letter is plain text.
     let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
     play(&mut model, 12_000, "x");
     wait(&mut model, 12_350);
@@ -228,7 +228,7 @@ fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
     assert!(draw(&mut model, 4100).contains("key of acme:"), "{}", draw(&mut model, 4100));
     assert_eq!(play(&mut model, 5000, "sk-new<enter>"), ["addkey { name: \"acme/small\", key: keytext }"]);
     assert!(draw(&mut model, 5100).contains("/continue to resume"));
-    // In a draft it sends, and later it does nothing.
+    // In a draft Enter sends the text, and later it has no effect.
     let mut model = refused();
     assert!(play(&mut model, 4000, "hello<enter>").iter().any(|sent| sent.starts_with("prompt")));
     tell(&mut model, started("hello"), 5000);

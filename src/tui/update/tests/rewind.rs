@@ -5,7 +5,7 @@ fn before(task: &str) -> RewindTarget {
     RewindTarget::Before { task_id: TaskId::new(task), step_id: None }
 }
 
-/// Two tasks were done, the second of which changed files.
+/// Returns a session after two tasks, the second of which changed files.
 fn after_two_tasks(width: u16, height: u16) -> Model {
     let mut model = model(width, height);
     for (task, prompt, answer) in
@@ -24,7 +24,7 @@ fn after_two_tasks(width: u16, height: u16) -> Model {
     model
 }
 
-/// The plan of the second task is asked about, from the list, at 12 s.
+/// Returns a screen with the rewind dialog of the second task, opened from the list at 12 s.
 fn asked() -> Model {
     let mut model = after_two_tasks(100, 36);
     assert_eq!(play(&mut model, 8000, "/rewind<enter>"), ["listrewindpoints"]);

@@ -1,4 +1,4 @@
-//! MCP servers on the screen: what is said of them, the list, their resources and their prompts.
+//! MCP servers on the screen: notices, the list, resources and prompts.
 
 use super::*;
 use crate::tui::tests::fixtures::servers;
@@ -21,7 +21,7 @@ fn sent(effects: &[Effect]) -> Vec<SessionQuery> {
     effects.iter().filter_map(asked).collect()
 }
 
-/// All that the keys send, drafts and files left out.
+/// Types a script and returns the effects, except drafts and file searches.
 fn type_in(model: &mut Model, from: u64, script: &str) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
@@ -102,7 +102,7 @@ fn what_servers_offer_to_be_read_is_named_like_a_file() {
     assert_eq!(model.composer.text(), "see @docs:file:///guide.md @\"docs:issue/{number}\" ");
 }
 
-/// Each letter asks, and a server answers when it likes.
+/// Each letter sends a search, and a server responds at any time.
 #[test]
 fn an_answer_for_fewer_letters_that_comes_late_does_not_take_the_list_away() {
     let mut model = with_servers();
@@ -192,7 +192,7 @@ fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they
     assert!(!early.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))), "nobody read them yet");
     let sent = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 21_000);
     assert!(sent.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))));
-    // What nobody asked for is put nowhere.
+    // Text that was not requested is inserted nowhere.
     told(&mut model, answer(Ok("Say this.")), 30_000);
     assert!(model.composer.is_empty());
 }

@@ -125,7 +125,7 @@ fn who_leaves_the_question_keeps_the_session_and_enter_is_about_the_row_again() 
         assert!(model.dialogs.is_empty() && !draw(&mut model, 4100).contains("Delete"), "{key}");
         assert_eq!(play(&mut model, 5000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
     }
-    // One that was put aside by what was typed on is asked again at its own row only.
+    // A dialog that was typed over is requested again on its own row only.
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>xa");
     told(&mut model, listed("xa", false), 3500);
@@ -145,7 +145,7 @@ fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
     let sent = play(&mut model, 3100, "yes no");
     assert_eq!(sent.last().unwrap(), "lookup(sessions { words: \"yes no\", all: false, archived: false })");
     assert!(model.composer.is_empty() && !model.dialogs.is_open() && model.dialogs.len() == 1);
-    // The question stands in sight, and is opened like any other.
+    // The dialog is visible and opens like any other.
     assert!(draw(&mut model, 4000).contains("tab to review"));
     play(&mut model, 5000, "<tab>");
     assert!(model.dialogs.is_open());

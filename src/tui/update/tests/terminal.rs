@@ -5,7 +5,7 @@ use crate::tui::terminal::Emulator;
 use crate::tui::tests::fixtures::{edit_approval, event, text};
 use crate::tui::theme::Colours;
 
-/// What is written to the terminal besides cells.
+/// Returns the bytes written to the terminal besides cells.
 fn written(effects: &[Effect]) -> String {
     let bytes = effects.iter().filter_map(|effect| match effect {
         Effect::Write(bytes) => Some(String::from_utf8(bytes.clone()).unwrap()),
@@ -60,7 +60,7 @@ fn unfocused(notices: Notices, term: &'static str) -> Model {
     model
 }
 
-/// What is written when a question comes, and when the task ends.
+/// Returns the bytes written when an approval arrives, and when the task ends.
 fn told(model: &mut Model) -> (String, String) {
     let tell = |model: &mut Model, kind| written(&update(model, Msg::Event(Box::new(event(kind))), 1000));
     assert_eq!(tell(model, started("go")), "");

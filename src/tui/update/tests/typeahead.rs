@@ -1,4 +1,4 @@
-//! Whatever is typed across a question that opens, at the level of the whole screen: nothing is decided, and no letter is lost.
+//! Typing across a dialog that opens, on the whole screen: nothing is decided, and no letter is lost.
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, form, listed_sessions, rewind_plan, text_field, trust, visit};
@@ -8,20 +8,20 @@ use crossterm::event::KeyEventKind;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Sentences that are typed at random; the suite of the same seeds is the same everywhere.
+/// Number of random sentences; the same seeds give the same tests everywhere.
 const SENTENCES: u64 = 10_000;
 
-/// A screen on a terminal with a line of some length, and hands at it. Time passes as the loop lets it pass.
+/// Screen on a terminal with a delay, and a typing user. Time passes as in the event loop.
 pub(super) struct Desk {
     pub(super) model: Model,
     pub(super) now: u64,
-    /// What is still to happen, in its order.
+    /// Future events, in order.
     coming: BTreeMap<(u64, usize), Msg>,
-    /// How much was ever put there: two things of one moment must not take each other's place.
+    /// Number of events added so far, which keeps events of the same time apart.
     count: usize,
-    /// How long the terminal takes to answer; it may never.
+    /// Response time of the terminal in milliseconds, if it responds.
     line_ms: Option<u64>,
-    /// All that was sent, except drafts.
+    /// Commands that were sent, except drafts.
     pub(super) sent: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Desk {
         Self { model, now: 0, coming: BTreeMap::new(), count: 0, line_ms, sent: Vec::new() }
     }
 
-    /// With room for all of a question, so that the first answer is one.
+    /// Creates a desk with room for a whole dialog, so that the first answer decides.
     pub(super) fn roomy(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut desk = Self::new(pace, line_ms);
         desk.model.size = Size::new(100, 40);
@@ -70,13 +70,13 @@ impl Desk {
         }
     }
 
-    /// Lets everything happen that is to come, and then some seconds more.
+    /// Plays all future events, and then some more seconds.
     pub(super) fn run(&mut self, until: u64) {
         loop {
             let next = self.coming.first_key_value().map(|(key, _)| *key).filter(|key| key.0 <= until);
             let due = self.model.deadline(self.now).filter(|due| *due <= next.map_or(until, |key| key.0));
             match (due, next) {
-                // What was typed at the same time comes first, as in the loop.
+                // Input of the same time comes first, as in the loop.
                 (Some(due), Some(next)) if due < next.0 => self.wakes(due),
                 (Some(due), None) => self.wakes(due),
                 (_, Some(next)) => {
@@ -114,7 +114,7 @@ fn what_other_agents_took_for_an_answer_is_a_draft_here() {
             let keys = key_streams::keys(stream.typed, between);
             let end = keys.last().unwrap().0;
             for line_ms in [Some(40), None] {
-                // Open and armed before the first key, and at moments all over the sentence.
+                // Open and armed before the first key, and at moments throughout the sentence.
                 for opens in (0..40).map(|nth| nth * 530).take_while(|opens| *opens < 3000 + end) {
                     let mut desk = Desk::new(pace, line_ms);
                     desk.asks(opens, edit_approval("a"));
@@ -135,7 +135,7 @@ fn what_other_agents_took_for_an_answer_is_a_draft_here() {
     }
 }
 
-/// What a server asks is a question like others: no sentence fills it in, sends it or turns it down.
+/// A server's request is a dialog like any other: no sentence fills it in, sends it or declines it.
 #[test]
 fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
     let field = FormField { default: Some("Ada".into()), ..text_field("name", true) };
@@ -166,7 +166,7 @@ fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
     }
 }
 
-/// Numbers that look random and are the same everywhere.
+/// Reproducible pseudo-random numbers.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -194,7 +194,7 @@ impl Dice {
         if !sentence.contains(char::is_alphabetic) {
             sentence.push_str(" it");
         }
-        // One key alone is an answer, and is to be one.
+        // One key alone is a valid answer.
         if sentence.chars().count() < 2 {
             sentence.push('e');
         }
@@ -202,7 +202,7 @@ impl Dice {
     }
 }
 
-/// One sentence across questions that come, go and arm anew while the window changes.
+/// Plays one sentence across dialogs that come, go and are armed again while the window changes.
 fn random_sentence(seed: u64) {
     let mut dice = Dice(seed);
     let pace = match dice.roll(4) {
@@ -216,7 +216,7 @@ fn random_sentence(seed: u64) {
     let mut keys = Vec::new();
     let mut at = 0;
     for (nth, letter) in sentence.chars().enumerate() {
-        // A rest within the sentence, once it has begun.
+        // A pause within the sentence.
         if nth > 1 && dice.roll(12) == 0 {
             at += 400 + dice.roll(2500);
         }
@@ -236,7 +236,7 @@ fn random_sentence(seed: u64) {
             desk.at(opens + dice.roll(begin + at - opens), Msg::Event(Box::new(event(ended))));
         }
     }
-    // What the questions are about changes on disk, and changes back.
+    // The files of the dialogs change on disk, and change back.
     for _ in 0..dice.roll(3) {
         let id = format!("a{}", dice.roll(3));
         let outdated = EventKind::ApprovalOutdated {
@@ -252,7 +252,7 @@ fn random_sentence(seed: u64) {
         let msg = [Msg::Input(Input::FocusIn), Msg::Resize(size), Msg::Resumed];
         desk.at(time, msg.into_iter().nth(dice.roll(3) as usize).unwrap());
     }
-    // Somebody looks at what waits, and then goes on typing.
+    // The user looks at a pending dialog and continues typing.
     match dice.roll(6) {
         0 => desk.at(begin - dice.roll(2500), press(KeyCode::Tab, KeyModifiers::NONE)),
         1 => desk.at(begin - dice.roll(2500), press(KeyCode::Char('q'), KeyModifiers::CONTROL)),
@@ -280,10 +280,11 @@ proptest! {
     }
 }
 
-/// All that grants something is asked in a panel.
+/// Kinds of dialogs that grant something.
 const KINDS: [&str; 8] = ["edit", "command", "always", "trust", "mode", "undo", "forget", "outdated"];
 
-/// A screen with a question of this kind, which has the keyboard or is about to get it; what goes on being typed is for it.
+/// Returns a screen with a dialog of this kind that has the keyboard or is about to get it; further typing is meant for
+/// it.
 fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     let mut desk = Desk::roomy(pace, line_ms);
     let types = |desk: &mut Desk, words: &str, from: u64| {
@@ -295,7 +296,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
         "command" => desk.asks(8000, command_approval("a")),
         "trust" => {
             let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
-            // Nobody waits for it here.
+            // Nobody waits for the answer here.
             drop(answer);
             desk.model.dialogs.add(crate::tui::approval::Dialog::trust(question), true, None);
             desk.at(1000, Msg::Time);
@@ -334,12 +335,12 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     desk
 }
 
-/// What was typed and decided nothing: the draft, or the words of the list that a question stands over.
+/// Returns the typed text without effect: the draft, or the filter of the list below the dialog.
 fn typed(desk: &Desk) -> String {
     desk.model.sessions.as_ref().map_or_else(|| desk.model.composer.text(), |sessions| sessions.picker.filter().to_owned())
 }
 
-/// Whether something that was sent is more than another look.
+/// Returns whether anything but another query was sent.
 fn decided(desk: &Desk) -> bool {
     desk.sent.iter().any(|sent| !sent.starts_with("lookup(session"))
 }
@@ -351,7 +352,7 @@ fn no_sentence_across_a_question_of_any_kind_decides_or_loses_anything() {
             let mut dice = Dice(seed * 31 + kind.len() as u64);
             let pace = paces()[dice.roll(4) as usize];
             let mut desk = asked_of(kind, pace, (dice.roll(5) > 0).then(|| 1 + dice.roll(900)));
-            // As soon as it opens, while it arms, and once its choices work.
+            // As soon as it opens, while it is being armed, and once its choices work.
             let begin = 8000 + dice.roll(4000);
             let sentence = dice.sentence();
             let mut at = 0;
@@ -375,7 +376,7 @@ fn what_other_agents_took_for_an_answer_is_none_to_a_question_of_any_kind() {
         STREAMS.iter().map(|stream| stream.typed).filter(|words| !words.ends_with("<enter>")).collect();
     for kind in KINDS {
         for (nth, words) in sentences.iter().enumerate() {
-            // While it arms, and once its choices work.
+            // While it is being armed, and once its choices work.
             for (begin, pace) in [(8300, paces()[nth % 4]), (12_500, paces()[(nth + 1) % 4])] {
                 let mut desk = asked_of(kind, pace, Some(40));
                 let keys = key_streams::keys(words, 60);
@@ -422,7 +423,7 @@ fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kin
     let changes: [fn() -> Msg; 3] = [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
     for kind in KINDS {
         for change in changes {
-            // Before it and within 300 ms after it the key marks a choice at most.
+            // Before it and within 300 ms after it, the key at most highlights a choice.
             for key_at in [11_900, 12_000, 12_299] {
                 let mut desk = asked_of(kind, GuardTiming::default(), Some(5));
                 desk.run(11_000);
@@ -438,7 +439,7 @@ fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kin
     }
 }
 
-/// Presses the left button on the row that a choice stands on.
+/// Clicks the row of a choice.
 fn clicks(desk: &mut Desk, at: u64) {
     desk.run(at);
     let panel = desk.model.dialogs.open().unwrap();
@@ -469,7 +470,7 @@ fn a_click_only_highlights_and_right_after_focus_not_even_that() {
     }
 }
 
-/// A key that is held: once, and again after the delay of the keyboard.
+/// Holds a key: one press, and repeats after the delay of the keyboard.
 fn holds(desk: &mut Desk, from: u64, delay: u64, apart: u64, kind: KeyEventKind) {
     desk.at(from, press(KeyCode::Char('y'), KeyModifiers::NONE));
     for nth in 0..60 {
@@ -497,7 +498,8 @@ fn a_key_that_is_held_approves_nothing() {
     }
 }
 
-/// Keyboards repeat a key after 250 to 660 ms, later than a choice is confirmed: then the press itself was an answer, and no other.
+/// Keyboards repeat a key after 250 to 660 ms, later than a choice is confirmed: then only the press itself was an
+/// answer.
 #[test]
 fn a_key_held_with_a_slow_keyboard_answers_the_prompt_it_was_pressed_at_and_no_other() {
     for delay in [330, 400, 500, 660] {
@@ -509,7 +511,7 @@ fn a_key_held_with_a_slow_keyboard_answers_the_prompt_it_was_pressed_at_and_no_o
                 }
                 holds(&mut desk, 4000, delay, apart, kind);
                 desk.run(14_000);
-                // Where it repeats in time, that is known before it is confirmed.
+                // If the repeat comes in time, it is known before the confirmation.
                 let in_time = kind == KeyEventKind::Repeat || apart < 60;
                 let expected = if delay < 350 && in_time { Vec::new() } else { vec!["a Approved".to_owned()] };
                 assert_eq!(desk.sent, expected, "after {delay}, {apart} apart");
@@ -520,7 +522,7 @@ fn a_key_held_with_a_slow_keyboard_answers_the_prompt_it_was_pressed_at_and_no_o
 
 #[test]
 fn the_person_can_decide() {
-    // A letter the moment the prompt is armed, and the letter with Enter.
+    // A letter at the moment the prompt is armed, and the letter with Enter.
     for (pace, line_ms, with_enter, expected) in [
         (GuardTiming::default(), Some(0), false, 350),
         (GuardTiming::default(), Some(0), true, 50),
@@ -604,7 +606,7 @@ fn a_reason_that_was_being_typed_for_a_question_that_goes_is_a_draft() {
 
 #[test]
 fn a_question_waits_for_hands_that_were_busy_anywhere() {
-    // The last key was for a question, and no answer.
+    // The last key was for a dialog, and not an answer.
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "n<enter><pgup>");
     assert!(model.dialogs.is_empty());

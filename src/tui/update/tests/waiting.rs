@@ -5,7 +5,7 @@ fn waiting(messages: &[(u64, &str, bool)]) -> EventKind {
     EventKind::QueueChanged { waiting: messages.iter().map(one).collect() }
 }
 
-/// A task runs, and these wait.
+/// Returns a screen with a running task and these queued messages.
 fn running(messages: &[(u64, &str, bool)]) -> Model {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 1000);
@@ -113,14 +113,14 @@ fn several_messages_that_were_taken_as_one_are_none_of_them_doubled() {
 fn another_message_with_the_same_words_leaves_the_draft_alone() {
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
-    // The first one is taken before the second is given back.
+    // The first one is sent before the second is taken back.
     tell(&mut model, waiting(&[(2, "go on", false)]), 2100);
     tell(&mut model, started("go on"), 2100);
     tell(&mut model, waiting(&[]), 2200);
     assert_eq!(model.composer.text(), "go on");
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
-    // The second one is given back before the first is taken.
+    // The second one is taken back before the first is sent.
     tell(&mut model, waiting(&[(1, "go on", false)]), 2100);
     tell(&mut model, waiting(&[]), 2200);
     tell(&mut model, started("go on"), 2200);
@@ -166,7 +166,7 @@ fn a_question_that_nobody_answered_closes_and_says_so() {
     assert!(screen.contains("nobody answered in time, that counts as a no: Edit src/main.rs"), "{screen}");
 }
 
-/// At these times it wakes while nothing happens, and what the question says then.
+/// Returns the times at which the screen wakes without input, and checks the countdown then.
 fn wakes(model: &mut Model, from: u64, until: u64) -> Vec<u64> {
     let (mut at, mut woke) = (from, Vec::new());
     while let Some(next) = model.deadline(at).filter(|next| *next <= until) {
@@ -196,7 +196,7 @@ fn a_question_that_ends_wakes_for_every_number_it_shows_and_others_for_none() {
     let woke = wakes(&mut model, 6000, 10_000_000);
     assert_eq!((woke[..3].to_vec(), woke.len()), (vec![66_000, 126_000, 127_000], 62));
     assert!(draw(&mut model, 186_000).contains("time is up"));
-    // Put off, it is counted in the row that names it.
+    // A closed prompt shows its countdown in the row that names it.
     let mut model = asks(Some(90_000));
     play(&mut model, 6000, "<esc>");
     let screen = draw(&mut model, 40_000);
@@ -215,7 +215,7 @@ fn what_changed_on_disk_is_asked_about_anew_once_the_person_looked() {
         assert_eq!(wait(&mut model, 6360), [""; 0], "it only shows");
         let screen = draw(&mut model, 6400);
         assert!(screen.contains("⚠ changed on disk"), "{screen}");
-        // It arms anew: the same key again is not an answer yet.
+        // The prompt is armed again: the same key is not an answer yet.
         assert!(!model.dialogs.open().unwrap().guard.is_held());
         let listed = |model: &Model| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
         assert!(listed(&model).starts_with("yna"), "{}", listed(&model));

@@ -1,9 +1,9 @@
-//! What the status row says of the workspace, and when it is asked for.
+//! Git state in the status row, and when it is requested.
 
 use super::*;
 use crate::tui::tests::fixtures::completed;
 
-/// How often it is asked for by these events.
+/// Returns how often these events request an update.
 fn asked(model: &mut Model, events: Vec<EventKind>) -> usize {
     let effects = events.into_iter().flat_map(|kind| update(model, Msg::Event(Box::new(event(kind))), 1000));
     let is_one = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Worktree)));
@@ -62,7 +62,7 @@ fn items_of_the_settings_stand_in_their_order() {
     told(&mut model, 1, "no item");
     let row = |model: &mut Model| draw(model, 1000).lines().rev().nth(1).unwrap().trim().to_owned();
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ ask");
-    // What may not be overlooked is no matter of taste.
+    // The sandbox warning is shown whatever the configured items.
     model.header.sandbox = "sandbox OFF".to_owned();
     model.header.mode = Mode::Auto;
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ auto │ sandbox OFF");
