@@ -533,7 +533,7 @@ fn the_servers_are_read_out() {
     let written = session.read();
     assert!(written.contains("search (MCP): not reachable; its tool is unavailable until it responds"), "{written}");
     assert!(
-        written.contains("docs (MCP server) · ready") && written.contains("reached by npx -y @example/docs-server"),
+        written.contains("docs (MCP server) · ready") && written.contains("connection: npx -y @example/docs-server"),
         "{written}"
     );
     let sent = session.types("/mcp reconnect docs");

@@ -46,7 +46,7 @@ pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
     if !model.task.waiting.iter().any(|waiting| waiting.id == id) {
         let ids: Vec<String> = model.task.waiting.iter().map(|waiting| waiting.id.to_string()).collect();
         let there = if ids.is_empty() { "none are queued".to_owned() } else { format!("queued: {}", ids.join(", ")) };
-        return model.show_toast(format!("no queued message {id}: {there}"), now);
+        return model.show_toast(format!("no queued message {id}; {there}"), now);
     }
     take(model, now, effects);
     if verb == "edit" {

@@ -349,7 +349,7 @@ fn tab_completes_a_command_as_far_as_it_is_clear() {
 fn the_menu_shows_what_a_command_could_become() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/");
-    assert!(draw(&mut model, 2000).contains("/continue        go on with"));
+    assert!(draw(&mut model, 2000).contains("/continue        resume a paused"));
     play(&mut model, 3000, "q");
     let screen = draw(&mut model, 4000);
     assert!(screen.contains("/quit") && !screen.contains("/continue"), "{screen}");
@@ -413,8 +413,8 @@ fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
     type Begin<'a> = &'a dyn Fn(&mut Model);
     let cases: [(Begin<'_>, &str); 3] = [
         (&running, "a task is running: ctrl+d again"),
-        (&asked, "1 question waits: ctrl+d again"),
-        (&waits, "2 messages wait: ctrl+d"),
+        (&asked, "1 approval pending: ctrl+d again"),
+        (&waits, "2 messages queued: ctrl+d"),
     ];
     for (begin, words) in cases {
         let mut model = model(100, 24);
@@ -431,7 +431,7 @@ fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
     let mut model = model(100, 24);
     waits(&mut model);
     play(&mut model, 1000, "<ctrl+c>");
-    assert!(draw(&mut model, 1100).contains("2 messages wait: ctrl+c again to quit"), "the other key says it too");
+    assert!(draw(&mut model, 1100).contains("2 messages queued: ctrl+c again to quit"), "the other key says it too");
 }
 
 #[test]

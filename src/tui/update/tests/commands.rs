@@ -99,7 +99,7 @@ fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
         "{drawn}"
     );
     assert_eq!(play(&mut model, 4000, "/stop<enter>"), [""; 0]);
-    assert!(draw(&mut model, 4900).contains("say which: s1, s2"));
+    assert!(draw(&mut model, 4900).contains("specify which one: s1, s2"));
     model.composer.set("");
     assert_eq!(play(&mut model, 5000, "/stop s2<enter>"), ["stop { id: \"s2\" }"]);
 }

@@ -41,7 +41,7 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     let screen = draw(&mut model, 5500);
     assert!(screen.contains("│ The parser is in src/parse.rs") && !screen.contains('\u{1b}'), "{screen}");
     tell(&mut model, EventKind::CompactionUndone { tokens: 160_000 }, 6000);
-    assert!(draw(&mut model, 6100).contains("the messages are back: 160k tokens"));
+    assert!(draw(&mut model, 6100).contains("messages restored: 160k tokens"));
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_
     let mut model = model(100, 24);
     model.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
-    assert!(draw(&mut model, 1100).contains("nothing was sent · enter adds a key · no key was found"));
+    assert!(draw(&mut model, 1100).contains("nothing was sent · enter add a key · no key was found"));
     assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2100);
     draw(&mut model, 2100);
@@ -186,7 +186,7 @@ fn where_a_model_is_set_its_key_is_asked_for_first() {
     let wanted = Some("anthropic/opus-5".to_owned());
     model.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
     play(&mut model, 1000, "hello<enter>");
-    for (width, expected) in [(40, "nothing was sent · enter adds a key"), (60, "enter adds a key · ctrl+l other model")] {
+    for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l other model")] {
         model.size = ratatui::layout::Size::new(width, 20);
         play(&mut model, 1100, "<enter>");
         model.picker = None;

@@ -145,7 +145,7 @@ fn the_queue_is_listed_and_changed_by_number() {
     assert!(screen.contains("  3  next step: tabs") && screen.contains("  4  after the task: the README"), "{screen}");
     assert_eq!(play(&mut model, 3000, "/queue drop 4<enter>"), ["editwaiting { id: 4, text: \"\" }"]);
     assert_eq!(play(&mut model, 5000, "/queue edit 9<enter>"), [""; 0]);
-    assert!(draw(&mut model, 6700).contains("no message 9 waits: there are 3"));
+    assert!(draw(&mut model, 6700).contains("no queued message 9; queued: 3"));
     play(&mut model, 7000, "<ctrl+c>");
     let sent = play(&mut model, 8000, "/queue edit 3<enter>");
     assert_eq!(sent, ["draft \"tabs\"", "editwaiting { id: 3, text: \"\" }"]);
@@ -163,10 +163,10 @@ fn a_question_that_nobody_answered_closes_and_says_so() {
     tell(&mut model, kind, 9000);
     assert!(model.dialogs.is_empty());
     let screen = draw(&mut model, 9100);
-    assert!(screen.contains("nobody answered in time, that counts as a no: Edit src/main.rs"), "{screen}");
+    assert!(screen.contains("denied because nobody answered in time: Edit src/main.rs"), "{screen}");
 }
 
-/// Returns the times at which the screen wakes without input, and checks the countdown then.
+/// Returns the times at which the screen wakes without input, in milliseconds.
 fn wakes(model: &mut Model, from: u64, until: u64) -> Vec<u64> {
     let (mut at, mut woke) = (from, Vec::new());
     while let Some(next) = model.deadline(at).filter(|next| *next <= until) {
