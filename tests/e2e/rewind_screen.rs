@@ -120,7 +120,7 @@ fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         terminal.decide('3');
-        let words = if takes { "/redo" } else { "kept  written.txt" };
+        let words = if takes { "/redo" } else { "left as is  written.txt" };
         terminal.wait_for(words);
         holds(&project, "written.txt", after);
     }

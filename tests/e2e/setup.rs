@@ -112,12 +112,12 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
     terminal.enter();
     terminal.wait_for("API key for that server");
     terminal.send("my-secret-key-of-this-server");
-    terminal.wait_for("28 letters");
+    terminal.wait_for("28 characters");
     terminal.enter();
     let screen = terminal.wait_for("Not tested yet.");
     assert!(!screen.contains("my-secret"), "{screen}");
     press(&mut terminal, 't');
-    terminal.wait_for("It works: custom/my-model answered in");
+    terminal.wait_for("It works: custom/my-model responded in");
     assert_eq!(server.request(0).header("authorization"), Some("Bearer my-secret-key-of-this-server"));
     assert!(!project.beside("config").join("config.toml").exists(), "nothing is kept before the yes");
     press(&mut terminal, 'y');
@@ -153,7 +153,7 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     press(&mut terminal, 'k');
     terminal.wait_for("Its prefix tells which provider");
     terminal.send("\x1b[200~sk-ant-api03-wrong-wrong-wrong\x1b[201~");
-    terminal.wait_for("30 letters · of anthropic");
+    terminal.wait_for("30 characters · anthropic");
     terminal.enter();
     terminal.wait_for("Use anthropic/claude-sonnet-5?");
     press(&mut terminal, 't');
@@ -164,7 +164,7 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     press(&mut terminal, 'k');
     terminal.wait_for("Its prefix tells which provider");
     terminal.send("sk-ant-api03-right-right-right");
-    terminal.wait_for("30 letters · of anthropic");
+    terminal.wait_for("30 characters · anthropic");
     terminal.enter();
     terminal.wait_for("Use anthropic/claude-sonnet-5?");
     press(&mut terminal, 'y');

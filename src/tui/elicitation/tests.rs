@@ -26,7 +26,7 @@ fn what_is_typed_is_checked_as_the_server_wants_it() {
     let number = |whole| FieldKind::Number { whole, minimum: Some(-1.0), maximum: Some(9.5) };
     for (takes, words, expected) in [
         (text(None), "äb", Ok(json!("äb"))),
-        (text(None), "a", Err("too short: at least 2 letters")),
+        (text(None), "a", Err("too short: at least 2 characters")),
         (text(None), "", Err("this field is required")),
         (text(Some("email")), "ada@example.org", Ok(json!("ada@example.org"))),
         (text(Some("email")), "ada@", Err("not an email address (example: ada@example.org)")),

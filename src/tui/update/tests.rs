@@ -370,7 +370,7 @@ fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     assert_eq!(play(&mut model, 7600, "<ctrl+c>/theme dark<enter>"), ["lookup(keeptheme { name: \"dark\" })"]);
     let told = |kept| EventKind::LookedUp(LookedUp::ThemeKept { name: "dark".to_owned(), kept });
     tell(&mut model, told(Ok("~/.config/aye/config.toml".to_owned())), 8000);
-    assert!(draw(&mut model, 8100).contains("theme dark, kept in ~/.config/aye/config.toml"));
+    assert!(draw(&mut model, 8100).contains("theme dark, saved in ~/.config/aye/config.toml"));
     tell(&mut model, told(Err("`config.toml` cannot be written: read-only".to_owned())), 8200);
     assert!(draw(&mut model, 8300).contains("theme dark applies to this session only: `config.toml` cannot be written"));
     play(&mut model, 9000, "<ctrl+c>/theme ");

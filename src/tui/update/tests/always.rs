@@ -60,7 +60,7 @@ fn a_rule_is_written_looked_at_by_the_policy_and_only_then_saved() {
     told(&mut model, RuleTold::Refused { message: "`command = [\"cargo\"]` reaches further".to_owned() }, 13_000);
     let screen = draw(&mut model, 13_100);
     assert!(
-        screen.contains("not taken: `command = [\"cargo\"]` reaches further") && screen.contains("rule: command"),
+        screen.contains("not accepted: `command = [\"cargo\"]` reaches further") && screen.contains("rule: command"),
         "{screen}"
     );
     let written = Offer { written: true, ..offer(&["cargo", "clippy", "-q"], false) };

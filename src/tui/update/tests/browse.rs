@@ -313,7 +313,7 @@ fn copy_takes_the_last_answer_its_code_or_an_older_one() {
         play(model, 5000, &format!("{words}<enter>")).into_iter().filter(|said| said.starts_with("copy")).collect::<Vec<_>>()
     };
     assert_eq!(copied(&mut model, "/copy"), ["copy \"All of it is done.\" (the last response, 18 characters)"]);
-    assert_eq!(copied(&mut model, "/copy code"), ["copy \"cargo test\\n\" (the last code, 10 characters)"]);
+    assert_eq!(copied(&mut model, "/copy code"), ["copy \"cargo test\\n\" (the last code block, 10 characters)"]);
     assert!(copied(&mut model, "/copy 2")[0].contains("every"));
     assert!(copied(&mut model, "/copy 9").is_empty());
 }

@@ -186,7 +186,7 @@ fn where_a_model_is_set_its_key_is_asked_for_first() {
     let wanted = Some("anthropic/opus-5".to_owned());
     model.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
     play(&mut model, 1000, "hello<enter>");
-    for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l other model")] {
+    for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l change model")] {
         model.size = ratatui::layout::Size::new(width, 20);
         play(&mut model, 1100, "<enter>");
         model.picker = None;

@@ -207,7 +207,7 @@ fn the_providers_sentence_is_whole_where_there_is_room_for_it() {
 fn a_narrow_wait_is_said_in_words_that_can_be_understood() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_000, "slow"));
     model.size = Size::new(60, 20);
-    assert!(draw(&mut model, 10_000).contains("Rate limited: again in 0:17, attempt 1 of 3"), "{}", draw(&mut model, 10_000));
+    assert!(draw(&mut model, 10_000).contains("Rate limited: retry in 0:17, attempt 1 of 3"), "{}", draw(&mut model, 10_000));
 }
 
 fn refused() -> Model {

@@ -46,7 +46,7 @@ fn the_list_has_the_newest_prompt_first_and_the_plan_names_all_that_happens() {
         "Rewind to before #2 Make greet() reject empty names",
         "restored      src/main.rs  +5 −6",
         "deleted       tests/greet.rs",
-        "> [ ] src/lib.rs  +3 −1  kept: changed since aye wrote it",
+        "> [ ] src/lib.rs  +3 −1  left as is: changed since aye wrote it",
         "cannot be undone:",
         "$ git push origin main: it used the network",
         "conversation only: undo 6 messages, keep the files",
@@ -213,7 +213,7 @@ fn the_undone_part_is_marked_and_its_prompt_comes_back() {
     assert!(screen.contains("❯│Make greet() reject empty names") && screen.contains(" │Rejected."), "{screen}");
     assert!(screen.contains("❯ Explain the parser"), "{screen}");
     assert!(
-        screen.contains("rewound to before #2") && screen.contains("kept  src/lib.rs: changed since aye wrote it"),
+        screen.contains("rewound to before #2") && screen.contains("left as is  src/lib.rs: changed since aye wrote it"),
         "{screen}"
     );
     assert!(screen.contains("/redo reverts this"), "{screen}");
