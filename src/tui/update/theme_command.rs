@@ -48,7 +48,7 @@ pub fn names(model: &Model) -> Vec<String> {
 pub fn check(model: &mut Model) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
-        note(model, format!("{problem}\nuntil then: {}", model.theme.name), Tone::Warning);
+        note(model, format!("{problem}\nusing theme {} until this is fixed", model.theme.name), Tone::Warning);
     }
 }
 
