@@ -76,7 +76,7 @@ fn an_expired_policy_pauses_and_a_renewed_one_goes_on() {
     events.in_order(&["session_started", "task_started", "policy_expired", "session_paused"]);
     let message = events.only("policy_expired")["message"].as_str().unwrap_or_default();
     for words in
-        ["policy `old` expired on 2020-01-01 00:00 UTC", "nothing runs until you renew it", "aye watches ", "config/policy.toml)"]
+        ["policy `old` expired 2020-01-01 00:00 UTC", "nothing runs until you renew it", "aye watches ", "config/policy.toml)"]
     {
         assert!(message.contains(words), "{words}: {message}");
     }

@@ -71,9 +71,9 @@ pub fn look_at_end(model: &mut Model, now: u64) {
     }
     let Some(layer) = model.policy.layers.iter().find(|layer| layer.expires_at == Some(end)) else { return };
     let name = layer.bundle_version.as_deref().unwrap_or(layer.scope.as_str());
-    let file = layer.file.as_ref().map(|file| format!(" ({file} is watched)")).unwrap_or_default();
+    let file = layer.file.as_ref().map(|file| format!(" (aye watches {file})")).unwrap_or_default();
     let end = end.strftime("%Y-%m-%d %H:%M UTC");
-    let text = format!("policy `{name}` expired on {end}; nothing runs until it is renewed: /policy reload{file}");
+    let text = format!("policy `{name}` expired on {end}; nothing runs until you renew it: /policy reload{file}");
     model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Warning });
 }
 
