@@ -10,13 +10,13 @@
 //!
 //! | state | input | next state or result |
 //! |---|---|---|
-//! | any | a letter that is not alone and differs from the one before it | *text*: all that was typed goes to the draft |
+//! | any | a letter that is not alone and differs from the previous one | *text*: everything typed goes to the draft |
 //! | none, marked | a letter of a choice, alone, before the prompt is armed | marked |
 //! | none, marked | the same, armed | filling; marked if the choice needs Enter |
-//! | none | the letter that answered the prompt before, less than 450 ms after it | marked |
+//! | none | the letter that answered the previous prompt, less than 450 ms after it | marked |
 //! | none, marked | the digit of a row, alone | marked |
-//! | none, marked | a letter or digit that is no choice, alone | none; the valid keys are shown |
-//! | any | a letter that only shows something (pages, explains, wraps), alone or repeated | done at once, armed or not |
+//! | none, marked | a letter or digit that is not a choice, alone | none; the valid keys are shown |
+//! | any | a letter that only shows something (pages, explains, wraps), alone or repeated | performed at once, armed or not |
 //! | marked | the same letter again, 40 ms or more after it, armed | filling; still marked if the choice needs Enter |
 //! | filling | the same letter again | filling; decided at least 60 ms after it |
 //! | filling | 350 ms passed | *decided* |
@@ -25,11 +25,11 @@
 //! | marked | the same, a second time; a reported repeat; three presses less than 120 ms apart | none |
 //! | filling | a scroll key, focus, size, resume | marked |
 //! | any | an arrow or a click, armed | marked |
-//! | any | Backspace or another key that is no text | none |
+//! | any | Backspace or another key that types no text | none |
 //!
 //! A choice that needs Enter (high and critical risk, everything that is saved) is decided by Enter from 80 ms to 5 s after
 //! its letter, and not in the first 250 ms after the prompt was armed: nobody has read it by then. Other marks last 30 s.
-//! With `guard = "strict"` every choice needs Enter, and no time counts except that the prompt is armed.
+//! With `guard = "strict"` every choice needs Enter, and no time limit applies except that the prompt must be armed.
 
 mod fence;
 #[cfg(test)]
