@@ -132,7 +132,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Resize(size) => {
             model.size = size;
             model.dirty = true;
-            // What cannot be read cannot be answered.
+            // A prompt that cannot be read cannot be answered.
             if model.is_too_small() {
                 model.dialogs.close();
             }
