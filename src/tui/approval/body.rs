@@ -78,7 +78,7 @@ impl Note {
     /// the table head.
     pub fn row(cells: [&str; 4], token: Token) -> Self {
         let [name, runs, asks, never] = cells;
-        let text = format!("{name}: runs {runs}; asks {asks}; never {never}");
+        let text = format!("{name}: runs: {runs}; asks: {asks}; never: {never}");
         Self { text, token, cells: Some(cells.map(str::to_owned)) }
     }
 
@@ -91,7 +91,7 @@ impl Note {
             if name.is_empty() {
                 return Vec::new();
             }
-            let cells = ["runs ", "asks ", "never"].iter().zip(others).map(|(head, cell)| format!("  {head} {cell}"));
+            let cells = ["runs: ", "asks: ", "never:"].iter().zip(others).map(|(head, cell)| format!("  {head} {cell}"));
             let lines = [name.clone()].into_iter().chain(cells);
             return lines.flat_map(|line| hung(&line, width as u16)).collect();
         }
