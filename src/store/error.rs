@@ -69,7 +69,9 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             "the file cannot be opened; make it and its directory readable and writable".to_owned()
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another aye process keeps it locked; try again".to_owned(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another aye process has locked the database; try again".to_owned()
+        }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the database is damaged; move it away and start aye again to create a new one".to_owned()
         }

@@ -21,7 +21,7 @@ pub fn health(data_dir: &Path) -> Result<Health, StoreError> {
     let path = data_dir.join(FILE_NAME);
     let bytes = match path.metadata() {
         Ok(metadata) if metadata.is_file() => metadata.len(),
-        Ok(_) => return Ok(Health::Damaged("it is not a regular file".to_owned())),
+        Ok(_) => return Ok(Health::Damaged("not a regular file".to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Health::Missing),
         Err(error) => return Err(StoreError::unusable(&path, &error)),
     };

@@ -75,7 +75,7 @@ impl Store {
             // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
             // its log.
             schema::State::Sound(..) if schema::salvaged(&path).exists() => {
-                schema::State::Damaged("part of it was moved aside".to_owned())
+                schema::State::Damaged("part of the store was moved aside".to_owned())
             }
             found => found,
         };

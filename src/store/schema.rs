@@ -130,10 +130,13 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
         Err(error) => return Err(StoreError::unusable(path, &error)),
     };
     if !metadata.is_file() {
-        return Ok(State::Damaged(format!("it is {}, not a file", if metadata.is_dir() { "a directory" } else { "a device" })));
+        return Ok(State::Damaged(format!(
+            "the database is {}, not a file",
+            if metadata.is_dir() { "a directory" } else { "a device" }
+        )));
     }
     if companions.iter().any(|companion| !companion.is_file()) {
-        return Ok(State::Damaged("its log or index is not a regular file".to_owned()));
+        return Ok(State::Damaged("the database log or its index is not a regular file".to_owned()));
     }
     if metadata.len() == 0 {
         return Ok(State::Damaged("the file is empty".to_owned()));

@@ -42,7 +42,7 @@ impl Default for Clipboard {
         Self {
             between: Between::Nothing,
             offer: Arc::new(|_| None),
-            keep: Arc::new(|_| Err("there is no directory to save it in".to_owned())),
+            keep: Arc::new(|_| Err("no directory to save it in".to_owned())),
         }
     }
 }

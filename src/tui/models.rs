@@ -239,11 +239,11 @@ impl ModelPicker {
 
     fn say(&mut self) {
         if self.key.is_some() {
-            "enter save the key · esc back".clone_into(&mut self.picker.aside);
+            "enter save key · esc back".clone_into(&mut self.picker.aside);
             return;
         }
         if self.at().is_some_and(|model| model.key_of.is_some()) {
-            "enter add its API key".clone_into(&mut self.picker.aside);
+            "enter add API key".clone_into(&mut self.picker.aside);
             return;
         }
         let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {
@@ -260,7 +260,7 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
     let ListedModel { facts, lacks, source, .. } = model;
     let (provider, name) = facts.name.split_once('/').unwrap_or(("", facts.name.as_str()));
     let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
-    let output = facts.max_output_tokens.map(|most| format!(", at most {} out", tokens(most))).unwrap_or_default();
+    let output = facts.max_output_tokens.map(|most| format!(", max output {}", tokens(most))).unwrap_or_default();
     let images = if facts.images { ", accepts images" } else { "" };
     let reasoning = if facts.reasoning { ", has effort levels" } else { "" };
     Row {

@@ -246,7 +246,7 @@ pub(super) fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits
     if *new_bytes + bytes > limits.snapshot_bytes {
         return Err(format!("over the limit of {} new bytes per snapshot", limits.snapshot_bytes));
     }
-    let kept = objects.keep(place).map_err(|error| error.to_string())?.ok_or("it changed while it was being read")?;
+    let kept = objects.keep(place).map_err(|error| error.to_string())?.ok_or("changed while it was being read")?;
     *new_bytes += if kept.is_new { kept.bytes } else { 0 };
     Ok(kept)
 }

@@ -45,7 +45,7 @@ impl Tool for CliGetPlatform {
             };
             let writes = match holding.writes_in_workspace() {
                 Writes::All => "the workspace",
-                Writes::Part => "part of the workspace, as the policy says",
+                Writes::Part => "part of the workspace, as set in the policy",
                 Writes::Nothing => "nothing: the workspace is read-only",
             };
             let held = match holding.tier {

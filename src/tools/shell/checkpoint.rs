@@ -100,7 +100,7 @@ impl Before {
         let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
         let (path, why) = self.taken.iter().flat_map(|taken| &taken.left_out).next()?;
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        Some(format!("not in the snapshot taken before it: {}{others} ({why})", path.display()))
+        Some(format!("not in the snapshot taken before the command: {}{others} ({why})", path.display()))
     }
 
     /// Returns the changes of the command to show to the user. Errors are only logged, because the command has already run.

@@ -60,7 +60,7 @@ impl Pinned {
     pub(in crate::tools) fn still_holds(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
             let message =
-                format!("`{}` is another directory than when the command was checked; nothing was run, try again", cwd.given);
+                format!("`{}` is a different directory than when the command was checked; nothing was run, try again", cwd.given);
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
         if let Some(tool) = &self.tool {

@@ -72,7 +72,7 @@ fn a_passage_that_is_not_there_is_told_with_the_closest_one() {
     let (_, message) = bench.error("EditFile", edit("f", "fn main() {\n  println!(\"hi\");", "x"));
     assert!(message.contains("line 1 (the white space or a later line differs)"), "{message}");
     let (_, message) = bench.error("EditFile", edit("f", "0123456789", "x"));
-    assert!(message.contains("no similar text found"), "{message}");
+    assert!(message.contains("No similar text found"), "{message}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_large_file_is_replaced_in_bounded_time() {
     bench.output("WriteFile", json!({"path": "f", "content": new.join("\n")}));
     assert!(bench.read("f").starts_with(b"new 0\r\nnew 1\nnew 2\r\n"));
     let (_, message) = bench.error("EditFile", edit("f", "nothing like it at all", "x"));
-    assert!(message.contains("no similar text found"), "{message}");
+    assert!(message.contains("No similar text found"), "{message}");
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn what_does_not_fit_is_told_with_the_line_that_differs() {
         ("@@\n one\n two\n-tree\n+3\n", "line 3 is `three`, not `tree`"),
         ("@@ four\n one\n-two\n+2\n", "only before `four`, at line 1"),
         ("@@ one\n+new\n@@\n-four\n+4\n", "only adds lines"),
-        ("@@\n-two\n+2\n@@\n one\n-two\n+zwei\n", "that the hunk in line 3 of the patch changes too"),
+        ("@@\n-two\n+2\n@@\n one\n-two\n+zwei\n", "that the hunk at line 3 of the patch also changes"),
         ("@@\n-nothing like it\n", "read the file again"),
         ("@@\n*wrong\n", "line 4 of the patch: `*wrong` starts with neither"),
         ("@@\n", "line 3 of the patch: the hunk has no lines"),

@@ -57,7 +57,7 @@ impl Change {
         settings: &Settings,
     ) -> Result<(Draft<Self>, String), ToolError> {
         let Some(sides) = self.sides() else {
-            return Err(invalid(format!("the change of `{}` can only be approved as a whole, or denied", self.target.given)));
+            return Err(invalid(format!("the change to `{}` can only be approved as a whole, or denied", self.target.given)));
         };
         let (mut texts, told) = texts(&[sides], amendment, settings)?;
         let (Some(text), Some(made)) = (texts.pop().flatten(), self.made) else { return Err(nothing_left()) };

@@ -190,7 +190,7 @@ impl One<'_> {
             Ok(Found { places, how }) => {
                 let result = put(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));
                 match how {
-                    Some(how) if result == text => same(&format!("matched {how}, it is already there")),
+                    Some(how) if result == text => same(&format!("`newText` is already there (matched {how})")),
                     how => Ok((result, how)),
                 }
             }
@@ -203,7 +203,7 @@ impl One<'_> {
         invalid(match missed {
             Missed::Several { places, how } => {
                 let (count, shown) = misfit::places(plain, &places, hidden);
-                let how = how.map(|how| format!("does not match exactly, but matched {how} it ")).unwrap_or_default();
+                let how = how.map(|how| format!("does not match exactly; {how}, it ")).unwrap_or_default();
                 format!(
                     "not unique: {at} {how}occurs in `{path}` {count}; nothing was changed. Add lines around it until it is \
                      unique, or set `replaceAll`\n{shown}"

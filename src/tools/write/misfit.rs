@@ -62,22 +62,22 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     /// Maximum number of shown lines.
     const MAX_SHOWN: usize = 8;
     if text.is_empty() {
-        return "the file is empty; fill it with an empty `oldText`".to_owned();
+        return "The file is empty; fill it with an empty `oldText`".to_owned();
     }
     let (plain, wanted) = (with_lf(text), with_lf(old));
     let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "it is only white space; include a line of text".to_owned();
+        return "`oldText` is only white space; include a line of text".to_owned();
     };
     let (index, why) = match plain.lines().position(|line| line.trim() == first) {
         Some(index) => (index, "the white space or a later line differs"),
         None => match most_alike(&plain, first) {
-            Some(index) => (index, "it differs from the file"),
-            None => return "no similar text found; read the file again".to_owned(),
+            Some(index) => (index, "the first line differs"),
+            None => return "No similar text found; read the file again".to_owned(),
         },
     };
     let height = wanted.lines().count().clamp(1, MAX_SHOWN);
     let there: Vec<_> = plain.lines().skip(index).take(height).map(|line| shortened(line, 0)).collect();
-    format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
+    format!("Closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
 }
 
 /// Returns the most similar line, counted from 0, if any is similar.

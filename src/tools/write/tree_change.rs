@@ -126,7 +126,7 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
     let given = &target.given;
     let (code, message) = match error {
         TreeError::Changed => {
-            (ErrorCode::Conflict, format!("`{given}` changed since this was shown; nothing was done, look at it again"))
+            (ErrorCode::Conflict, format!("`{given}` changed since this was shown; nothing was done, check it again"))
         }
         TreeError::Exists => (
             ErrorCode::Conflict,
@@ -153,7 +153,7 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
         }
         TreeError::Stopped => (ErrorCode::Cancelled, format!("stopped before it finished; nothing was done to `{given}`")),
         TreeError::Partly(error) => {
-            let message = format!("`{given}` was only partly deleted ({error}); the rest is still there, look at it again");
+            let message = format!("`{given}` was only partly deleted ({error}); the rest is still there; check it");
             (ErrorCode::ToolExecutionFailed, message)
         }
         error @ TreeError::StillThere(_) => {

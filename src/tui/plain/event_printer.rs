@@ -137,7 +137,7 @@ impl EventPrinter {
         }
         if !points.is_empty() {
             let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
-            paper.say(&format!("Type /rewind NUMBER to go back to before that prompt; you are asked first{redo}"))?;
+            paper.say(&format!("Type /rewind NUMBER to rewind to before that prompt; aye asks for confirmation{redo}"))?;
         }
         Ok(())
     }

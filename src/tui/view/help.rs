@@ -44,7 +44,7 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Positi
         buffer.set_line(body.x + GUTTER, y, line, width);
     }
     if rows.is_empty() {
-        let words = "nothing has these words";
+        let words = "no matches";
         buffer.set_stringn(body.x + GUTTER, body.y, words, cells, model.theme.style(Token::Muted));
     }
     if top + room < rows.len() {

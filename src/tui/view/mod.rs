@@ -230,10 +230,10 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         };
         let words = match (model.is_running(), area.width >= WIDE, model.keys.kitty) {
             (false, _, _) => read_only.as_deref().unwrap_or("Ask, or describe a change"),
-            (true, true, true) => "Type ahead: enter sends it it after this task, ctrl+enter steers now",
-            (true, true, false) => "Type ahead: enter sends it it after this task, /steer TEXT says it now",
-            (true, false, _) if area.width >= NARROW => "Type ahead: enter sends it it after this task",
-            (true, false, _) => "Type ahead: enter sends it next it",
+            (true, true, true) => "Type ahead: enter sends it after this task, ctrl+enter steers now",
+            (true, true, false) => "Type ahead: enter sends it after this task, /steer TEXT sends it now",
+            (true, false, _) if area.width >= NARROW => "Type ahead: enter sends it after this task",
+            (true, false, _) => "Type ahead: enter queues it",
         };
         let words = model.keymap.sentence(Focus::Composer, words);
         // One cell is left for the cursor.

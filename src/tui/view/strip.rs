@@ -94,8 +94,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
     if let Some(search) = &model.search {
-        let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
-        let words = format!("search sent before: {}", search.query);
+        let none = if search.found { String::new() } else { format!(" {} no more matches", glyphs.dash) };
+        let words = format!("search history: {}", search.query);
         let typed = Some(text::width(&words));
         rows.push(Row {
             typed,
@@ -150,10 +150,10 @@ fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
 /// Explains why the task is paused, in the longest form that fits. The remedy is never cut.
 fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
-        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue goes on") };
+        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue resumes") };
         return match whole.split_once(" /") {
             Some((words, way)) if text::width(&whole) > room && way.starts_with("continue") => {
-                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue goes on", "/continue"])
+                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue resumes", "/continue"])
             }
             _ => (whole, &[]),
         };

@@ -14,7 +14,7 @@ impl Settings {
             GitWrites::Writes => {
                 Some("git  this whole line can write `.git`, except its hooks, config and info and those of its modules")
             }
-            GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where there is none"),
+            GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where none exists"),
         };
         let untrusted = self.holding.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
         let apart = untrusted

@@ -114,7 +114,7 @@ fn refusal(error: CommitError) -> ToolError {
     match error {
         CommitError::Conflict(paths) => {
             let message = format!(
-                "{} changed since the command ran in its preview; nothing was written. Look at it, and run the command again",
+                "{} changed since the command ran in its preview; nothing was written. Check what changed, and run the command again",
                 listed(paths.iter().map(|path| format!("`{}`", path.display())))
             );
             ToolError::new(ErrorCode::Conflict, message)

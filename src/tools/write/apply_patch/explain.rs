@@ -32,7 +32,7 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
             )
         }
         Misfit::Lost { hunk, why: Lost::OnlyBefore { header, starts } } => format!(
-            "{}: the lines of this hunk are in `{path}` only before `{header}`, at line {}; nothing was changed. Leave out the header, \
+            "{}: the lines of this hunk occur in `{path}` only before `{header}`, at line {}; nothing was changed. Leave out the header, \
              or give lines below it",
             at(*hunk),
             places(starts)
@@ -43,14 +43,14 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
             at(*hunk)
         ),
         Misfit::Unclear(Unclear::Several { hunk, starts }) => format!(
-            "{}: the lines of this hunk are in `{path}` {} times, at lines {}; nothing was changed. Add lines around it, or `@@` with \
+            "{}: the lines of this hunk occur in `{path}` {} times, at lines {}; nothing was changed. Add lines around it, or `@@` with \
              the first line of its function or class, until it is unique",
             at(*hunk),
             starts.len(),
             places(starts)
         ),
         Misfit::Unclear(Unclear::Overlap { first, second }) => format!(
-            "{}: this hunk changes lines of `{path}` that the hunk in {} changes too; nothing was changed. Merge the two hunks",
+            "{}: this hunk changes lines of `{path}` that the hunk at {} also changes; nothing was changed. Merge the two hunks",
             at(*second),
             at(*first)
         ),
@@ -90,10 +90,10 @@ fn closest(text: &str, hunk: &Hunk) -> String {
         .map(|start| (alike(start), start))
         .max_by_key(|(count, start)| (*count, std::cmp::Reverse(*start)));
     let Some((count, start)) = best.filter(|(count, _)| *count > 0) else {
-        return "no similar lines found; read the file again".to_owned();
+        return "No similar lines found; read the file again".to_owned();
     };
     let meant = wanted.iter().filter(|line| !line.is_empty()).count();
-    let mut message = format!("closest, from line {} ({count} of {meant} lines match):", start + 1);
+    let mut message = format!("Closest, from line {} ({count} of {meant} lines match):", start + 1);
     let differs = wanted.iter().enumerate().position(|(index, line)| there.get(start + index) != Some(line));
     if let Some(index) = differs {
         let given = hunk.old().nth(index).unwrap_or_default();

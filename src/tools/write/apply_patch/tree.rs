@@ -245,14 +245,14 @@ impl<'a> Tree<'a> {
                 Level::Typography => Some("typographic characters and white space"),
             };
             let line = hunk.line;
-            file.notes.extend(how.map(|what| format!("the hunk in line {line} of the patch matched ignoring {what}")));
+            file.notes.extend(how.map(|what| format!("the hunk at line {line} of the patch matched ignoring {what}")));
             if let Some(header) = &places.unknown_header {
                 file.notes.push(format!(
-                    "no line is `{header}`, the header in line {line} of the patch; the lines match only one place"
+                    "no line is `{header}`, the header at line {line} of the patch; the lines match only one place"
                 ));
             }
             if places.not_at_end {
-                file.notes.push(format!("the hunk in line {line} of the patch is not at the end of the file as it says"));
+                file.notes.push(format!("the hunk at line {line} of the patch is not at the end of the file as it says"));
             }
         }
         file.now = Now::Text(Document { text: applied.text, form: document.form });
@@ -330,7 +330,7 @@ fn restored_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hu
             lines.push(line.clone());
             continue;
         }
-        let whole = restored(restorer, &line.text, &format!("the hunk in line {} of the patch", hunk.line), target)?;
+        let whole = restored(restorer, &line.text, &format!("the hunk at line {} of the patch", hunk.line), target)?;
         lines.extend(whole.split('\n').map(|text| Line { text: text.to_owned(), ..line.clone() }));
     }
     Ok(Hunk { lines, ..hunk.clone() })

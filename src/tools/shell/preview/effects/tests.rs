@@ -98,7 +98,7 @@ fn every_effect_is_told_and_shown_as_git_would() {
     for path in ["src/c.rs", "src/d.rs", "bin", "deep", "deep/er", "l"] {
         assert!(shown.paths.contains(&ws.join(path)), "{path}: {:?}", shown.paths);
     }
-    assert_eq!(kept_words(&tried.changes), "[files: 3 created, 1 changed, 1 deleted, 1 moved, 1 changed in mode]");
+    assert_eq!(kept_words(&tried.changes), "[files: 3 created, 1 changed, 1 deleted, 1 moved, 1 with a changed mode]");
 }
 
 #[test]

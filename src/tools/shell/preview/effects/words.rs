@@ -98,7 +98,7 @@ fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
 
 /// Describes the applied changes for the model.
 pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> String {
-    let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "changed in mode")];
+    let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "with a changed mode")];
     let mut not = Vec::new();
     for changes in changes {
         let moved: BTreeSet<&PathBuf> = changes.entries().iter().filter_map(|change| change.moved_from.as_ref()).collect();
