@@ -27,7 +27,7 @@ pub struct Inbox {
     pub guard: Guard,
     marked: Vec<u64>,
     at: Option<u64>,
-    /// Its position in the last frame.
+    /// Position of the current dialog in the last frame.
     place: usize,
     /// Number of the current dialog in the last frame.
     drawn: Option<u64>,
@@ -96,7 +96,7 @@ impl Inbox {
         self.at.filter(|at| Some(*at) == self.drawn)
     }
 
-    /// Returns the position of the current dialog; if that dialog is gone, of the one that took its place.
+    /// Returns the position of the current dialog or, if that is gone, of the dialog in its place.
     fn place(&self, panels: &[Dialog]) -> usize {
         let gone = || self.place.min(panels.len().saturating_sub(1));
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
@@ -150,7 +150,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the number of rows it needs, at most `limit`.
+    /// Returns the number of rows the list needs, at most `limit`.
     pub fn height(panels: usize, limit: u16) -> u16 {
         let rows = panels.clamp(1, 40) as u16 + 4;
         let rows = if limit >= ROOMY { rows + DETAIL_ROWS as u16 } else { rows };
@@ -272,7 +272,7 @@ impl Inbox {
             };
             let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
             let choice = format!("{lead:<2}{key}  {verb} {what}");
-            // The hint is shown again once the key was pressed.
+            // The hint is left out if it does not fit; it is shown again once the key was pressed.
             let tail = if text::width(&choice) + tail.len() > area.width.into() { "" } else { tail };
             let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());

@@ -184,13 +184,13 @@ impl Background {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
-    /// By the terminal's background; until it is known, by `Options::ground`.
+    /// Chosen for the terminal's background; until that is reported, for `Options::ground`.
     Auto,
     /// Built-in or user theme.
     Named(String),
 }
 
-/// Notification of an unfocused user about waiting questions and finished tasks.
+/// Notifications about waiting questions and finished tasks while the terminal is unfocused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notices {
     /// Notify in the best way the terminal supports.
@@ -243,7 +243,7 @@ pub enum ModelAccess {
 pub enum StartupQuestion {
     /// Question about a locked session, repeated until an answer works.
     Held(LockQuestion),
-    /// There are several sessions; the user chooses one and no start follows.
+    /// Question which of several sessions to open; no start follows.
     Choose,
 }
 

@@ -19,7 +19,7 @@ pub enum Typing {
     File { words: String, start: usize, quoted: bool },
 }
 
-/// Completion.
+/// Row of the menu: one possible completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Text to insert into the draft.

@@ -40,9 +40,9 @@ pub const SMALLEST: (u16, u16) = (40, 12);
 /// Part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]
 pub struct HistoryCursor {
-    /// Journal position where it ends; `None` if everything is shown.
+    /// Journal position where that part ends; `None` if everything is shown.
     pub before: Option<i64>,
-    /// Whether it was requested and has not arrived.
+    /// Whether the part was requested and has not arrived.
     pub is_asked: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct SessionTotals {
     /// Whether a provider did not report part of the usage.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// Whether the user asked for the budgets.
+    /// Whether the user asked to see the budgets.
     pub budgets_asked: bool,
 }
 
@@ -255,7 +255,7 @@ pub struct Model {
     pub wants_setup: bool,
     /// The user's own command that is running.
     pub user_command: Option<UserCommand>,
-    /// Facts about the model.
+    /// Limits, prices and abilities of the model.
     pub facts: Option<ModelFacts>,
     pub search: Option<Search>,
     /// Browse mode; the transcript has the keyboard.

@@ -20,7 +20,7 @@ pub struct ModelPicker {
     listed: Vec<ListedModel>,
     /// Number of lists that have not arrived yet.
     due: u8,
-    /// Model in use; no list contains every model.
+    /// Name of the model in use, and its properties, because a list may lack it.
     current: String,
     in_use: Option<ModelFacts>,
     /// Reasoning effort, set by the user or current.

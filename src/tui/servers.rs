@@ -52,7 +52,7 @@ impl Servers {
         self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
     }
 
-    /// Returns whether the draft contains server text that nobody can have read yet.
+    /// Returns whether the draft contains server text that is too new for the user to have read.
     pub fn are_fresh(&self, now: u64) -> bool {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)
     }

@@ -119,7 +119,7 @@ impl Sessions {
         self.refresh();
     }
 
-    /// Returns whether the preview is complete.
+    /// Returns whether the list is complete, with no search still running.
     pub fn is_whole(&self) -> bool {
         !self.looks_on
     }

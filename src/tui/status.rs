@@ -132,12 +132,12 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.glyphs.dot), token)).collect()
 }
 
-/// Reports whether everything is ready except a model.
+/// Reports whether everything is ready, but no model is selected.
 fn is_without_model(model: &Model) -> bool {
     model.header.model.is_empty() && matches!(model.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
-/// Returns the approval mode and every state that prevents normal work.
+/// Returns the approval mode and every state that keeps aye from working normally.
 fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.model_access {
         Some(_) => model.header.mode.as_str(),

@@ -45,7 +45,7 @@ pub struct Retry {
     /// Request ID of the provider, and whether the user wants to see it.
     pub request_id: Option<String>,
     pub shows_id: bool,
-    /// Time of day of the retry, if it is far away.
+    /// Time of day of the retry, if the delay is long.
     pub clock: Option<String>,
 }
 

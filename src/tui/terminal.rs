@@ -41,7 +41,7 @@ pub enum TerminalMode {
     Sizes,
     /// Progress indicator of the terminal.
     Progress,
-    /// There is no alternate screen, so the screen is cleared at the end.
+    /// No alternate screen; the screen is cleared at the end.
     OnlyScreen,
 }
 
@@ -102,7 +102,7 @@ static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// Sets a check for contained panics, which leave the screen unchanged.
 pub fn spare_contained(contained: fn() -> bool) {
-    // The first one stays, since there is one program.
+    // The first check stays; a process needs only one.
     let _ = CONTAINED.set(contained);
 }
 
@@ -158,7 +158,7 @@ pub fn pushed() -> impl Iterator<Item = TerminalMode> {
     TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
-/// Reports whether the terminal is still in our modes; a panic restores it.
+/// Reports whether the terminal is still in aye's modes; a panic restores it.
 pub fn is_ours() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }

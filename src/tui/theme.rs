@@ -143,7 +143,7 @@ impl Theme {
         colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }
 
-    /// Returns the contrast of a token with its background, if both colours are known numbers.
+    /// Returns the contrast of a token with its background, if the RGB values of both are known.
     fn contrast(&self, token: Token) -> Option<f64> {
         let number = |colour: Color| match colour {
             Color::Rgb(red, green, blue) => Some(Rgb { red, green, blue }),

@@ -14,16 +14,16 @@ use crate::tui::theme::Token;
 
 /// Distance of tab stops, in cells.
 const TAB: usize = 4;
-/// Number of lines highlighted ahead of the visible one.
+/// Number of lines highlighted ahead of the last visible one.
 const AHEAD: usize = 64;
 
-/// Row ends of each unit at a width.
+/// Layout at one width: the units, and the row at which each ends.
 #[derive(Default)]
 pub(super) struct Layout {
     width: Option<usize>,
     pub units: Vec<Unit>,
     pub ends: Vec<usize>,
-    /// At least one line is cut.
+    /// Whether at least one line is cut.
     pub cut: bool,
 }
 
@@ -93,7 +93,7 @@ fn room(width: usize, number_width: usize) -> usize {
 pub(super) struct Painter {
     pub number_width: usize,
     tracks: Vec<(Track, Track)>,
-    /// Hunks that are excluded.
+    /// Whether each hunk is excluded.
     pub left: Vec<bool>,
 }
 

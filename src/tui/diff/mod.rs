@@ -24,7 +24,7 @@ use shape::units;
 pub struct Diff {
     entries: Vec<Entry>,
     hunks: Vec<Hunk>,
-    /// Row ends of each entry at the last requested width.
+    /// Layout at the last requested width.
     layout: RefCell<Layout>,
     shape: Cell<Shape>,
     painter: RefCell<Painter>,

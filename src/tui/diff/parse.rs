@@ -41,7 +41,7 @@ pub(super) struct ChangeLine {
     pub partner: Option<usize>,
 }
 
-/// Entries of one hunk: all lines before and after the change.
+/// One hunk: the indices of its entries in the old and in the new file.
 #[derive(Debug)]
 pub(super) struct Hunk {
     pub path: Option<PathBuf>,
@@ -180,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// Sets the path; the old name counts until a new one follows, since a deleted file has only the old one.
+    /// Sets the path; the old name is used until a new one follows, since a deleted file has only the old one.
     fn path(&mut self, name: &str, prefix: &str) {
         let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
         if name != "/dev/null" && (self.path.is_none() || self.names_files) {

@@ -1,4 +1,4 @@
-//! Diff as sentences, one per line, each with the kind of change.
+//! Diff as sentences, one per diff line, each naming the kind of change.
 
 use super::Diff;
 use super::parse::{Entry, Side};

@@ -8,9 +8,9 @@ use crate::text::{self, Doubt};
 use ratatui::buffer::{Buffer, Cell};
 use std::io::Write;
 
-/// Number of unchanged cells that take fewer bytes to rewrite than to skip.
+/// Maximum number of unchanged cells that take fewer bytes to rewrite than to skip.
 const BRIDGE: u16 = 4;
-/// Number of trailing blanks from which a row is erased instead of written.
+/// Minimum number of trailing blank cells that are erased instead of written.
 const ERASE: u16 = 4;
 
 /// Appends the bytes that change a terminal from `shown` to `next`.
@@ -55,7 +55,7 @@ impl Painter<'_> {
                 x += cells;
                 continue;
             }
-            // A wide predecessor leaves remains behind its narrower successor.
+            // A wide grapheme leaves remains behind the narrower one that replaces it.
             stale = stale.max(x + cells_of(before));
             if x >= blank_from && right - x >= ERASE {
                 return self.erase(x, y);
@@ -106,7 +106,7 @@ impl Painter<'_> {
         cells
     }
 
-    /// Returns the end of the next grapheme, if not blank, because it may have been overwritten.
+    /// Returns the end of the grapheme at `x`, which may have been overwritten; `x` itself if that cell is blank.
     fn end_of(&self, x: u16, y: u16) -> u16 {
         let next = (x < self.next.area.right()).then(|| &self.next[(x, y)]);
         x + next.filter(|cell| cell.symbol() != " ").map_or(0, cells_of)

@@ -36,12 +36,12 @@ impl Pen {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 
-    /// Reports whether a blank drawn in this state looks erased.
+    /// Reports whether a space drawn in this state looks like an erased cell.
     pub fn leaves_blank(self) -> bool {
         self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
     }
 
-    /// Reports whether blanks drawn in both states look the same.
+    /// Reports whether spaces drawn in both states look the same.
     pub fn has_ground_of(self, other: Self) -> bool {
         self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
     }

@@ -33,7 +33,7 @@ enum Cut {
     Drop(usize),
 }
 
-/// Time that incomplete bytes may wait for more.
+/// How long incomplete bytes may wait for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Nothing is buffered, or a paste continues.
@@ -73,7 +73,7 @@ impl Sequences {
         }
     }
 
-    /// Handles a pause: held bytes stand for themselves.
+    /// Handles a pause: the buffered bytes are a key on their own, or noise.
     pub fn flush(&mut self, mut found: impl FnMut(Piece)) {
         if self.wait() == Wait::Forever {
             return;
@@ -129,7 +129,7 @@ impl Sequences {
     }
 }
 
-/// Reports whether the bytes form a report whose first byte came before a pause: in one read, and in a form nobody types.
+/// Reports whether bytes of one read, joined to the byte before a pause, start like a report and like nothing that is typed.
 fn begins_with_report(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b, b'[', b'?' | b'<' | b'>' | b'=', b'0'..=b'9', ..] => true,

@@ -107,7 +107,7 @@ impl Document {
         (block, row - begin, rows)
     }
 
-    /// Returns the row at this width that corresponds to such a place.
+    /// Returns the row at this width that corresponds to a place from [`Self::place_of`].
     pub fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);

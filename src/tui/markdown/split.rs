@@ -68,7 +68,7 @@ struct Prose {
     gap: bool,
     is_list: bool,
     number: Option<u64>,
-    /// A blank line was seen; what follows must be indented to belong to the item.
+    /// Whether a blank line was seen, after which text must be indented to belong to the item.
     blank: bool,
     inner: Option<Fence>,
     head: Option<Range<usize>>,

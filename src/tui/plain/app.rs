@@ -215,7 +215,7 @@ impl<W: Write> LineApp<W> {
         self.settle(now)
     }
 
-    /// Reports whether a task is running that deserves a progress line.
+    /// Reports whether a task is running and not waiting for the user, so that progress lines are useful.
     pub fn works(&self) -> bool {
         self.model.is_running() && !self.model.waits_for_person() && self.asked.is_none()
     }

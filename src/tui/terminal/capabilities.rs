@@ -1,4 +1,4 @@
-//! Capabilities reported by the terminal, and their consequences.
+//! Capabilities reported by the terminal, and the actions that follow.
 
 use super::TerminalMode;
 use super::emulator::Emulator;
@@ -16,7 +16,7 @@ pub struct TerminalCapabilities {
     modify: bool,
 }
 
-/// Consequence of a reply from the terminal.
+/// Action after a reply from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapabilityEffect {
     Nothing,

@@ -3,12 +3,12 @@
 use super::terminfo;
 use crate::tui::theme::Colours;
 
-/// Names of a terminal. Nothing is certain; its replies take precedence.
+/// Names of the terminal in the environment. They may be wrong, so replies of the terminal take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Emulator {
     /// Value of the variable `TERM`.
     term: String,
-    /// Other names from the environment, in lower case.
+    /// Other names in the environment, in lower case.
     program: String,
     multiplexer: Option<Multiplexer>,
     /// Whether this is GNU screen, not only a terminal named like it.

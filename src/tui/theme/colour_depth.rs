@@ -131,7 +131,7 @@ fn word(change: Change, fit: &impl Fit) -> Style {
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }
 }
 
-/// The user defines the sixteen colours, so none is used as a background.
+/// Returns the style of a token in sixteen colours. The user defines those, so none is used as a background.
 fn sixteen(token: Token, light: bool) -> Style {
     let style = Style::new();
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });
@@ -151,7 +151,8 @@ fn sixteen(token: Token, light: bool) -> Style {
     }
 }
 
-/// Many terminals have unreadable plain blues and magentas on dark backgrounds, and unreadable cyans on light ones.
+/// Returns the style of source code in sixteen colours. Many terminals have unreadable plain blues and magentas on dark
+/// backgrounds, and unreadable cyans on light ones.
 fn sixteen_syntax(syntax: Syntax, light: bool) -> Style {
     let style = Style::new();
     match (syntax, light) {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Syntax;
 use super::colour::Rgb;
 
-/// Error in a theme file: line and expectation.
+/// Error in a theme file, with its line.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ThemeError {

@@ -15,17 +15,17 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Longest prompt shown in full, and the rows shown of a longer one.
+/// Maximum number of rows of a prompt shown in full, and the number of rows shown of a longer one.
 const PROMPT_ROWS: usize = 10;
 const PROMPT_HEAD: usize = 6;
-/// Number of reasoning rows shown while it streams.
+/// Number of rows of the reasoning shown while it streams.
 const THINKING_ROWS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerState {
     Streaming,
     Done,
-    /// Not part of the conversation, for this reason.
+    /// Excluded from the conversation, for this reason.
     Discarded(String),
 }
 
@@ -73,7 +73,7 @@ pub struct Entry {
     pub undone: Option<u32>,
     /// Fold state of this entry alone, and the global fold round it belongs to.
     fold: Option<(Fold, u32)>,
-    /// Changed since the user scrolled up and its rows were last counted.
+    /// Whether it changed since the user scrolled up and its rows were last counted.
     pub is_touched: bool,
     /// Whether the entry has cached rows.
     pub is_warm: bool,

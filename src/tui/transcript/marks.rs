@@ -25,7 +25,7 @@ pub enum SelectionShape {
     Text,
     /// Whole lines, including all rows of wrapped lines.
     Lines,
-    /// Block of the same columns in every row.
+    /// Rectangular block: the same columns in every row.
     Columns,
 }
 
