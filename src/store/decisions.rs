@@ -1,4 +1,4 @@
-//! Log of decisions: the deciding user or rule, stored beside the journal for a limited time.
+//! Log of decisions and the rule or user behind each, stored next to the journal for a limited time.
 
 use super::records::{self, Place};
 use super::{Store, StoreError};
@@ -22,7 +22,7 @@ const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
 /// Maximum length of a summary, which is a line in a list.
 const SUMMARY_CHARS: usize = 400;
-/// Decider of a verdict if no rule decided.
+/// Decider of a verdict that no rule decided.
 const YOU: &str = "you";
 
 /// Logged verdict that allowed or refused an action.
@@ -39,7 +39,7 @@ pub struct LoggedDecision {
     pub summary: String,
     /// Verdict: `allow` or `deny`.
     pub verdict: String,
-    /// Deciding rule or person: `user:31`, `you`, `auto mode`.
+    /// Rule or user that decided: `user:31`, `you`, `auto mode`.
     pub by: String,
     /// Reason for a refusal.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -60,7 +60,7 @@ pub struct DecisionFilter {
 /// Decision without its time and session.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// Call ID, if only the journal knows the call.
+    /// ID of the call, if its details are only in the journal.
     pub unknown: Option<CallId>,
     pub tool_name: String,
     pub summary: String,
@@ -119,7 +119,7 @@ impl Calls {
                 Some(Row { summary, ..row })
             }
             CallChange::Refused { rule, reason } => Some(self.row(id, "deny", rule, reason)),
-            // A question withdrawn by the policy was answered by nobody; the refusal is logged separately.
+            // A question withdrawn by the policy has no answer; the refusal is logged separately.
             CallChange::Decided { decision: Decision::Denied { .. } } if refused.contains(id) => None,
             CallChange::Decided { decision: Decision::Denied { reason } } => {
                 let reason = reason.as_deref().unwrap_or_default();

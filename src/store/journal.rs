@@ -118,7 +118,7 @@ impl Journal for SessionJournal {
                 return Ok(());
             }
             let mut entry = self.entry();
-            // State changes by these records only; other columns of the row stay.
+            // Only the changes that these records make; other columns of the row stay.
             let mut state = SessionState::default();
             let changes: Vec<Change<'_>> = records.iter().map(|record| state.apply(record).change).collect();
             entry.status = state.status;
@@ -163,7 +163,7 @@ enum Written {
     NotOurs(Option<String>),
 }
 
-/// Lookup result for the session of an entry.
+/// Result of looking up the session of an entry.
 enum Found {
     Ours(i64),
     /// An empty draft of a session without records; nothing to save.

@@ -164,7 +164,7 @@ pub(super) fn living(owner: Option<&str>) -> Option<Holder> {
     noted(owner).filter(|holder| holder.instance.is_alive())
 }
 
-/// Reports whether this process run holds the session lock.
+/// Reports whether this run of the process is the recorded owner.
 pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
     noted(owner).is_some_and(|holder| holder.instance == *me)
 }

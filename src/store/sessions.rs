@@ -41,7 +41,7 @@ pub struct SessionSummary {
     pub model: String,
     /// Live process that holds the session lock.
     pub held_by: Option<u32>,
-    /// Archived: hidden from the list of sessions to resume.
+    /// Whether the session is archived: hidden from the list of sessions to resume.
     pub archived: bool,
     /// Session it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -211,14 +211,14 @@ pub struct Start {
     pub cwd: Option<String>,
     pub model_access: ModelAccess,
     pub trust: Option<TrustQuestion>,
-    /// The project brings its own configuration, and the user trusts it.
+    /// Whether the project has its own configuration that the user trusts.
     pub is_trusted: bool,
     /// Expiry of the policy in words: `expires in 6 d`.
     pub policy_ends: Option<String>,
     /// `Last here: …` line, and a suggested task for this project, if any.
     pub last_here: Option<String>,
     pub attempt: Option<String>,
-    /// First start: nothing is configured and no key is known.
+    /// Whether this is the first start: nothing is configured and no API key is known.
     pub is_first: bool,
 }
 

@@ -255,7 +255,7 @@ pub struct Model {
     pub wants_setup: bool,
     /// The user's own command that is running.
     pub user_command: Option<UserCommand>,
-    /// Limits, prices and abilities of the model.
+    /// Limits, prices and capabilities of the model.
     pub facts: Option<ModelFacts>,
     pub search: Option<Search>,
     /// Browse mode; the transcript has the keyboard.

@@ -56,7 +56,7 @@ impl Index {
         &self.contents
     }
 
-    /// Adds rows for contents without one. Contents are named while nobody else changes the index, so such a content was named
+    /// Adds rows for contents without one. Contents are named under the lock of the index, so such a content was named
     /// right before a crash, or its row was damaged; it is complete and is kept.
     fn tidy(&mut self) -> Result<(), Trouble> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -33,7 +33,7 @@ pub(super) struct Salvage {
     pub entries: i64,
     /// Entries known to be lost: gaps, and entries of lost sessions.
     pub lost_entries: i64,
-    /// More entries may be missing than known, because the last ones of a session leave no trace.
+    /// Whether more entries may be missing than known, because the last ones of a session leave no trace.
     pub may_miss_more: bool,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::R
 struct Source {
     pages: Pages,
     leaves: Vec<u32>,
-    /// All trees are intact, so that every used leaf is known.
+    /// Whether all trees are intact, so that every used leaf is known.
     is_whole: bool,
     /// Number of unreadable rows in these leaves.
     unread: i64,
@@ -100,7 +100,7 @@ struct Known {
     last: i64,
     records: i64,
     is_cut: bool,
-    /// The session had records; without any there may be only a draft, since the first one sets the title.
+    /// Whether the session had records; without any it may be only a draft, since the first record sets the title.
     had_records: bool,
     /// Entries of a session whose own row is lost.
     orphans: i64,

@@ -25,7 +25,7 @@ pub(super) enum Table {
 pub(super) struct Row {
     pub key: i64,
     pub values: Vec<Value>,
-    /// The end of the row could not be read.
+    /// Whether the end of the row could not be read.
     pub is_cut: bool,
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Granularity of file times, in nanoseconds. A change this close to a check may leave the same stamp.
 const TICK_NS: i64 = 20_000_000;
 
-/// File metadata, without opening the file. Times are in nanoseconds since the epoch.
+/// File metadata read without opening the file. Times are in nanoseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Stamp {
     pub inode: i64,

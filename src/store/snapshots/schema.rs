@@ -33,7 +33,7 @@ const TABLES: &str = "
     CREATE TABLE contents (id BLOB PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// States before a session changed them, and commands that may be changing more. `baselines` defines the format of `stood` and
+/// States of paths before a session changed them, and running commands. `baselines` defines the format of `stood` and
 /// `after`; the number orders the rows of a path.
 const BASELINES: &str = "
     CREATE TABLE tracked (

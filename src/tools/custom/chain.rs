@@ -1,4 +1,4 @@
-//! Custom tools with several steps. A call is judged by the actions of all its steps, so that no step gets permissions from the
+//! Custom tools with several steps. A call is checked for the actions of all its steps, so that no step gets permissions from the
 //! whole. The actions of each step must therefore be known before the first one runs.
 
 use super::fill::{Piece, pieces, word_of};

@@ -1,4 +1,4 @@
-//! Fingerprint of the files that a custom tool runs, taken when the call is judged. Different content means a different tool.
+//! Fingerprint of the files that a custom tool runs, taken when the call is checked. Different content means a different tool.
 
 use crate::policy::{line, run_files};
 use crate::protocol::{ErrorCode, ToolError};

@@ -47,7 +47,7 @@ pub(in crate::tools) struct Arguments {
 }
 
 pub(in crate::tools) struct Work {
-    /// The command line as judged.
+    /// The command line as checked by the policy.
     line: String,
     command: command_run::Work,
     reads: Reads,
@@ -90,7 +90,7 @@ impl Shell {
 }
 
 impl Arguments {
-    /// Returns the line as judged and shown.
+    /// Returns the line as checked by the policy and shown.
     fn line(&self) -> Result<String, ToolError> {
         let shell = Shell::named(self.shell.as_deref())?;
         Ok(match (self.given(), shell) {

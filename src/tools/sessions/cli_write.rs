@@ -53,7 +53,7 @@ pub(in crate::tools) struct Work {
     entry: Arc<Entry>,
     input: Input,
     wait: Duration,
-    /// The state when it was judged, if relevant.
+    /// The state of the session when the input was checked, if relevant.
     judged: Option<Judged>,
 }
 
@@ -121,12 +121,12 @@ impl Input {
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 
-    /// Returns whether it only interrupts the running program, which is less than CliStop does.
+    /// Returns whether the input only interrupts the running program, which is less than CliStop does.
     fn interrupts(&self) -> bool {
         self.text.is_empty() && !self.enter && !self.keys.is_empty() && self.keys.iter().all(|key| key.name == INTERRUPT)
     }
 
-    /// Returns whether it is a single line that a shell cannot expand to more.
+    /// Returns whether the input is a single line that a shell cannot expand to more.
     fn is_one_line(&self) -> bool {
         // A shell with `!` also has `^` at the start of a line.
         self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!']) && !self.text.starts_with('^')

@@ -21,11 +21,11 @@ pub(in crate::tools) struct Apart {
 }
 
 impl Apart {
-    /// Determines the protections. Blocks on the disk.
+    /// Determines the protections. Performs blocking I/O.
     ///
     /// # Errors
     ///
-    /// The line needs approval by now.
+    /// Fails if the line needs approval now.
     pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
         let holding = &settings.holding;
         let mut apart = Self::default();
@@ -64,7 +64,7 @@ pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
     actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }))
 }
 
-/// Returns why these actions need approval even if the policy allows them. Blocks on the disk.
+/// Returns why these actions need approval even if the policy allows them. Performs blocking I/O.
 pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubts {
     let (line, cwd) = match actions {
         [Action::Exec { command, cwd }] => (command.clone(), cwd),
@@ -86,7 +86,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
     doubts
 }
 
-/// Returns why a line allowed by a rule needs approval: a symlink points outside the workspace. Blocks on the disk.
+/// Returns why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs blocking I/O.
 pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -> Option<String> {
     match actions {
         [Action::Exec { command, cwd }] => links::lead_out(command, &cwd.real, settings),

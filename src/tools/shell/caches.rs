@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Environment variables of cache directories, the relevant subdirectory, and the default in the home directory.
+/// Environment variable of each cache directory, the relevant subdirectory, and the default in the home directory.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", "registry", ".cargo/registry"),
     ("CARGO_HOME", "git", ".cargo/git"),
@@ -34,7 +34,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 /// Cache directory of all programs. Caches of browsers and mail in it are hidden: commands get their own directory, in which
 /// only build caches are visible.
 const CACHE_HOME: (&str, &str) = ("XDG_CACHE_HOME", ".cache");
-/// Directories in it that build tools share with commands.
+/// Subdirectories of build tools in it, which commands can see.
 const IN_CACHE_HOME: &[&str] = &[
     "Cypress",
     "Homebrew",

@@ -31,17 +31,17 @@ pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
 pub(in crate::tools) struct Before {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
-    /// The same, as recorded in the session's list of changes.
+    /// The snapshots as recorded in the session's list of changes.
     watched: Vec<Option<Watched>>,
     /// The directories of each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
-    /// Marks the writes of aye's tools and other commands while the command runs.
+    /// Start of the command, from which writes of aye's tools and of other commands are recorded.
     mark: Option<Mark>,
 }
 
 /// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is read-only.
-/// The command line does not matter.
+/// The command line is not considered.
 pub(in crate::tools) async fn before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,

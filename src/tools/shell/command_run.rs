@@ -36,21 +36,21 @@ pub(in crate::tools) struct Work {
     pub cwd: Target,
     pub timeout_seconds: u64,
     pub stdin: Option<String>,
-    /// Files that were judged with it and must not change; `None` if the policy fixes what runs.
+    /// Files that were checked with it and must not change; `None` if the policy fixes what runs.
     pub pinned: Option<Pinned>,
     /// Additional temporary access.
     pub opens: Vec<Outside>,
-    /// Runs in the background.
+    /// Whether the command runs in the background.
     pub background: bool,
-    /// Leaves stderr out of the result.
+    /// Whether stderr is left out of the result.
     pub without_stderr: bool,
-    /// Builds a result other than the usual one of a command.
+    /// Function that builds a result other than the usual one of a command.
     pub answer: Option<Answer>,
     /// Tighter restrictions than those of other commands.
     pub narrow: Narrow,
 }
 
-/// Builds the result of a finished run; returns `None` for the usual result of a command.
+/// Function that builds the result of a finished run, or returns `None` for the usual result of a command.
 pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<Output> + Send + Sync>;
 
 /// Restrictions of a command compared to others.
@@ -72,7 +72,7 @@ impl Work {
 }
 
 impl Narrow {
-    /// Describes its sandbox, if different from that of other commands.
+    /// Describes the sandbox of the command, if it differs from that of other commands.
     pub(in crate::tools) fn words(&self, settings: &Settings) -> Option<String> {
         let home = settings.home.clone().unwrap_or_else(|| "/".into());
         (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).holding.words(&home))
@@ -199,7 +199,7 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
     Told { text, ..told }
 }
 
-/// Checks that the directory and the files to run are still those that were judged and shown.
+/// Checks that the directory and the files to run are still those that were checked and shown.
 pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
     let Some(pinned) = work.pinned.take() else { return Ok(()) };
     let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
@@ -337,7 +337,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
     }
 }
 
-/// Formats both outputs within one limit. Returns also the omitted bytes per gap.
+/// Formats both outputs within one limit. Also returns the omitted bytes per gap.
 fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u64>) {
     let [(stdout, first), (stderr, second)] = sections(stdout, stderr, limit);
     let text = format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned();

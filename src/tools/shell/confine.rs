@@ -44,7 +44,7 @@ pub struct Holding {
     pub previews: Result<PathBuf, String>,
     pub cache: Cache,
     pub caches: Caches,
-    /// Directory of the cache layers, if they are possible.
+    /// Directory of the cache layers, if the system supports layers.
     pub layers: Option<PathBuf>,
     pub git: GitOutside,
     pub trust: RepositoryTrust,
@@ -53,11 +53,11 @@ pub struct Holding {
     pub(in crate::tools) survey: Option<Arc<Survey>>,
     /// Finds all repositories of the workspace if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<Everywhere>>,
-    /// The assumptions of the policy if nobody was asked.
+    /// Assumptions of the policy about a command that runs without approval.
     pub(in crate::tools) unasked: Option<Unasked>,
-    /// The command runs in a layer, and nobody was asked about it.
+    /// Whether the command runs in a layer without approval.
     pub(in crate::tools) layered: bool,
-    /// The command is read-only only because a rule allowed it as such; it may write with an approval.
+    /// Whether the command is read-only only because a rule allowed it as a reading command; with approval it may write.
     pub(in crate::tools) narrowed: bool,
     /// Sandbox setting of the policy.
     pub(in crate::tools) setting: SandboxSetting,
@@ -292,7 +292,7 @@ fn megabytes(count: u64) -> u64 {
 pub(in crate::tools) struct Wanted {
     pub opens: Vec<Outside>,
     pub git: GitWrites,
-    /// The command only reads, so it sees no repository around the workspace.
+    /// Whether the command only reads, so that it sees no repository around the workspace.
     pub reads: bool,
 }
 
@@ -355,7 +355,7 @@ impl Settings {
         self.confined(wanted).map(|(confinement, _)| confinement)
     }
 
-    /// Prepares the sandbox, and returns also the paths that must not exist afterwards.
+    /// Prepares the sandbox, and also returns the paths that must not exist afterwards.
     fn confined(&self, wanted: &Wanted) -> Option<(Confinement, Vec<PathBuf>)> {
         let holding = &self.holding;
         let strength = match holding.tier {

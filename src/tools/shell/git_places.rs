@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 /// Protected entries of every git directory, and of that of a work tree.
 const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
-/// Pointer to the configuration. If it is missing, a neutral one is there while a command runs.
+/// Pointer to the configuration. If it is missing, a neutral one is mounted while a command runs.
 const POINTER: &str = "commondir";
-/// Pointer to a work tree. If it is missing, nothing else may be there, or git would consider the work tree lost.
+/// Pointer to a work tree. If it is missing, nothing may take its place, or git would consider the work tree lost.
 const BACK: &str = "gitdir";
 /// Directories of nested git directories, and their protected entries.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
@@ -100,7 +100,7 @@ impl Opened {
         opened
     }
 
-    /// Adds a git directory. It is a mount of its own, so that it cannot be moved away with its protected entries.
+    /// Adds a git directory. It is a separate mount, so that it cannot be moved away with its protected entries.
     fn add(&mut self, directory: &Path) {
         self.writable.push(directory.to_owned());
         let mut open = vec![(directory.to_owned(), SHUT)];

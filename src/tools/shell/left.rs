@@ -21,14 +21,14 @@ pub(in crate::tools) struct Hold {
     pub(super) must_not_appear: Vec<PathBuf>,
     /// The scan before the command, if the command was not meant to create such files.
     pub(super) survey: Option<(Arc<Survey>, Arc<Found>)>,
-    /// Rules for a command that nobody approved.
+    /// Treatment of new files, for a command that ran without approval.
     pub(super) unapproved: Option<Unapproved>,
 }
 
 /// Treatment of files that run code when the folder is opened, created by a command without approval.
 #[derive(Debug)]
 pub(super) struct Unapproved {
-    /// Git writes the content of the repository, so such files are only reported.
+    /// Whether such files are only reported, as for git, which writes the content of the repository.
     pub reported_only: bool,
     /// Start of the command.
     pub since: Option<Mark>,
@@ -42,7 +42,7 @@ impl Hold {
         }
     }
 
-    /// For a session, where later input has its own approvals: nothing is renamed.
+    /// Adapts to a session, whose later input is approved separately: files are reported, not renamed.
     pub(in crate::tools) fn of_a_session(&mut self) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.reported_only = true;
@@ -60,7 +60,7 @@ impl Hold {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Describes new files deep in the workspace that would have been protected had they existed.
+    /// Describes new files deep in the workspace that would have been protected if they had existed before.
     fn appeared(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !self.is_shut(place)).collect();
@@ -71,7 +71,7 @@ impl Hold {
         self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
     }
 
-    /// Does the same after a command that nobody approved: files that no build creates are renamed.
+    /// Describes new files after a command without approval, and renames those that no build creates.
     fn left_without_approval(&self, unapproved: &Unapproved) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));

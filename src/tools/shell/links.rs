@@ -82,7 +82,7 @@ impl Look<'_> {
     fn leads_out(&self, path: &str) -> Option<String> {
         let shown = path.strip_prefix(&format!("{}/", self.cwd.display())).unwrap_or(path);
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
-            // The policy judged the path by its text.
+            // The policy checked only the text of the path.
             Ok(found) if !found.through_links => None,
             Ok(found) if (self.settings.may_follow)(&found.real) => None,
             Ok(found) => Some(format!("`{shown}` leads through a symlink to `{}`", found.real.display())),

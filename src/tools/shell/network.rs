@@ -112,7 +112,7 @@ const NOT_OPENED: &str = "not allowed";
 pub(in crate::tools) struct Kept {
     /// Hosts that an approval can allow.
     pub openable: Vec<Outside>,
-    /// One line per server, for the reader of the result.
+    /// One line per host, for the result.
     pub lines: Vec<String>,
 }
 

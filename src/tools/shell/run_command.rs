@@ -30,7 +30,7 @@ pub(in crate::tools) struct Arguments {
     timeout: Option<u64>,
     stdin: Option<String>,
     background: Option<bool>,
-    /// Leaves stderr out of the result.
+    /// Whether stderr is left out of the result.
     #[serde(skip)]
     without_stderr: bool,
 }

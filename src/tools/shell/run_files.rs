@@ -1,4 +1,4 @@
-//! Files of the workspace that a command runs, as judged: different content means a different command.
+//! Files of the workspace that a command runs, as they were when it was checked: different content means a different command.
 
 use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};

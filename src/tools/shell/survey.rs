@@ -1,4 +1,4 @@
-//! Scan of the workspace for paths to protect that nobody named: nested repositories, nested `.vscode` directories, and matches
+//! Scan of the workspace for paths to protect that are not named: nested repositories, nested `.vscode` directories, and matches
 //! of policy globs. The walk is bounded, and repeated in the background.
 
 use crate::policy::{Kept, Marks, is_secret_name};
@@ -103,7 +103,7 @@ struct Listed {
     aside: Vec<OsString>,
 }
 
-/// Changes whenever a name in the directory is created, removed or replaced; nobody can set it back.
+/// Changes whenever a name in the directory is created, removed or replaced; programs cannot set it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Stamp {
     device: u64,

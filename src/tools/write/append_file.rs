@@ -111,7 +111,7 @@ struct Appended {
     nul: bool,
 }
 
-/// Returns whether a file is too large to hold in memory, or large enough not to be held if no secret has to be restored.
+/// Returns whether a file is too large to hold in memory, or so large that it is held only to restore a secret.
 fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
     bytes > settings.max_file_size_bytes || (bytes > HELD_BYTES && has_marker(&arguments.content).is_none())
 }

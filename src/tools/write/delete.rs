@@ -24,7 +24,7 @@ pub(in crate::tools) struct Arguments {
     path: String,
     /// Required for a directory.
     recursive: Option<bool>,
-    /// Set by an alias that never deletes directories.
+    /// Whether the call came through an alias that never deletes directories.
     #[serde(skip)]
     files_only: bool,
 }

@@ -122,7 +122,7 @@ pub(in crate::tools) fn proposal(
     proposal_with_cuts(verb, target, before, new, bytes, settings).0
 }
 
-/// Like `proposal`, and also returns the hunks.
+/// Builds the proposal like `proposal`, and also returns the hunks.
 pub(in crate::tools) fn proposal_with_cuts(
     verb: &str,
     target: &Target,

@@ -5,9 +5,9 @@ use super::parse::{Entry, Side};
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Show the old and new side next to each other.
+    /// Whether the old and the new side are shown next to each other.
     pub beside: bool,
-    /// Wrap long lines; otherwise they are cut and marked.
+    /// Whether long lines are wrapped; otherwise they are cut and marked.
     pub wraps: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct Document {
     /// Cached rows of blocks, with the number of highlighted lines at that time.
     kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
-    /// Inline code keeps its backticks, because without colours nothing else marks it.
+    /// Whether inline code keeps its backticks, because without colours nothing else marks it.
     keeps_ticks: bool,
 }
 

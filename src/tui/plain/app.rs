@@ -39,7 +39,7 @@ pub struct LineApp<W> {
     asked: Option<PromptState>,
     /// Lines that were not a valid answer; saved with the draft but not part of the next message.
     kept: Vec<String>,
-    /// Set when a fence must be requested; `fences` counts the requested fences that have not come back.
+    /// Whether a fence must be requested; `fences` counts the requested fences that have not come back.
     wants_fence: bool,
     fences: usize,
     /// Number of transcript entries already printed.

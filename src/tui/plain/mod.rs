@@ -53,7 +53,7 @@ struct Host {
     desk: LineApp<io::BufWriter<Stdout>>,
     lines: Lines,
     heard: mpsc::UnboundedReceiver<LineInput>,
-    /// Input comes from a terminal, so its end means that the user quits.
+    /// Whether input comes from a terminal, so that its end means that the user quits.
     is_terminal: bool,
     inlet: EventReceiver,
     commands: CommandQueue<Command>,

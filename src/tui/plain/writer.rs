@@ -18,9 +18,9 @@ const ASCII: &[(&str, &str)] = &[
 
 pub struct LineWriter<W> {
     out: W,
-    /// Only ASCII can be relied on for aye's own text.
+    /// Whether aye's own text must be ASCII.
     ascii: bool,
-    /// The terminal echoes input directly after the last output.
+    /// Whether the terminal echoes input directly after the last output.
     echoes: bool,
     /// Input prompt that is waiting for a line.
     asked: Option<String>,

@@ -66,9 +66,9 @@ pub struct Card {
     pub held: String,
     /// File that the call affects, as named by the model.
     pub path: Option<String>,
-    /// The command runs in a preview copy, so it has changed nothing yet.
+    /// Whether the command runs in a preview copy, so that nothing has changed yet.
     pub is_preview: bool,
-    /// The question about this call is shown below and repeats the card's title.
+    /// Whether the question about this call is shown below and repeats the card's title.
     pub is_asked_below: bool,
     /// Exit code of a command, from the first line of its output: `3`.
     exit: Option<String>,
@@ -79,7 +79,7 @@ pub struct Card {
     source: String,
     /// Description of content hidden from the model.
     hidden: Option<String>,
-    /// The full output is stored, including parts not shown here.
+    /// Whether the full output is stored, including parts not shown here.
     pub keeps_whole: bool,
     /// Label for a command that the user ran.
     pub by_person: Option<&'static str>,

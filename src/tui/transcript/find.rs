@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub struct Query {
     pub words: String,
     pattern: Regex,
-    /// Markdown marks in the text are matched only if the query contains some.
+    /// Whether the query contains Markdown marks; otherwise those in the text are ignored.
     has_marks: bool,
 }
 

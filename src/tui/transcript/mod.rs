@@ -59,9 +59,9 @@ pub struct RenderContext<'a> {
     /// Fold state of cards, and of everything else that folds.
     pub fold: Fold,
     pub rest: Fold,
-    /// The entry has its own fold state, which also closes entries that open automatically.
+    /// Whether the entry has its own fold state, which also closes entries that open automatically.
     pub is_own: bool,
-    /// Browse mode is on: Enter folds the focused entry.
+    /// Whether browse mode is on, in which Enter folds the focused entry.
     pub browses: bool,
     /// Key that unfolds everything.
     pub unfolds: &'a str,
@@ -71,7 +71,7 @@ pub struct RenderContext<'a> {
     pub version: u32,
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
-    /// Streaming text is shown up to its last complete row.
+    /// Whether streaming text is shown only up to its last complete row.
     pub whole_rows: bool,
     pub now: u64,
 }

@@ -40,7 +40,7 @@ pub struct Row {
     click: Option<Click>,
     /// Offset of the text cursor, if the row is an input field.
     typed: Option<usize>,
-    /// Parts after a dot are dropped, the last one first, before text is cut.
+    /// Whether the parts after a dot are dropped, last one first, before text is cut.
     gives: bool,
 }
 

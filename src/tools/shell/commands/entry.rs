@@ -38,9 +38,9 @@ pub struct New {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Has a terminal.
+    /// Runs in a terminal.
     Session { size: TerminalSize, reads: Reads },
-    /// Has pipes, and cannot ask anyone.
+    /// Runs on pipes, so it cannot prompt the user.
     Background,
 }
 
@@ -49,7 +49,7 @@ pub enum Kind {
 pub enum Reads {
     /// A shell started by aye runs them.
     Shell,
-    /// They may reach a shell that the command starts.
+    /// A shell that the command starts may run them.
     Code,
     /// They are data for the program.
     Data,

@@ -41,7 +41,7 @@ const ALSO: &[(&str, &str)] =
 pub struct Key {
     pub name: String,
     pub bytes: String,
-    /// The key does not edit a line: text typed into a shell stays unchanged, or is discarded.
+    /// Whether the key edits no line: text typed into a shell stays unchanged, or is discarded.
     pub is_plain: bool,
 }
 

@@ -32,7 +32,7 @@ pub(in crate::tools) struct Denied {
     servers: Vec<String>,
     /// Paths in the workspace that were read-only.
     pub only_read: Vec<PathBuf>,
-    /// The command was read-only, because it was allowed only as a command that reads.
+    /// Whether the command was read-only because it was allowed only as a command that reads.
     narrowed: bool,
 }
 

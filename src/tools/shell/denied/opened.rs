@@ -11,7 +11,7 @@ pub(in crate::tools) struct Opened {
     made: Vec<(PathBuf, State)>,
 }
 
-/// Metadata that changes with each use.
+/// Metadata that changes whenever the path is used.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     inode: u64,

@@ -31,7 +31,7 @@ pub(super) struct Places {
 /// A cached directory listing.
 #[derive(Debug)]
 struct Listed {
-    /// Device, inode and change time, which nobody can set back.
+    /// Device, inode and change time, which programs cannot set back.
     stamp: (u64, u64, i64, i64),
     entries: usize,
     has_git: bool,

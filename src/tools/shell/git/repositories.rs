@@ -44,14 +44,14 @@ pub(super) struct Reached {
 pub(super) struct Ground<'a> {
     pub directory: &'a Path,
     pub roots: &'a [PathBuf],
-    /// The line only reads, in the repository of its directory.
+    /// Whether the line only reads, in the repository of its directory.
     pub reads: bool,
-    /// The line also examines submodules.
+    /// Whether the line also examines submodules.
     pub into_submodules: bool,
     pub home: Option<&'a Path>,
     /// The current scan of the workspace, without large build and package directories.
     pub known: Option<Arc<Found>>,
-    /// Searches the whole workspace, if nothing may be missed.
+    /// Search of the whole workspace, if no repository may be missed.
     pub all: Option<&'a Everywhere>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn reached(ground: &Ground<'_>) -> Reached {
         }
     }
     ground.roots.iter().for_each(|root| search.entry(&root.join(".git")));
-    // Git enters another repository only as a submodule. A line that writes may go there by itself.
+    // Git enters another repository only as a submodule. A line that writes may enter it on its own.
     let enters = ground.into_submodules || search.seen.iter().any(|directory| has_places_for_others(directory));
     if !enters && ground.reads {
         return search.reached;

@@ -43,7 +43,7 @@ pub(super) fn alone(environment: &mut Vec<(OsString, OsString)>) {
 pub(super) fn is_stopped(end: End) -> bool {
     match end {
         End::Exited(_) => false,
-        // A crash is the program's own end.
+        // A crash counts as the program's own exit.
         End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
         End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => true,
     }

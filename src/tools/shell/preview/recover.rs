@@ -22,7 +22,7 @@ pub struct Resumed<'a> {
     pub awaits: &'a dyn Fn(&CallId) -> bool,
 }
 
-/// Findings at startup.
+/// Results of the cleanup at startup.
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// Results of calls that the session awaits. They are found at every start until the journal has them.
@@ -92,7 +92,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     let mine = resumed.filter(|resumed| session_id.as_ref() == Some(resumed.session));
     let awaited = match mine {
         Some(resumed) => (resumed.awaits)(&result.tool_call_id),
-        // Without an outcome, there is only the fact that nothing happened.
+        // Without an outcome, the result only says that nothing was written.
         None => session_id.is_some(),
     };
     if age > WAITS || !(awaited || waits) {

@@ -169,7 +169,7 @@ fn looked_at(
     let output = settings.redactor.redact(&told).text.into_owned();
     let output_seen = told;
     let denied = match finished.end {
-        // After a success, the output proves nothing; requests to the proxy do.
+        // After a success, only requests to the proxy prove blocked access; the output does not.
         End::Exited(0) => asked_for(finished, work, confinement, settings),
         End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => {
             kept_from(finished, work, confinement, settings)

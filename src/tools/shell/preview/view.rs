@@ -17,7 +17,7 @@ const LOCK: &str = "lock";
 const CALL: &str = "call.json";
 /// Result once everything is applied, written before the first change.
 const RESULT: &str = "result.json";
-/// Final result, whatever it is.
+/// Final result, a success or an error.
 const FINAL: &str = "final.json";
 
 /// Extension of a directory that is being removed.
@@ -36,7 +36,7 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) struct View {
     path: PathBuf,
-    /// Lock file; the lock of a dead process is released, which identifies leftovers.
+    /// Lock file. The lock of a dead process is released, which identifies its leftovers.
     held: File,
     /// Whether the directory outlives this value.
     stays: bool,
@@ -56,7 +56,7 @@ impl View {
         let held = open_lock(&path)?;
         held.lock()?;
         let view = Self { path, held, stays: false };
-        // After a power failure, there is no command either.
+        // Not durable: after a power failure, the command is gone too.
         view.write(CALL, call, false)?;
         Ok(view)
     }
@@ -170,7 +170,7 @@ impl Drop for View {
             return;
         }
         let mut path = std::mem::take(&mut self.path);
-        // Renamed first, so that nobody opens a partially removed view.
+        // Renamed first, so that no process opens a partially removed view.
         let gone = path.with_extension(GONE);
         if fs::rename(&path, &gone).is_ok() {
             path = gone;

@@ -220,7 +220,7 @@ fn follow(given: &Path) -> Option<Followed> {
     Some(Followed { links, real })
 }
 
-/// Returns the entries of `/` that are not system directories. A symlink there depends on its target.
+/// Returns the entries of `/` that are not system directories. Whether a symlink there is visible depends on its target.
 fn top_level() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
     let hidden = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_symlink()));

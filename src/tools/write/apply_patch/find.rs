@@ -53,7 +53,7 @@ pub struct Places {
     pub dropped: usize,
     /// Header that matches no line of the file.
     pub unknown_header: Option<String>,
-    /// Whether `*** End of File` is wrong.
+    /// Whether the hunk claims `*** End of File` but is not there.
     pub not_at_end: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct Places {
 pub enum Lost {
     /// The lines are not in the file.
     Nowhere,
-    /// The lines are only before the header.
+    /// The lines occur only before the header.
     OnlyBefore { header: String, starts: Vec<usize> },
     /// The hunk has only added lines, in a non-empty file.
     NothingToFind,

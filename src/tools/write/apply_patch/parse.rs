@@ -27,7 +27,7 @@ pub struct Hunk {
     pub lines: Vec<Line>,
     /// Whether it ends at the end of the file.
     pub at_end: bool,
-    /// Final newline of the new side, according to `\ No newline at end of file`.
+    /// Whether the new side has a final newline, according to `\ No newline at end of file`; `None` if not stated.
     pub final_newline: Option<bool>,
 }
 
@@ -45,7 +45,7 @@ impl Hunk {
 pub struct Line {
     pub kind: Kind,
     pub text: String,
-    /// An empty line without the leading space; it may only separate two hunks.
+    /// Whether this is an empty line without the leading space, which may only separate two hunks.
     pub bare: bool,
 }
 
@@ -89,9 +89,9 @@ pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
 struct Parser<'a> {
     lines: Vec<&'a str>,
     at: usize,
-    /// The whole patch has CRLF endings, which are then ignored.
+    /// Whether the whole patch has CRLF endings, which are then ignored.
     crlf: bool,
-    /// The last line is complete, so nothing is missing.
+    /// Whether the last line is complete, so that nothing is missing.
     ended: bool,
     /// The line before the patch, which may open a fence or heredoc.
     opener: &'a str,

@@ -7,15 +7,15 @@ use std::collections::HashSet;
 pub(super) struct Variant {
     pub old: String,
     pub new: String,
-    /// Text after "matched".
+    /// How the variant matched, for the message.
     pub how: &'static str,
-    /// It must start at the start of a line.
+    /// Whether a match must start at the start of a line.
     pub at_start: bool,
-    /// It must end at the end of a line.
+    /// Whether a match must end at the end of a line.
     pub at_end: bool,
-    /// It must end at the end of the file.
+    /// Whether a match must end at the end of the file.
     pub at_eof: bool,
-    /// It must not be inside a code fence, or the fence was intended.
+    /// Whether a match must be outside code fences; inside one, the fence was intended.
     pub unfenced: bool,
 }
 

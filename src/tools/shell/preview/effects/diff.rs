@@ -191,7 +191,7 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Decides from the first bytes.
+/// Reports whether the first bytes of a file are not text.
 fn is_binary(path: &Path) -> bool {
     let Ok(file) = crate::sys::path::open_file(path) else { return false };
     let mut start = Vec::new();
