@@ -63,7 +63,7 @@ impl Writer {
     }
 }
 
-/// Writes steps to a session locked by this process.
+/// Writer of steps to a session locked by this process.
 pub struct Measure {
     store: Store,
     claim: super::Claim,

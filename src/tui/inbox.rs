@@ -31,7 +31,7 @@ pub struct Inbox {
     place: usize,
     /// Number of the current dialog in the last frame.
     drawn: Option<u64>,
-    /// Why the last key had no effect.
+    /// Reason why the last key had no effect.
     said: Option<String>,
     top: usize,
     page: usize,

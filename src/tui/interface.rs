@@ -40,7 +40,7 @@ impl fmt::Debug for Editor {
     }
 }
 
-/// Removes secrets from a prompt before it is saved in the history.
+/// Function that removes secrets from a prompt before it is saved in the history.
 #[derive(Clone)]
 pub struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
 
@@ -59,7 +59,7 @@ pub enum EditorTarget {
     Text(String),
 }
 
-/// Opens content in the user's editor and waits until it is closed; returns an error message.
+/// Function that opens content in the user's editor and waits until it is closed; returns an error message.
 #[derive(Clone)]
 pub struct OpenInEditor(pub Arc<OpenFn>);
 
@@ -254,9 +254,9 @@ pub struct LockQuestion {
     pub pid: u32,
     /// Time of the lock for display, if known: `14:02 UTC`.
     pub since: Option<String>,
-    /// Why the last answer failed: `process 4711 did not end within 5 s`.
+    /// Reason why the last answer failed: `process 4711 did not end within 5 s`.
     pub problem: Option<String>,
-    /// Why the session cannot be taken over.
+    /// Reason why the session cannot be taken over.
     pub stays: Option<String>,
     pub answer: oneshot::Sender<LockAnswer>,
 }
@@ -267,7 +267,7 @@ pub enum LockAnswer {
     ReadOnly,
     /// The other process saves and exits: a `Start` follows, or the question again.
     TakeOver,
-    /// Ends the UI with `ExitReason::Another`; the caller asks for another session.
+    /// End the UI with `ExitReason::Another`; the caller asks for another session.
     Another,
     Quit,
 }
@@ -287,7 +287,7 @@ pub struct TrustQuestion {
     pub remote: Option<String>,
     /// Changes since the user trusted the project; `None` if it was never trusted.
     pub changes: Option<Vec<String>>,
-    /// Why the project cannot be trusted in its current state.
+    /// Reason why the project cannot be trusted in its current state.
     pub broken: Option<String>,
     pub answer: oneshot::Sender<TrustAnswer>,
 }
@@ -305,7 +305,7 @@ pub struct ProjectFile {
 pub enum TrustAnswer {
     /// Trust the project: everything takes effect.
     Yes,
-    /// Nothing takes effect, and the project is not changed.
+    /// Do not trust the project: nothing of it takes effect, and it is not changed.
     ReadOnly,
     Quit,
 }

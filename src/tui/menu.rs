@@ -35,9 +35,9 @@ pub struct Item {
 /// Effect of Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnterAction {
-    /// Runs the command.
+    /// Run the command.
     Run,
-    /// Inserts the text; more is expected after it.
+    /// Insert the text; more is expected after it.
     Complete,
 }
 
@@ -119,7 +119,7 @@ impl Menu {
         self.typing = typing;
     }
 
-    /// A row highlighted by the user stays highlighted.
+    /// Sets the rows; one that the user highlighted stays highlighted.
     pub fn set(&mut self, items: Vec<Item>) {
         let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
         self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);

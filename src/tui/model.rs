@@ -90,7 +90,7 @@ pub struct Search {
 #[derive(Debug, Default)]
 pub struct Policy {
     pub layers: Vec<PolicyLayer>,
-    /// Why a changed file is not applied, until it is fixed.
+    /// Reason why a changed file is not applied, until it is fixed.
     pub broken: Option<String>,
     /// Time of the last event, and when it arrived.
     pub clock: Option<(jiff::Timestamp, u64)>,
@@ -98,7 +98,7 @@ pub struct Policy {
     pub over: bool,
 }
 
-/// How long a notice stays above the composer, in milliseconds.
+/// Time that a notice stays above the composer, in milliseconds.
 pub const TOAST_MS: u64 = 6000;
 /// Time before the expiry from which it is shown, in milliseconds.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
@@ -266,7 +266,7 @@ pub struct Model {
     pub to_edit: Option<EditFile>,
     /// Prompt that is sent as soon as the start is complete.
     pub waiting_prompt: Option<String>,
-    /// When the draft is to be saved, in milliseconds.
+    /// Time at which the draft is saved, in milliseconds.
     pub save_draft_at: Option<u64>,
     /// Whether the screen must be drawn again.
     pub dirty: bool,
@@ -291,7 +291,7 @@ pub struct Keys {
     pub rested_escape: Option<u64>,
     /// The key that asked to quit, its time, and whether quitting would have stopped anything.
     pub quit_asked: Option<(&'static str, u64, bool)>,
-    /// When the `r` in the draft becomes a retry, unless more is typed.
+    /// Time at which the `r` in the draft becomes a retry, unless more is typed.
     pub retry_at: Option<u64>,
     /// The same for `r` and `c` while the session cannot be saved.
     pub saving_at: Option<(char, u64)>,

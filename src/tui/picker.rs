@@ -32,7 +32,7 @@ pub struct Row {
     pub cells: Vec<String>,
     /// Label after the cells: `in use`.
     pub mark: &'static str,
-    /// Why the item cannot be chosen now.
+    /// Reason why the item cannot be chosen now.
     pub lacks: Option<String>,
     /// Details shown while the row is highlighted.
     pub detail: String,
@@ -62,14 +62,14 @@ pub enum PickerResult {
 /// Result of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClickResult {
-    /// There is no row.
+    /// The click was not on a row.
     Nothing,
     Marked,
     /// The click was on the highlighted row.
     Taken,
 }
 
-/// How the typed text filters the list.
+/// Filtering of the list by the typed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filtering {
     /// Rows that contain all words.

@@ -52,9 +52,9 @@ pub enum Choice {
     Rename(SessionId, String),
     Delete(SessionId, String),
     Fork(SessionId),
-    /// Shows the transcript of the session.
+    /// Show the transcript of the session.
     Transcript(SessionId),
-    /// Archives the session, or unarchives it.
+    /// Archive or unarchive the session.
     Archive(SessionId, bool),
     Refused(String),
 }

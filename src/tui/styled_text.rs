@@ -40,9 +40,9 @@ pub enum Join {
     /// The row starts a new line.
     #[default]
     Line,
-    /// Continues a line broken at a space, which is in neither row.
+    /// The row continues a line broken at a space, which is in neither row.
     Space,
-    /// Continues a line broken inside a word, or with all spaces kept.
+    /// The row continues a line broken inside a word, or with all spaces kept.
     Nothing,
 }
 

@@ -84,7 +84,7 @@ pub enum RetractState {
     Won,
 }
 
-/// Why an earlier task is paused, and how to continue it.
+/// Explanation why an earlier task is paused, with the way to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Paused {
     /// Texts for it, longest first; the last ones only say what to do.

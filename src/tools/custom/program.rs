@@ -39,7 +39,7 @@ impl AnyTool for CustomTool {
         &self.description
     }
 
-    /// A marker can be restored only when a file is written, and this tool's files are unknown.
+    /// Returns false: a marker can be restored only when a file is written, and this tool's files are unknown.
     fn restores(&self) -> bool {
         false
     }

@@ -42,7 +42,7 @@ impl Tool for CliStop {
     type Arguments = Arguments;
     type Work = Arc<Entry>;
 
-    /// It ends only processes started by aye.
+    /// Returns no actions: the tool ends only processes started by aye.
     fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(Vec::new())
     }

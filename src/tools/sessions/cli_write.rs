@@ -170,7 +170,7 @@ impl Tool for CliWrite {
     type Arguments = Arguments;
     type Work = Work;
 
-    /// Without the session, the reader is unknown and may be a shell.
+    /// Returns the strictest action: without the session, the reader is unknown and may be a shell.
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let input = Input::of(arguments)?;
         if input.interrupts() {

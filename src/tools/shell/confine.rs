@@ -51,7 +51,7 @@ pub struct Holding {
     /// Global git configuration for commands.
     pub git_config: Option<GlobalConfig>,
     pub(in crate::tools) survey: Option<Arc<Survey>>,
-    /// Finds all repositories of the workspace if the project is not trusted.
+    /// Search for all repositories of the workspace, if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<Everywhere>>,
     /// Assumptions of the policy about a command that runs without approval.
     pub(in crate::tools) unasked: Option<Unasked>,
@@ -80,7 +80,7 @@ pub struct Ground {
     /// Directory for layers, or the reason why there is none.
     pub layers: Result<PathBuf, String>,
     pub caches: Caches,
-    /// Only of a project without a pending trust decision.
+    /// Git directories outside the workspace; none if the project is not trusted.
     pub git: GitOutside,
     pub visible: Visible,
     pub trust: RepositoryTrust,

@@ -38,7 +38,7 @@ impl AnyTool for NamedCommand {
         &self.description
     }
 
-    /// A marker can be restored only when a file is written; this tool writes none.
+    /// Returns false: a marker can be restored only when a file is written, and this tool writes none.
     fn restores(&self) -> bool {
         false
     }

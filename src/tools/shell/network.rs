@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Allows the hosts that were approved for one run and are not denied by a rule.
+/// Proxy policy that allows the hosts approved for one run, unless a rule denies them.
 struct Opened {
     may_fetch: MayFetch,
     may_connect: MayConnect,

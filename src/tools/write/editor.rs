@@ -19,7 +19,7 @@ struct Editor {
     path: String,
     /// The text to replace.
     old_str: Option<String>,
-    /// Its replacement; empty by default.
+    /// The replacement; empty by default.
     new_str: Option<String>,
     /// The content of a new file.
     file_text: Option<String>,

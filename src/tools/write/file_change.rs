@@ -177,7 +177,7 @@ pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String
     notes
 }
 
-/// Error for text that the encoding of the file cannot represent.
+/// Creates the error for text that the encoding of the file cannot represent.
 pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError {
     let name = form.name();
     invalid(format!(

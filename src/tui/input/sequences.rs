@@ -33,7 +33,7 @@ enum Cut {
     Drop(usize),
 }
 
-/// How long incomplete bytes may wait for more.
+/// Time that incomplete bytes wait for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Nothing is buffered, or a paste continues.

@@ -17,7 +17,7 @@ pub enum LineInput {
     Line(String),
     /// Several lines in one read, as from a paste: a message, never an answer.
     Pasted(String),
-    /// Marks that all input typed before the fence was requested has been delivered. Carries the unfinished line.
+    /// Fence: all input typed before it was requested has been delivered. Carries the unfinished line.
     Fence(String),
     /// End of input. Carries the unfinished line.
     Closed(String),

@@ -23,9 +23,9 @@ const SAID_ROWS: usize = 3;
 /// Effect of a mouse click on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Click {
-    /// Scrolls to the end of the transcript.
+    /// Scroll to the end of the transcript.
     End,
-    /// Opens the pending question, or the next one.
+    /// Open the pending question, or the next one.
     Review,
 }
 

@@ -43,7 +43,7 @@ impl Undo {
         }
     }
 
-    /// Undoes the last change; returns false if the draft was changed otherwise.
+    /// Undoes the last change; returns false if there is none, or if the draft was changed otherwise.
     pub fn back(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = text_of(area);
@@ -53,7 +53,7 @@ impl Undo {
         true
     }
 
-    /// Redoes the last undone change.
+    /// Redoes the last undone change; returns false if there is none, or if the draft was changed since.
     pub fn again(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = text_of(area);

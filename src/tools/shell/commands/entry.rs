@@ -44,7 +44,7 @@ pub enum Kind {
     Background,
 }
 
-/// How a session treats lines typed into it.
+/// Treatment of lines typed into a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// A shell started by aye runs them.

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 10;
 pub(super) struct Variable {
     /// In lower case.
     pub section: String,
-    /// Quoted name after the section; `None` without one.
+    /// Quoted name after the section, if there is one.
     pub subsection: Option<Vec<u8>>,
     /// In lower case.
     pub name: String,

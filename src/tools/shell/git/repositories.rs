@@ -40,7 +40,7 @@ pub(super) struct Reached {
     pub gaps: Vec<String>,
 }
 
-/// Where to look for repositories.
+/// Scope of the search for repositories.
 pub(super) struct Ground<'a> {
     pub directory: &'a Path,
     pub roots: &'a [PathBuf],

@@ -101,7 +101,7 @@ fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult,
     (result, Some(Settled(view, false)))
 }
 
-/// Retries, as after a crash.
+/// Retries the changes, as after a crash.
 fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
     let path = view.path().to_owned();
     match overlay::recover(view.path()) {

@@ -18,7 +18,7 @@ const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The session resumed at startup.
 pub struct Resumed<'a> {
     pub session: &'a SessionId,
-    /// Returns whether a call started but has no result in the journal.
+    /// Predicate: a call started, but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
 }
 

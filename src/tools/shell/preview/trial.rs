@@ -46,7 +46,7 @@ pub(in crate::tools) struct Trial {
     pub effects: Effects,
     /// Details to show: diff, paths, bytes, notes.
     pub proposal: Proposal,
-    /// For a run before approval.
+    /// Assessment of a run before approval.
     pub end: Option<LayerEnd>,
 }
 

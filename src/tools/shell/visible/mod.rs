@@ -47,7 +47,7 @@ pub struct Machine<'a> {
     pub roots: &'a [PathBuf],
     /// Directories of aye.
     pub own: &'a [&'a Path],
-    /// Returns an environment variable.
+    /// Lookup of environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 

@@ -13,7 +13,7 @@ pub struct Applied {
     pub places: Vec<Places>,
 }
 
-/// Why hunks do not match.
+/// Reason why hunks do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
     Lost { hunk: usize, why: Lost },

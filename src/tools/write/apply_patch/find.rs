@@ -29,7 +29,7 @@ pub struct Lines<'a> {
     pub bodies: Vec<&'a str>,
     /// Normalized lines per level, created on demand.
     levels: [OnceCell<Numbered<'a>>; LEVELS.len()],
-    /// For each line, the first line after the block that it opens.
+    /// First line after the block that each line opens.
     block_ends: OnceCell<Vec<usize>>,
 }
 
@@ -47,7 +47,7 @@ pub struct Places {
     pub level: Level,
     /// First lines in ascending order.
     pub starts: Vec<usize>,
-    /// Those inside the block that the header opens.
+    /// First lines inside the block that the header opens.
     pub in_block: Vec<usize>,
     /// Number of ignored lines at the end of the hunk.
     pub dropped: usize,

@@ -46,14 +46,14 @@ pub(super) struct Steps {
 /// State of the path before the patch.
 pub(super) enum Stood {
     File(Before),
-    /// To be deleted; its content is not needed.
+    /// Path to be deleted; its content is not needed.
     Entry(Box<Survey>),
 }
 
 pub(super) enum Now {
     Absent,
     Text(Document),
-    /// Not text; only its path changes.
+    /// Content that is not text; only its path changes.
     Bytes(Vec<u8>),
 }
 

@@ -34,7 +34,7 @@ pub(in crate::tools) struct Place {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Found {
-    /// In order, without overlaps.
+    /// Places in order, without overlaps.
     pub places: Vec<Place>,
     /// Ignored differences; `None` for an exact match.
     pub how: Option<String>,
@@ -271,7 +271,7 @@ impl Loose<'_> {
         places.into_iter().map(one).collect()
     }
 
-    /// If the last lines are removed, the line before them keeps its missing ending.
+    /// Extends a range that removes the last lines over the line ending before them, so that the file still ends without one.
     fn to_end(&self, range: Range<usize>, reading: &Variant) -> Range<usize> {
         let goes = reading.at_eof && reading.new.is_empty() && self.wanted.text[..range.start].ends_with('\n');
         if goes { range.start - 1..range.end } else { range }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 pub(super) struct Variant {
     pub old: String,
     pub new: String,
-    /// How the variant matched, for the message.
+    /// Description of the variant, for the message.
     pub how: &'static str,
     /// Whether a match must start at the start of a line.
     pub at_start: bool,
@@ -84,7 +84,7 @@ fn without_last_break(variant: &Variant) -> Option<Variant> {
     Some(Variant { old: old.to_owned(), new: new.to_owned(), how, at_eof: true, ..variant.clone() })
 }
 
-/// For a file whose lines end with a lone CR.
+/// Creates a variant for a file whose lines end with a lone CR.
 fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     if !old.contains('\n') || text.contains('\n') || !text.contains('\r') {
         return None;

@@ -264,7 +264,7 @@ fn is_new(found: &Found<'_>) -> bool {
     matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 
-/// Returns whether a directory no longer exists as such.
+/// Returns whether a directory was removed or replaced by something else.
 fn is_gone(change: &Change) -> bool {
     let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
     is_directory(change.before) && !is_directory(change.after)
