@@ -302,8 +302,8 @@ fn waits(panel: &Dialog, now: u64) -> String {
     let Some(came) = panel.came else { return String::new() };
     match now.saturating_sub(came) / MINUTE_MS {
         0 => "just now".to_owned(),
-        minutes if minutes < 60 => format!("waiting {minutes} min"),
-        minutes => format!("waiting {} h", minutes / 60),
+        minutes if minutes < 60 => format!("{minutes} min ago"),
+        minutes => format!("{} h ago", minutes / 60),
     }
 }
 

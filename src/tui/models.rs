@@ -243,7 +243,7 @@ impl ModelPicker {
             return;
         }
         if self.at().is_some_and(|model| model.key_of.is_some()) {
-            "enter add API key".clone_into(&mut self.picker.aside);
+            "enter add its API key".clone_into(&mut self.picker.aside);
             return;
         }
         let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {

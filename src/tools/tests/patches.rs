@@ -183,7 +183,7 @@ fn what_does_not_fit_is_told_with_the_line_that_differs() {
         ("@@ one\n+new\n@@\n-four\n+4\n", "only adds lines"),
         ("@@\n-two\n+2\n@@\n one\n-two\n+zwei\n", "that the hunk at line 3 of the patch also changes"),
         ("@@\n-nothing like it\n", "read the file again"),
-        ("@@\n*wrong\n", "line 4 of the patch: `*wrong` starts with neither"),
+        ("@@\n*wrong\n", "line 4 of the patch: `*wrong` does not start with"),
         ("@@\n", "line 3 of the patch: the hunk has no lines"),
         ("", "nothing to update"),
     ];

@@ -44,7 +44,7 @@ pub const GUTTER: u16 = 2;
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let words = format!("aye needs {}x{}, this is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
+        let words = format!("aye needs {}x{}, this terminal is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
         let rows = (area.y..area.bottom()).zip(text::wrap(&words, area.width.into()));
         for (y, range) in rows {
             buffer.set_stringn(area.x, y, &words[range], area.width.into(), model.theme.style(Token::Warn));
@@ -231,9 +231,9 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         let words = match (model.is_running(), area.width >= WIDE, model.keys.kitty) {
             (false, _, _) => read_only.as_deref().unwrap_or("Ask, or describe a change"),
             (true, true, true) => "Type ahead: enter sends it after this task, ctrl+enter steers now",
-            (true, true, false) => "Type ahead: enter sends it after this task, /steer TEXT sends it now",
+            (true, true, false) => "Type ahead: enter sends it after this task, /steer TEXT steers now",
             (true, false, _) if area.width >= NARROW => "Type ahead: enter sends it after this task",
-            (true, false, _) => "Type ahead: enter queues it",
+            (true, false, _) => "Type ahead: enter sends it next",
         };
         let words = model.keymap.sentence(Focus::Composer, words);
         // One cell is left for the cursor.

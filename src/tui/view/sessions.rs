@@ -82,7 +82,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 fn waits_words(sessions: &Sessions) -> &'static str {
-    if sessions.at().is_some() { "looking" } else { "" }
+    if sessions.at().is_some() { "loading" } else { "" }
 }
 
 /// Removes Markdown marks that are meaningless in a single line.

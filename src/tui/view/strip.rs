@@ -76,7 +76,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     if let Some(words) = commands::words(model) {
-        rows.push(Row { right: &["/ps lists them"], ..Row::new(glyphs.running, words, Token::Muted) });
+        rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
     // Pending questions, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
@@ -150,10 +150,10 @@ fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
 /// Explains why the task is paused, in the longest form that fits. The remedy is never cut.
 fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
-        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue resumes") };
+        let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
         return match whole.split_once(" /") {
             Some((words, way)) if text::width(&whole) > room && way.starts_with("continue") => {
-                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue resumes", "/continue"])
+                (words.trim_end_matches(dot).trim_end().to_owned(), &["/continue to resume", "/continue"])
             }
             _ => (whole, &[]),
         };

@@ -33,7 +33,7 @@ fn the_list_says_what_waits_and_how_risky_it_is() {
     }
     assert!(screen.contains("just now"), "{screen}");
     assert_eq!(model.deadline(7000), Some(65_000), "a minute after they came");
-    assert!(draw(&mut model, 65_000 + 120_000).contains("waiting 3 min"));
+    assert!(draw(&mut model, 65_000 + 120_000).contains("3 min ago"));
 }
 
 #[test]

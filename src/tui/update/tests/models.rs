@@ -58,7 +58,7 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
 fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows() {
     let mut model = opened();
     play(&mut model, 3000, "gpt");
-    assert!(draw(&mut model, 3100).contains("enter add API key"));
+    assert!(draw(&mut model, 3100).contains("enter add its API key"));
     assert_eq!(play(&mut model, 3200, "<enter><enter>"), [""; 0], "an empty key is none");
     assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login openai"));
     update(&mut model, Msg::Input(Input::Paste(" sk-hush-4711\n".to_owned())), 3600);
