@@ -422,7 +422,7 @@ fn a_panic_ends_the_screen_though_it_has_nothing_to_draw() {
     terminal.send("go\r");
     let (ok, _, parser) = terminal.finish();
     let shown = parser.screen().contents();
-    assert!(ok && shown.contains("COOKED") && shown.contains("ERROR something in aye panicked"), "{shown}");
+    assert!(ok && shown.contains("COOKED") && shown.contains("ERROR aye panicked and released"), "{shown}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn what_is_typed_before_a_question_never_answers_it() {
     terminal.wait_for("You:");
     // The second word stands in the terminal's line, without its end, when the question comes.
     terminal.send("rename it\nallow");
-    terminal.wait_for("kept for your next message: allow");
+    terminal.wait_for("saved for your next message: allow");
     terminal.send("\n");
     terminal.wait_for("An empty line is not an answer");
     assert_eq!(project.read("src/main.rs"), BEFORE);

@@ -192,7 +192,7 @@ fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_ag
     let script = fs::read_to_string(project.path("server.sh")).unwrap();
     fs::write(project.path("server.sh"), script.replace("#!/bin/sh\n", "#!/bin/sh\n: > mark\n")).unwrap();
     terminal.prompt("/mcp reconnect docs");
-    terminal.wait_for("`server.sh` changed since your yes");
+    terminal.wait_for("`server.sh` changed since you approved it");
     terminal.prompt("hello");
     terminal.wait_for("Hello.");
     assert!(!server.request(0).body["tools"].to_string().contains("docs__echo"));

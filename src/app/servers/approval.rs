@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(look(), Ok(()));
         put("run.sh", "echo two\n");
         let why = look().unwrap_err();
-        assert!(why.contains("`run.sh` changed since your yes") && why.contains("/mcp reconnect x"), "{why}");
+        assert!(why.contains("`run.sh` changed since you approved it") && why.contains("/mcp reconnect x"), "{why}");
         Project::examine(&root).record(config.path()).unwrap();
         assert_eq!(look(), Ok(()), "a later yes is one too");
         put("run.sh", "echo one\n");

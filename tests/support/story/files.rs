@@ -112,7 +112,7 @@ pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>) -> 
     for id in ["1.a", "2.a", "4.a", "4.b", "6.a", "8.a"] {
         let text = told.get(id).ok_or(format!("the model was never told of {id}"))?;
         let times = files.get(&format!("ledger/{id}")).map_or(0, |ledger| ledger.lines().count());
-        let right = if is_unknown(text) || text.contains("CANCELLED: stopped before its end") {
+        let right = if is_unknown(text) || text.contains("CANCELLED: stopped before it finished, with") {
             times <= 1
         } else if text.contains("Exit code: 0") && text.contains(&format!("said {id}")) {
             times == 1
