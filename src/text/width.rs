@@ -51,7 +51,7 @@ pub fn doubt(grapheme: &str) -> Doubt {
         // All terminals know the East Asian scripts.
         '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fc}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Doubt::None,
         '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff60}' => Doubt::None,
-        // Includes half of a flag.
+        // Also covers half of a flag.
         '\u{1f000}'..='\u{1faff}' => Doubt::Picture,
         _ if first.width() == Some(2) || may_be_emoji(first) => Doubt::Picture,
         _ if first.width_cjk() == first.width() => Doubt::None,

@@ -104,7 +104,7 @@ fn remove_if_left(path: &Path) -> io::Result<()> {
     };
     match file.try_lock() {
         Ok(()) => std::fs::remove_file(path).or_else(gone),
-        // Still being written, or unknown.
+        // Still being written, or its state is unknown.
         Err(_) => Ok(()),
     }
 }

@@ -48,7 +48,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// The mismatches in a few words each, with the name of the field.
+    /// Describes each mismatch in a few words, with the name of the field.
     pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
         self.compiled.validate(value, self.index).map_err(|error| {
             let mut told = Vec::new();

@@ -188,7 +188,7 @@ impl Holding {
     ///
     /// # Errors
     ///
-    /// The reason why not all of them are known.
+    /// Returns the reason if not all of them are known.
     pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
         let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
         let found = survey.fresh();
@@ -457,7 +457,7 @@ fn real(places: &[PathBuf], missing: Missing) -> Vec<PathBuf> {
     let one = |place: &PathBuf| match place.symlink_metadata() {
         Ok(_) => place.canonicalize().ok(),
         Err(_) if missing == Missing::LeftOut => None,
-        // As far as it exists.
+        // Resolve only the part that exists.
         Err(_) => {
             let above = place.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok())?;
             Some(above.canonicalize().ok()?.join(place.strip_prefix(above).ok()?))

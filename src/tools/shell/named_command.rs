@@ -1,4 +1,4 @@
-//! A command named in the policy as a tool: program and words are fixed, the model provides the arguments.
+//! A command that the policy defines as a tool: the policy fixes program and words, the model provides the arguments.
 
 use super::command_run::{self, Narrow, Work, environment_note, exec_line};
 use crate::policy::{ArgumentKind, NamedCommand, line};

@@ -86,7 +86,7 @@ impl Transcript {
     pub fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
         let spot = self.up(self.top, rows, look);
-        // Nothing to scroll above the view.
+        // There is nothing above the view to scroll to.
         if spot == self.top && matches!(self.anchor, Anchor::End) {
             return;
         }

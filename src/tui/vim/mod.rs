@@ -312,7 +312,7 @@ impl Vim {
             'J' => return self.join(area),
             '.' => return self.repeat(area),
             'i' | 'I' | 'a' | 'A' | 'o' | 'O' | 'R' => return self.begin_insert(area, letter),
-            // Not a Vim command.
+            // The key is not a Vim command.
             _ => {
                 let did = if area.is_empty() { KeyOutcome::Nothing } else { KeyOutcome::Moved };
                 return self.done(did);

@@ -31,7 +31,7 @@ pub struct New {
     pub cwd: Target,
     pub call: Option<CallId>,
     pub kind: Kind,
-    /// Which part of the workspace it may write.
+    /// Part of the workspace that the command may write.
     pub writes: Writes,
     pub redactor: Arc<Redactor>,
 }

@@ -63,7 +63,7 @@ impl Files {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
             Err(error) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
-        // Git ignores a directory. One exists briefly while a sandboxed command of another aye process starts.
+        // Git ignores a directory here. One exists briefly while a sandboxed command of another aye process starts.
         if real.is_dir() || !self.known.insert(real.clone()) {
             return;
         }

@@ -60,7 +60,7 @@ pub(super) fn reached(ground: &Ground<'_>) -> Reached {
     let mut search = Search { ground, seen: BTreeSet::new(), reached: Reached::default() };
     for level in ground.directory.ancestors() {
         search.entry(&level.join(".git"));
-        // A bare repository.
+        // The directory itself may be a bare repository.
         if is_git_directory(level) {
             search.git_directory(level);
         }
@@ -142,7 +142,7 @@ impl Search<'_> {
         for place in values {
             let is_outside = match place.canonicalize() {
                 Ok(real) => !self.ground.roots.iter().any(|root| real.starts_with(root)),
-                // Without a work tree, git ignores it.
+                // Git ignores the setting if the work tree does not exist.
                 Err(error) => error.kind() != ErrorKind::NotFound,
             };
             if is_outside {

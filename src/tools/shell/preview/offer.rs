@@ -47,7 +47,7 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
 /// Returns whether a planned line can run in a layer before approval. Performs blocking I/O.
 pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Settings) -> LayerRun {
     let impossible = |reason: String| LayerRun::Impossible { reason };
-    // For these, the policy author specified what runs.
+    // Named commands and custom tools: the policy author specified what they run.
     if work.pinned.is_none() || work.answer.is_some() {
         return LayerRun::None;
     }

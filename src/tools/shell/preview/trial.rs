@@ -130,7 +130,7 @@ impl Prepared {
         let mut read_only = Vec::new();
         if settings.holding.layered {
             hidden.extend(settings.holding.secrets().map_err(|why| impossible(&why))?);
-            // As for a real run; missing paths must not appear to exist.
+            // The same as in a real run; missing paths must not appear to exist.
             read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
         }
         let confinement = Confinement {

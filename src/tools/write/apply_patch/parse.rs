@@ -224,7 +224,7 @@ impl<'a> Parser<'a> {
             } else if line.starts_with("\\ No newline") {
                 content.truncate(content.trim_end_matches('\n').len());
             } else if (content.is_empty() && line.starts_with("@@")) || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
-                // Part of a hunk; meaningless here.
+                // A hunk marker, which means nothing here.
             } else {
                 let message = format!("{} does not start with `+`; every line of an added file must", shown(line));
                 return Err(self.wrong(message));

@@ -155,7 +155,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
                     if !made.iter().any(|made| change.path.starts_with(made)) {
                         made.push(&change.path);
                     }
-                    // Covered by its files.
+                    // The directory is covered by its files.
                     if inside().next().is_some() && notes.is_empty() {
                         continue;
                     }
