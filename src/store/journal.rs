@@ -92,7 +92,7 @@ impl SessionJournal {
     fn submit(&self, entry: Entry, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.inner.writer.submit(move |desk| {
-            // If the task was dropped nobody waits, but the entry is still written.
+            // If the task was dropped, nothing waits for the result, but the entry is still written.
             drop(answer.send(entry.write(desk, durability)));
         });
         answered

@@ -69,7 +69,7 @@ pub struct Glyphs {
     pub left: &'static str,
     /// Prefix of the number of changed files.
     pub changed: &'static str,
-    /// Marker beside the focused entry.
+    /// Marker next to the focused entry.
     pub chosen: &'static str,
 }
 

@@ -100,9 +100,9 @@ pub struct Policy {
 
 /// Time that a notice stays above the composer, in milliseconds.
 pub const TOAST_MS: u64 = 6000;
-/// Time before the expiry from which it is shown, in milliseconds.
+/// Time before the expiry at which it is first shown, in milliseconds.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
-/// Time before the expiry from which it is shown as a warning, in milliseconds.
+/// Time before the expiry at which it becomes a warning, in milliseconds.
 const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {

@@ -75,7 +75,7 @@ pub struct Sessions {
     pub is_stale: bool,
     /// Session whose preview was requested last.
     pub asked_look: Option<SessionId>,
-    /// Whether the preview covers the list, where there is no room beside it.
+    /// Whether the preview covers the list, because there is no room next to it.
     pub shows_look: bool,
     /// Session that is being renamed, and the title typed so far.
     renaming: Option<(SessionId, String)>,
@@ -247,7 +247,7 @@ impl Sessions {
         Choice::Ask
     }
 
-    /// Handles a key; `wide` tells that the preview is beside the list.
+    /// Handles a key; `wide` says whether the preview is next to the list.
     pub fn key(&mut self, key: KeyEvent, wide: bool) -> Choice {
         if self.renaming.is_some() {
             return self.key_of_title(key);

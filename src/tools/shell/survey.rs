@@ -184,7 +184,7 @@ impl Survey {
     }
 }
 
-/// Walks breadth-first, so that whatever exceeds the limit is deep. `seen` has the listings of the last walk, and afterwards
+/// Walks breadth-first, so that only deep entries exceed the limit. `seen` has the listings of the last walk, and afterwards
 /// those of this one.
 fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize, seen: &mut Seen) -> Found {
     let mut before = std::mem::take(seen);

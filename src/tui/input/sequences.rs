@@ -40,7 +40,7 @@ pub enum Wait {
     Forever,
     /// The bytes may be a key on their own.
     Key,
-    /// Start of a report or a multi-byte character, which nobody types this fast.
+    /// Start of a report or a multi-byte character, which no user types this fast.
     Report,
 }
 

@@ -239,7 +239,7 @@ impl Entry {
             buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.sign(token));
         }
         if self.undone.is_some() {
-            // Marked with a bar beside every row, so that colour is not the only signal.
+            // Marked with a bar next to every row, so that colour is not the only signal.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             let faint = look.theme.style(Token::Faint);
             buffer.set_style(rows, faint.bg(Color::Reset));

@@ -22,7 +22,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-/// Width from which the empty composer shows all actions of Enter.
+/// Minimum width at which the empty composer shows all actions of Enter.
 const WIDE: u16 = 76;
 /// Width below which texts are shortened.
 const NARROW: u16 = 52;
@@ -30,7 +30,7 @@ const NARROW: u16 = 52;
 /// Height below which a panel leaves one row above it.
 const LOW: u16 = 14;
 
-/// Width from which a session preview is shown beside the list.
+/// Minimum width at which a session preview is shown next to the list.
 pub use sessions::WIDE as SESSIONS_WIDE;
 
 pub use strip::Click;

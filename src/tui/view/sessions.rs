@@ -9,7 +9,7 @@ use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-/// Width from which list and preview fit side by side.
+/// Minimum width at which list and preview fit side by side.
 pub const WIDE: u16 = 100;
 
 /// Draws the list; returns the cursor position.

@@ -206,7 +206,7 @@ impl Vim {
             };
         }
         if key.code == KeyCode::Enter && (self.waits != PendingKeys::Nothing || self.operator.is_some()) {
-            // Enter cancels a pending command, since nobody means to send a draft with it.
+            // Enter cancels a pending command, since it is unlikely to be meant as sending the draft.
             return self.done(KeyOutcome::Moved);
         }
         let KeyCode::Char(letter) = key.code else { return KeyOutcome::Nothing };

@@ -310,7 +310,7 @@ impl Lines {
 
     fn find(&self, from: Place, Find { letter, forward, till, again }: Find, count: usize) -> Option<Place> {
         let line = &self.0[from.row];
-        // A repeated `t` is already beside its match and must skip it.
+        // A repeated `t` is already next to its match and must skip it.
         let is_it = |at: &usize| line[*at] == letter;
         let column = if forward {
             let first = from.column + 1 + usize::from(till && again && line.get(from.column + 1) == Some(&letter));
