@@ -18,7 +18,7 @@ pub struct Entry {
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Note on the effect: `tightens`, `would widen, ignored`, `overridden by managed:4`.
+    /// Note on the effect: `tightens`, `ignored: would widen the policy`, `overridden by managed:4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -59,10 +59,10 @@ fn of_layer(layer: &Ready) -> impl Iterator<Item = (&Ready, Entry)> {
 
 fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String> {
     if !layer.scope.grants() && layer.bundle.widens().iter().any(|(line, _)| *line == entry.line) && widening(layer, entry) {
-        return Some("would widen, ignored".to_owned());
+        return Some("ignored: would widen the policy".to_owned());
     }
     if !layer.scope.grants() && entry.key == "rules" && entry.value.contains("args = \"any\"") {
-        return Some("`args` would widen, ignored".to_owned());
+        return Some("`args` ignored: would widen the policy".to_owned());
     }
     if let Some(rank) = strictness(entry) {
         let same = all.iter().filter(|(_, other)| (&other.section, &other.key) == (&entry.section, &entry.key));

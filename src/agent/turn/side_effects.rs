@@ -26,7 +26,7 @@ pub(super) fn ran(actions: &[Action], summary: &str, changes: bool) -> SideEffec
                 None
             }
             Action::Fetch { method, .. } if method != "GET" && method != "HEAD" => Some("used the network"),
-            Action::Upload { .. } => Some("sent a file elsewhere"),
+            Action::Upload { .. } => Some("uploaded a file"),
             Action::Invoke { .. } => Some("called an MCP tool"),
             Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Open { .. } => {
                 None

@@ -75,13 +75,13 @@ impl Restorer {
             let literal = self.literal.contains(written);
             let secret = match (&piece, self.secrets.get(written)) {
                 (Piece::Whole(_), Some(Some(_))) if literal => {
-                    return Err(failed("stands in this file both as text and for something hidden"));
+                    return Err(failed("is both literal text and the marker of a secret in this file"));
                 }
                 (Piece::Whole(_), Some(Some(secret))) => secret.as_str(),
-                (Piece::Whole(_), Some(None)) => return Err(failed("stands for two different things in this file")),
+                (Piece::Whole(_), Some(None)) => return Err(failed("is the marker of two different secrets in this file")),
                 _ if literal => written,
-                (Piece::Whole(_), None) => return Err(failed("stands for nothing that is hidden in this file")),
-                (Piece::Mangled(_), _) => return Err(failed("is not a whole marker, so that what it hides cannot be put back")),
+                (Piece::Whole(_), None) => return Err(failed("is not the marker of any secret in this file")),
+                (Piece::Mangled(_), _) => return Err(failed("is not a complete marker, so its secret cannot be restored")),
             };
             restored.push_str(&text[done..range.start]);
             restored.push_str(secret);

@@ -66,7 +66,7 @@ pub fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
         return Ok(mixed.then(|| format!("`{name}` reads as `{shown}`, which mixes letters of two scripts")));
     }
     if valid.is_err() || shown.is_ascii() || raw.to_lowercase() != shown {
-        return Err(format!("the host contains characters that stand for others; if you mean `{name}`, write that"));
+        return Err(format!("the host contains characters that are converted to others; if you mean `{name}`, write that"));
     }
     if shown.split('.').any(mixes_scripts) {
         return Err(format!("the host mixes letters of two scripts that look alike; if you mean `{name}`, write that"));

@@ -69,11 +69,11 @@ pub enum PathError {
     Loop(PathBuf),
     #[error("`{}` is a link that the kernel creates for a process; use the path of its target", .0.display())]
     Magic(PathBuf),
-    #[error("`{}` is not a directory, so nothing can be below it; list what is there with ListDirectory", .0.display())]
+    #[error("`{}` is not a directory, so no path can continue below it; list its parent with ListDirectory", .0.display())]
     NotADirectory(PathBuf),
-    #[error("`{}` cannot be looked at: permission denied; ask the person for access", .0.display())]
+    #[error("cannot inspect `{}`: permission denied; ask the user for access", .0.display())]
     Denied(PathBuf),
-    #[error("`{}` cannot be looked at: {message}", path.display())]
+    #[error("cannot inspect `{}`: {message}", path.display())]
     Unreadable { path: PathBuf, message: String },
 }
 

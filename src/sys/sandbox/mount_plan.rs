@@ -59,7 +59,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     }
     // All modes here are exact.
     let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
-    let ground = Ground::new(own_size(&confinement.limits)).map_err(during("an empty directory"))?;
+    let ground = Ground::new(own_size(&confinement.limits)).map_err(during("creating an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
     nix::sys::stat::umask(umask);
     for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
@@ -74,9 +74,9 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             attached => attached.map_err(during(path.display()))?,
         }
     }
-    let nothing = ground.nothing().map_err(during("an empty file"))?;
+    let nothing = ground.nothing().map_err(during("creating an empty file"))?;
     let processes = devices::show_processes().map_err(|error| diagnostics::no_processes(&error))?;
-    limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
+    limit_process_ids(&confinement.limits).map_err(during("limiting processes"))?;
     limit_shared_memory(confinement.limits.memory_bytes.map(|bytes| bytes / SHARED_MEMORY_SHARE));
     end_before_others();
     devices::protect_machine(&processes, &nothing).map_err(during("protecting `/proc`"))?;
@@ -129,7 +129,7 @@ fn take(
     let mode = metadata.map_or(0o700, |metadata| metadata.permissions().mode() & 0o7777);
     let mount = match (&place, seat) {
         (_, Seat::Own | Seat::Empty) => None,
-        (_, Seat::Terminals) => Some(devices::terminals().map_err(during("its own terminals"))?),
+        (_, Seat::Terminals) => Some(devices::terminals().map_err(during("mounting terminals"))?),
         (_, Seat::Substitute(number)) => {
             let content = hold_place(&confinement.substitutes[number].content).map_err(during(path.display()))?;
             let mount = shown(&content, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?;
@@ -186,7 +186,7 @@ pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> 
     // Remove the mark of an earlier mount.
     let _ = std::fs::remove_dir_all(below(&work, Path::new("work/incompat")));
     let mount =
-        mount::layer(place, &upper, &work).map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
+        mount::layer(place, &upper, &work).map_err(during(format!("mounting a copy-on-write view of `{}`", layer.directory.display())))?;
     layers.push(upper);
     Ok(mount)
 }
@@ -221,9 +221,9 @@ impl Ground {
 
     fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
         let nothing = below(&self.empty, Path::new(NOTHING));
-        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("an empty file"))?;
+        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("creating an empty file"))?;
         let nobody = below(&self.empty, Path::new(NOBODY));
-        DirBuilder::new().mode(0o755).create(nobody).map_err(during("an empty directory"))?;
+        DirBuilder::new().mode(0o755).create(nobody).map_err(during("creating an empty directory"))?;
         let mut directories = BTreeMap::new();
         for (number, (path, piece)) in pieces.iter().enumerate() {
             // The path that covers this one, if it is empty there.

@@ -49,7 +49,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
     let reserved = reserve(&mut layout)?;
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     let ids = Ids::of_this_process();
-    let (wait, go) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("a pipe")(errno.into()))?;
+    let (wait, go) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("creating a pipe")(errno.into()))?;
     let forked = match fork_into(namespaces(confinement)) {
         Ok(forked) => forked,
         Err(error) => {
@@ -68,7 +68,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
         return Ok(Side::Inside(Inside { layout, links, mapped }));
     };
     drop(wait);
-    let mapped = ids.write(first).map_err(during("its users"));
+    let mapped = ids.write(first).map_err(during("mapping users"));
     if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
         return Ok(Side::Outside(Outside { first, reserved }));
     }
@@ -81,10 +81,10 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
 impl Inside {
     /// Sets up the visible file system. Returns the directories of the layers.
     pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Room, String> {
-        self.mapped.map_err(during("its users"))?;
+        self.mapped.map_err(during("mapping users"))?;
         let room = Room(cover(confinement, &self.layout, &self.links)?);
         if confinement.network == NetworkAccess::Proxied {
-            network::bring_up_loopback().map_err(during("its network"))?;
+            network::bring_up_loopback().map_err(during("bringing up the loopback interface"))?;
         }
         Ok(room)
     }

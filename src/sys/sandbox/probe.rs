@@ -142,7 +142,7 @@ struct Found {
 
 fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
     let confinement = Confinement::of(Strength::Namespaces, roots.to_vec());
-    let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("a pipe")(errno.into()))?;
+    let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("creating a pipe")(errno.into()))?;
     match enter(&confinement) {
         Ok(Side::Inside(inside)) => {
             let tried = first_that_works(trials);
@@ -156,7 +156,7 @@ fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
             let heard = File::from(hear).read_to_end(&mut text);
             let _ = waitpid(outside.first, None);
             outside.clean_up();
-            heard.map_err(during("the first process"))?;
+            heard.map_err(during("reading from the first process"))?;
             serde_json::from_slice(&text).unwrap_or_else(|_| Err("the first process ended early".to_owned()))
         }
         Err(why) => Err(why),

@@ -174,7 +174,7 @@ impl InEditor {
         if self.port.follow(real, text).await {
             self.state().known.follows(real);
         } else {
-            tracing::info!(path = %real.display(), "the editor did not take over the written text");
+            tracing::info!(path = %real.display(), "the editor did not accept the updated text");
         }
     }
 }

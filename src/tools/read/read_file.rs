@@ -241,7 +241,7 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, 
         Err(reason) => {
             let text = read_text(work, json.to_vec(), None, json.len() as u64, settings)?;
             let gap = if text.text.ends_with('\n') { "" } else { "\n" };
-            let note = format!("[named like a notebook but not readable as one ({reason}); this is the raw text]");
+            let note = format!("[cannot be parsed as a notebook ({reason}); this is the raw text]");
             Ok(text.and(&format!("{gap}{note}")))
         }
     }

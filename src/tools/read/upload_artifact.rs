@@ -73,7 +73,7 @@ impl Tool for UploadArtifact {
         let of_file = || target.real.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.filter(|name| !name.trim().is_empty()).unwrap_or_else(of_file);
         Ok(Draft {
-            summary: format!("Store {} as an artifact", target.given),
+            summary: format!("Upload {} as an artifact", target.given),
             actions: vec![Action::Upload { target: target.clone() }],
             proposal: None,
             effect: Effect::Reads,
@@ -100,7 +100,7 @@ fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Resu
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let kept = keep(artifacts.as_ref(), kind, name.trim(), content_type, &shown, kill)?;
     let kept = kept.map_err(|error| {
-        let message = format!("`{}` could not be stored: {}; the file is unchanged", work.target.given, error.message);
+        let message = format!("`{}` could not be uploaded: {}; the file is unchanged", work.target.given, error.message);
         ToolError::new(ErrorCode::ToolExecutionFailed, message)
     })?;
     let without = if hidden { "; secrets in it are redacted" } else { "" };

@@ -27,15 +27,15 @@ const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-sch
 pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
     let mut patterns = 0;
     if has_elsewhere(schema, true, &mut patterns) {
-        return Some("it has references that aye does not follow");
+        return Some("the schema has references that aye does not follow");
     }
-    (patterns > MAX_PATTERNS).then_some("it has too many patterns")
+    (patterns > MAX_PATTERNS).then_some("the schema has too many patterns")
 }
 
 /// Returns why this value cannot be validated, if so.
 pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
-    (!count.look(schema, value, 0)).then_some("checking it would take too long")
+    (!count.look(schema, value, 0)).then_some("the check would take too long")
 }
 
 /// Finds unsupported references. A local reference is only reliable if no subschema has its own `$id`.

@@ -153,7 +153,7 @@ impl RemoteTools {
         let statuses = self.servers.statuses();
         let (status, tool) = statuses.iter().find_map(|status| Some((status, of_server(status)?)))?;
         let message = format!(
-            "the MCP server `{}` does not offer a tool `{}` now: {}",
+            "the MCP server `{}` currently offers no tool `{}`: {}",
             short(&status.name, NAME_CHARS),
             short(&tool, NAME_CHARS),
             state(&status.state, &status.name)
@@ -199,13 +199,13 @@ fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a 
 /// Describes the state of a server, and what to do about it.
 fn state(state: &ServerState, name: &str) -> String {
     match state {
-        ServerState::Ready | ServerState::Asleep => "it has no tool with that name".to_owned(),
-        ServerState::Starting => "it is starting; try again in a moment".to_owned(),
+        ServerState::Ready | ServerState::Asleep => "no tool has that name".to_owned(),
+        ServerState::Starting => "the server is starting; try again in a moment".to_owned(),
         ServerState::NeedsLogin => {
             format!("sign-in required; the user can run `aye mcp login {}`", short(name, NAME_CHARS))
         }
-        ServerState::Unreachable { why } => format!("it is down ({}); continue without it", short(why, NAME_CHARS)),
-        ServerState::Off { why } => format!("it is off ({})", short(why, NAME_CHARS)),
+        ServerState::Unreachable { why } => format!("the server is down ({}); continue without it", short(why, NAME_CHARS)),
+        ServerState::Off { why } => format!("the server is off ({})", short(why, NAME_CHARS)),
     }
 }
 

@@ -72,7 +72,7 @@ impl Pins {
         };
         match serde_json::from_slice::<Pin>(&content) {
             Ok(pin) if (pin.server.as_str(), pin.tool.as_str()) != (tool.server.as_str(), tool.name.as_str()) => {
-                unreadable("it belongs to another tool".to_owned())
+                unreadable("the file belongs to another tool".to_owned())
             }
             Ok(pin) if pin.fingerprint == tool.fingerprint => Known::Same,
             Ok(pin) => Known::Changed(difference(&pin, &Pin::of(tool))),
@@ -133,7 +133,7 @@ impl Pin {
 fn difference(before: &Pin, now: &Pin) -> String {
     let (before, now) = (before.text(), now.text());
     if before == now {
-        return "metadata other than its description and its arguments".to_owned();
+        return "metadata other than the description and the arguments".to_owned();
     }
     let diff = TextDiff::from_lines(&before, &now).unified_diff().context_radius(1).to_string();
     let mut lines: Vec<&str> = diff.lines().filter(|line| !line.starts_with("@@")).collect();

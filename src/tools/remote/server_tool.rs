@@ -110,8 +110,8 @@ impl ServerTool {
         let mut notes =
             vec![format!("MCP server {}, {}", short(server, SUMMARY_CHARS), short(&self.offer.reached_by, SUMMARY_CHARS))];
         match known {
-            Known::Changed(what) => notes.push(format!("its definition changed since it was last approved:\n{what}")),
-            Known::New => notes.push(format!("first use; its own description: {}", self.description_of_server())),
+            Known::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
+            Known::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
             Known::Same => {}
         }
         if arguments.is_empty() {
@@ -120,7 +120,7 @@ impl ServerTool {
             let whole = serde_json::to_string_pretty(arguments).unwrap_or_default();
             notes.push(format!("arguments:\n{whole}"));
         }
-        notes.extend(unchecked.map(|why| format!("arguments not checked against its schema: {why}")));
+        notes.extend(unchecked.map(|why| format!("arguments not checked against the schema: {why}")));
         notes.push(format!("fingerprint {}", short(fingerprint, SUMMARY_CHARS)));
         notes
     }

@@ -221,7 +221,7 @@ fn an_unlisted_tool_is_planned_for_the_policy_to_deny_and_never_runs() {
 fn a_tool_that_is_not_there_is_told_with_how_its_server_stands() {
     let servers = Servers::new(vec![tool("docs", "search")], |_| text(""));
     for (name, part) in [
-        ("web__get", "it is down (connection refused)"),
+        ("web__get", "the server is down (connection refused)"),
         ("docs:nothing", "has no tool with that name"),
         ("nobody__x", "unknown tool"),
     ] {
@@ -246,7 +246,7 @@ fn arguments_are_held_against_the_schema_before_anything_is_sent() {
     };
     let servers = Servers::new(vec![elsewhere], |_| text("ran"));
     let plan = servers.plan("docs__open", json!({"a": 1})).unwrap();
-    assert!(plan.proposal.unwrap().notes.join("\n").contains("arguments not checked against its schema"));
+    assert!(plan.proposal.unwrap().notes.join("\n").contains("arguments not checked against the schema"));
     let huge = RemoteTool { input_schema: json!({"type": "object", "description": "x".repeat(70_000)}), ..tool("docs", "huge") };
     let servers = Servers::new(vec![huge], |_| text(""));
     assert!(!servers.offered().contains(&"docs__huge".to_owned()));

@@ -115,7 +115,7 @@ fn a_notebook_is_read_as_cells_or_as_it_stands() {
     assert_eq!(bench.output("ReadFile", json!({"path": "n.ipynb", "raw": true})), notebook);
     bench.write("n.ipynb", "{\"cells\": [");
     let text = bench.output("ReadFile", json!({"path": "n.ipynb"}));
-    assert!(text.starts_with("{\"cells\": [\n[named like a notebook but"), "{text}");
+    assert!(text.starts_with("{\"cells\": [\n[cannot be parsed as a notebook"), "{text}");
 }
 
 #[test]

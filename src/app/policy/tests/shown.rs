@@ -63,7 +63,7 @@ fn every_entry_has_its_place_and_what_has_no_effect_says_so() {
         "  blocked_commands = [\"dd\"]                         /etc/aye/policy.toml:7\n",
         "  blocked_commands = [\"sudo\"]                       ~/c/policy.toml:5\n",
         "~/c/policy.toml:4\n    ↳ overridden by managed:6\n",
-        "/w/.aye/policy.toml:3\n    ↳ would widen, ignored\n",
+        "/w/.aye/policy.toml:3\n    ↳ ignored: would widen the policy\n",
         "allow [\"cargo\", \"test\"] (args = \"any\")",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
