@@ -78,7 +78,7 @@ fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String>
         .then(|| "tightens".to_owned())
 }
 
-/// Returns whether the entry as a whole tries to widen; in a rule with `args`, only that word does.
+/// Returns whether the entry as a whole tries to widen; in a rule with `args = "any"`, only that key does.
 fn widening(layer: &Ready, entry: &Entry) -> bool {
     entry.key != "rules" || layer.scope == Scope::Project
 }

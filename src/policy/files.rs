@@ -93,7 +93,7 @@ fn asked_where_opened(decided: Decided, target: &Target, layers: &[Ready], conte
     Decided { approval_rule: decided.approval_rule, ..Decided::ask("built-in", why) }.locked()
 }
 
-/// Returns the reader of code at the real path, or at the given name if that is a symlink elsewhere.
+/// Returns what runs code from the file when its folder is opened: by its real path, or by the given name if that is a symlink.
 fn opened(target: &Target, context: &Context) -> Option<CodeReader> {
     let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
     of(&target.real).or_else(|| of(Path::new(&target.given)))

@@ -1,4 +1,4 @@
-//! Verdicts on opening a file with the program of the desktop: only readable files, and always with approval.
+//! Verdicts on opening a file with its default program on the desktop: only readable files, and always with approval.
 
 use super::files::{self, Access};
 use super::layer::Ready;

@@ -168,7 +168,7 @@ fn follows(program: &str, words: &[Arg]) -> Follows {
         "find" => tree(words.iter().any(|word| matches!(word.text.as_str(), "-L" | "-follow"))),
         "rg" if has('L', "--follow") => Follows::Tree,
         "rg" => tree_if_configured(words),
-        // Follows links unless it is told not to.
+        // Follows links unless an option turns that off.
         "zip" => tree(!has('y', "--symlinks")),
         _ => tree(FOLLOWERS.iter().filter(|one| one.program == program).any(|one| {
             let letters = one.letters.chars().any(|letter| has(letter, ""));

@@ -143,7 +143,7 @@ impl Question {
     /// Returns the permit to apply effects that need no approval.
     ///
     /// # Errors
-    /// The question itself, if the command must be approved.
+    /// Returns the question unchanged if the command must be approved.
     pub fn keep(self) -> Result<Permit, Self> {
         match self.approve {
             ApproveWhen::Effects => {
@@ -153,7 +153,7 @@ impl Question {
         }
     }
 
-    /// Approves the question.
+    /// Returns the permit of a question that the user approved.
     pub fn approve(self) -> Permit {
         Permit::new(self.actions, APPROVED_BY_YOU.to_owned()).reading(self.reads_only)
     }

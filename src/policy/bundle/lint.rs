@@ -188,7 +188,7 @@ fn of_options(rule: &Rule) -> Option<Warning> {
     let mut words = words.filter(|_| rule.matches.is_empty())?;
     let Reading::MayDoMore { word } = reading(&words) else { return None };
     let word = word.to_owned();
-    // Some commands only read if they are told to list.
+    // Some commands only read in their listing form.
     for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
         words.push(Arg::plain(more));
         if !matches!(reading(&words), Reading::MayDoMore { .. }) {

@@ -95,7 +95,7 @@ fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
     effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
 }
 
-/// Returns the effect of running code that nobody has seen.
+/// Returns the effect of running code that was downloaded or is known only at run time.
 fn of_unseen_code(part: &Simple) -> Option<Effect> {
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(super::danger::runs_its_input));
     if part.unknown_code || piped {

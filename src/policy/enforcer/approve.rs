@@ -1,4 +1,4 @@
-//! Time of an approval: before a command runs, or after it ran in a layer.
+//! Timing of an approval: before a command runs, or after it ran in a layer.
 
 use super::Enforcer;
 use crate::policy::attendance::attendance;

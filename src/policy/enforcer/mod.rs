@@ -73,7 +73,7 @@ pub struct Explanation {
     /// Whether no rule matched: the capability requires approval of everything.
     #[serde(skip)]
     is_uncovered: bool,
-    /// Time of the approval of a command; `None` if nothing asks or it is not a command.
+    /// Timing of the approval of a command; `None` if nothing asks or it is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
     #[serde(skip)]
@@ -225,7 +225,7 @@ impl Enforcer {
         let told = self.explain(actions, now);
         match told.verdict {
             VerdictKind::Allow | VerdictKind::Ask => {
-                // A call that asks for its own reason asks before it runs.
+                // Such a call needs approval before it runs.
                 let told = Explanation { approve: None, ..told };
                 Ok(Question { reason, is_uncovered: false, ..told.question(actions, self.context.mode == Mode::Plan) })
             }

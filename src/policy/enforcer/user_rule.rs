@@ -87,7 +87,7 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     }
 }
 
-/// Returns whether a pattern lies at or below a folder that another one names, with no way out of it.
+/// Returns whether a pattern lies at or below a folder that another one names, and cannot leave it through `..`.
 fn reaches(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };

@@ -19,7 +19,7 @@ pub struct Machine<'a> {
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Meaning of the start of a path for the rest of it.
+/// Kind of the start of a path, which decides how the rest is resolved.
 enum Start {
     Drive(char),
     /// Relative to the root of the workspace's drive.

@@ -337,7 +337,7 @@ impl Field<'_> {
         self.text[line..self.at].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\'' | b'{'))
     }
 
-    /// Returns whether the value is a resource name: `arn:aws:secretsmanager:…:secret:name` names a secret but is none.
+    /// Returns whether the value is a resource name: `arn:aws:secretsmanager:…:secret:name` names a secret but is not one.
     fn is_resource(&self) -> bool {
         let word = self.text[..self.at].rsplit(|letter: char| letter.is_whitespace() || letter == '"').next().unwrap_or_default();
         word.starts_with("arn:") || word.contains(":arn:")

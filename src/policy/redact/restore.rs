@@ -1,4 +1,4 @@
-//! Restoring of secrets: in text that is written to a file, a marker stands for the bytes that it replaced in that file.
+//! Restoration of secrets: in text that is written to a file, each marker is replaced by the bytes that it hid in that file.
 
 use super::Redactor;
 use super::marker::{self, Piece};

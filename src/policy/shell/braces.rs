@@ -203,12 +203,12 @@ impl Expander {
 /// The search for braces exceeds its limit.
 struct TooLong;
 
-/// Returns whether an expansion or a substitution starts here, which braces do not look into.
+/// Returns whether an expansion or a substitution starts here; brace expansion skips both.
 fn starts_unit(bytes: &[u8], at: usize) -> bool {
     matches!((bytes[at], bytes.get(at + 1)), (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')))
 }
 
-/// Returns whether `{}` or `{ ` stands at the start of a word or after a space, where it begins no expansion.
+/// Returns whether `{}` or `{ ` is at the start of a word or after a space, where no brace expansion begins.
 fn stands_alone(bytes: &[u8], at: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
     let before = at == 0 || blank(&bytes[at - 1]);

@@ -3,7 +3,7 @@
 use super::expand::Arg;
 use super::options::Reading;
 
-/// Returns the reading of a builtin; `None` if the program is none of these.
+/// Returns the reading of a builtin; `None` for any other program.
 pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {

@@ -58,7 +58,7 @@ pub fn local(name: &str) -> Option<String> {
     (!name.contains('.')).then(|| "has no dot, so it is on the local network".to_owned())
 }
 
-/// Checks that the name as written is the name that is looked up; characters that stand for others are refused.
+/// Checks that the name as written is the name that is looked up; characters that are converted to others are refused.
 pub fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {

@@ -27,13 +27,13 @@ const LOST: &str = "its parent directory does not exist";
 
 /// Reason why a step is not performed.
 enum Not {
-    /// Never: the current entry belongs to somebody else.
+    /// Permanent: another program has changed the path.
     Foreign(&'static str),
     Failed(io::Error),
 }
 
 impl Not {
-    /// A system error may be temporary; a foreign entry is final.
+    /// A system error may be temporary; a change by another program is permanent.
     fn left(&self, path: PathBuf) -> Left {
         match self {
             Self::Foreign(why) => Left { path, why: (*why).to_owned(), later: false },
@@ -332,7 +332,7 @@ fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Res
             let mode = Mode::from_bits_truncate((now.mode | 0o700) as libc::mode_t);
             Ok(fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)?)
         }
-        // Removed by a step before the crash, or by somebody else: its content is gone either way.
+        // Removed by a step before the crash, or by another program: its content is gone either way.
         _ => Ok(()),
     }
 }

@@ -44,7 +44,7 @@ impl Captured {
         self.text_with_gap(budget).0
     }
 
-    /// Returns the text, and the number of bytes that the note stands for, if any.
+    /// Returns the text, and the number of bytes that the note replaces, if any.
     pub fn text_with_gap(&self, budget: usize) -> (String, Option<u64>) {
         let budget = budget.min(self.limit);
         if self.total <= budget as u64 {

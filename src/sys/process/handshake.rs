@@ -1,5 +1,5 @@
 //! Handshake with the helper: the file descriptors that it creates in the command's namespaces and passes to aye before the
-//! command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command has none of them.
+//! command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command gets none of them.
 
 use super::messages::{self, Job, Report, TerminalSize};
 use crate::sys::sandbox::{NetworkAccess, Strength};

@@ -146,8 +146,8 @@ impl Keys {
     }
 }
 
-/// Returns whether the terminal passes every letter. A program can leave a terminal on which `#` deletes the line typed so far,
-/// and a shell keeps that setting.
+/// Returns whether the terminal passes every character unchanged. A program can leave a terminal on which `#` deletes the line
+/// typed so far, and a shell keeps that setting.
 fn takes_letters(modes: &Termios) -> bool {
     const NUMBERS: [SpecialCharacterIndices; 2] = [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME];
     let is_key = |(at, character): (usize, &u8)| {

@@ -4,7 +4,7 @@ use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a command sees at a path. A deeper path covers a part of it.
+/// Content that a command sees at a path. A deeper path covers a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seat {
     /// An empty directory that belongs to the command.

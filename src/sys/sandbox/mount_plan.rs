@@ -15,17 +15,17 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Share of the machine's memory that the command's own directories may use together: one in this number.
+/// Divisor of the machine's memory: the command's own directories together may use at most that fraction.
 const OWN_SHARE: u64 = 4;
 /// Size of a file system that contains only directories, in bytes.
 const EMPTY_SIZE: u64 = 1 << 20;
-/// Share of a command's memory limit for System V shared memory: one in this number; the rest is for its own directories.
+/// Divisor of a command's memory limit: that fraction is for System V shared memory, the rest for its own directories.
 const SHARED_MEMORY_SHARE: u64 = 4;
 /// Name of the file that replaces every hidden file, and of the directory that replaces empty ones.
 const NOTHING: &str = "nothing";
 const NOBODY: &str = "nobody";
 
-/// What a path has now, and what will be visible there.
+/// Current entry at a path, and the mount that will be visible there.
 struct Piece {
     is_directory: bool,
     is_socket: bool,
@@ -185,8 +185,8 @@ pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> 
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
     // Remove the mark of an earlier mount.
     let _ = std::fs::remove_dir_all(below(&work, Path::new("work/incompat")));
-    let mount =
-        mount::layer(place, &upper, &work).map_err(during(format!("mounting a copy-on-write view of `{}`", layer.directory.display())))?;
+    let mount = mount::layer(place, &upper, &work)
+        .map_err(during(format!("mounting a copy-on-write view of `{}`", layer.directory.display())))?;
     layers.push(upper);
     Ok(mount)
 }

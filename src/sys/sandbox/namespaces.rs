@@ -111,7 +111,7 @@ pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pi
 struct Ids {
     users: String,
     groups: String,
-    /// Whether a process outside must write the mapping, which is required for other users than the own one.
+    /// Whether a process outside must write the mapping, which is required to map more than the current user.
     by_outside: bool,
 }
 
@@ -138,7 +138,7 @@ impl Ids {
     }
 }
 
-/// Maps only the own user and group, to themselves.
+/// Maps only the current user and group, each to itself.
 pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;

@@ -175,15 +175,15 @@ pub(super) mod tests {
         let first = written.command(false);
         assert!(!first.is_beside_others());
         let own = written.mark();
-        assert!(!first.is_beside_others(), "what aye does itself is no command");
+        assert!(!first.is_beside_others(), "a mark of aye itself is not a command");
         drop(own);
         let after = first.again();
         let second = written.command(false);
         drop(second);
-        assert!(first.is_beside_others() && after.is_beside_others(), "the other one is over, and was there");
+        assert!(first.is_beside_others() && after.is_beside_others(), "another command ran in the meantime");
         drop(first);
         assert!(!written.command(false).is_beside_others(), "it began after the others were over");
-        assert!(written.command(true).is_beside_others(), "one goes on in the background");
+        assert!(written.command(true).is_beside_others(), "a command still runs in the background");
         drop(after);
         let inner = written.lock();
         assert_eq!((inner.marks, inner.commands), (0, 0));

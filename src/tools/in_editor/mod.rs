@@ -32,7 +32,8 @@ pub struct InEditor {
 #[derive(Default)]
 struct State {
     known: Known,
-    /// Running notification of the editor. An editor writes received text to the disk, so nothing else is written meanwhile.
+    /// Running notification of the editor. An editor writes received text to the disk, so nothing else is written until it
+    /// completes.
     telling: Option<Shared<BoxFuture<'static, ()>>>,
 }
 

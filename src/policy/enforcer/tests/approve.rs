@@ -1,4 +1,4 @@
-//! Time of the approval of a command.
+//! Timing of the approval of a command.
 
 use super::*;
 use crate::policy::bundle::Approve;

@@ -261,7 +261,8 @@ fn what_would_widen_is_told_line_by_line_and_has_no_effect() {
     let base = layer(Scope::BuiltIn, "[capabilities.\"Shell.Exec\"]");
     let (with, without) = (Enforcer::new(vec![base.clone(), greedy], context()), Enforcer::new(vec![base], context()));
     assert_eq!(with.terms(), without.terms());
-    let ignored = with.entries().into_iter().filter(|entry| entry.note.as_deref() == Some("ignored: would widen the policy")).count();
+    let ignored =
+        with.entries().into_iter().filter(|entry| entry.note.as_deref() == Some("ignored: would widen the policy")).count();
     assert_eq!(ignored, 11);
 }
 

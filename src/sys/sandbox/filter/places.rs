@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of named paths; a directory with more neighbours is no place to protect a file.
+/// Maximum number of named paths; in a directory with more neighbours, no file can be protected.
 const MAX_PLACES: usize = 100_000;
 
 /// Allowed devices; others include disks, memory and the terminals of other windows.

@@ -26,7 +26,7 @@ pub(super) struct Taken {
     pub text: String,
     /// Number of lines read from the start of the file.
     pub seen: u64,
-    /// Number of additional lines that the first shown line stands for.
+    /// Number of additional lines that the first shown line replaces.
     pub folded: u64,
     pub rest: Rest,
     /// The first of them is inside a private key.
