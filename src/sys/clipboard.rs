@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(name(&["WAYLAND_DISPLAY", "DISPLAY"]), Some("wl-copy"));
         assert_eq!(name(&["DISPLAY"]), Some("xclip"));
         assert_eq!(name(&["TMUX", "DISPLAY"]), Some("tmux"));
-        assert_eq!(name(&["SSH_TTY", "WAYLAND_DISPLAY"]), None, "the clipboard of the machine that is logged into is nobody's");
+        assert_eq!(name(&["SSH_TTY", "WAYLAND_DISPLAY"]), None, "nobody uses the clipboard of the remote machine");
         assert_eq!(name(&["SSH_TTY", "DISPLAY"]), Some("xclip"), "forwarded X");
         assert_eq!(name(&[]), None);
     }

@@ -143,6 +143,6 @@ mod tests {
         assert!(page.starts_with("HTTP/1.1 200") && page.contains("close this page") && !page.contains("s1"), "{page}");
         assert_eq!(waiting.await.unwrap(), Ok(format!("{uri}?code=c%201&state=s1")));
         let address: std::net::SocketAddr = host.parse().unwrap();
-        assert!(TcpStream::connect(address).await.is_err(), "nothing listens any more");
+        assert!(TcpStream::connect(address).await.is_err(), "the server no longer listens");
     }
 }

@@ -101,7 +101,7 @@ mod tests {
         watch.add(&root.join("never")).unwrap();
         assert_eq!((watch.directories(), watch.touched()), (1, Touched::default()));
         fs::read(root.join("old")).unwrap();
-        assert_eq!(watch.touched(), Touched::default(), "reading is no change");
+        assert_eq!(watch.touched(), Touched::default(), "reading is not a change");
         fs::write(root.join("old"), "two").unwrap();
         fs::write(root.join("new"), "").unwrap();
         fs::rename(root.join("new"), root.join("newer")).unwrap();

@@ -191,7 +191,7 @@ mod tests {
         let file = root.join("later/policy.toml");
         let mut watch = Watch::of(vec![file.clone()]).unwrap();
         fs::create_dir(root.join("later")).unwrap();
-        assert!(told(&mut watch).await, "its directory came");
+        assert!(told(&mut watch).await, "its directory was created");
         fs::write(&file, "one").unwrap();
         assert!(told(&mut watch).await, "written");
         fs::write(root.join("later/new"), "two").unwrap();
@@ -200,9 +200,9 @@ mod tests {
         fs::write(other.path().join("real"), "three").unwrap();
         fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink(other.path().join("real"), &file).unwrap();
-        assert!(told(&mut watch).await, "a link now");
+        assert!(told(&mut watch).await, "replaced by a symlink");
         fs::write(other.path().join("real"), "four").unwrap();
-        assert!(told(&mut watch).await, "changed where the link leads");
+        assert!(told(&mut watch).await, "the target of the symlink changed");
         fs::remove_dir_all(root.join("later")).unwrap();
         assert!(told(&mut watch).await, "gone");
         fs::create_dir(root.join("later")).unwrap();
@@ -225,10 +225,10 @@ mod tests {
         let mut watch = Watch::of(vec![root.join("config/policy.toml")]).unwrap();
         link("two", "next");
         fs::rename(root.join("next"), root.join("now")).unwrap();
-        assert!(told(&mut watch).await, "the link in the middle");
+        assert!(told(&mut watch).await, "a symlink in the middle of the path");
         assert_eq!(fs::read_to_string(root.join("config/policy.toml")).unwrap(), "2");
         fs::write(root.join("two/policy.toml"), "3").unwrap();
-        assert!(told(&mut watch).await, "where it leads now");
+        assert!(told(&mut watch).await, "the new target of the symlink");
         link("circle", "circle");
         assert!(!way(&root.join("circle/x")).is_empty());
     }
@@ -249,7 +249,7 @@ mod tests {
         let mut seen = String::new();
         let mut looks = 0;
         while seen != "499" {
-            assert!(told(&mut watch).await, "the last change is lost, seen {seen}");
+            assert!(told(&mut watch).await, "the last change was lost; changes seen: {seen}");
             seen = fs::read_to_string(&file).unwrap();
             looks += 1;
         }

@@ -143,7 +143,7 @@ mod tests {
         let (japanese, french) = (b"\xC6\xFC\xCB\xDC \xB8\xEC".as_slice(), b"caf\xE9".as_slice());
         assert_eq!(name(japanese, "eucJP"), "EUC-JP");
         assert_eq!(name(japanese, "UTF-8"), "windows-1252");
-        assert_eq!(name(french, "eucJP"), "windows-1252", "what does not fit is not taken");
+        assert_eq!(name(french, "eucJP"), "windows-1252", "an encoding that does not fit is not used");
         assert_eq!(name(french, "ISO8859-15"), "ISO-8859-15");
         assert_eq!(name("é".as_bytes(), "eucJP"), "UTF-8");
         assert_eq!(name(french, "no such thing"), "windows-1252");

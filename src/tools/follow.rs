@@ -181,7 +181,8 @@ mod tests {
     }
 
     async fn told(follow: &mut BoxStream<'static, (ApprovalId, bool)>) -> (String, bool) {
-        let told = tokio::time::timeout(Duration::from_secs(20), follow.next()).await.expect("it is told in time").unwrap();
+        let told =
+            tokio::time::timeout(Duration::from_secs(20), follow.next()).await.expect("no report arrived in time").unwrap();
         (told.0.to_string(), told.1)
     }
 
@@ -239,7 +240,7 @@ mod tests {
         list.send_replace(Arc::from([(id("b"), edits(&two, "as read"))]));
         fs::write(&one, "as read").unwrap();
         fs::write(&two, "other").unwrap();
-        assert_eq!(told(&mut follow).await, ("b".to_owned(), true), "the first is not asked about any more");
+        assert_eq!(told(&mut follow).await, ("b".to_owned(), true), "the first plan is no longer followed");
     }
 
     #[tokio::test]

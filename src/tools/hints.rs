@@ -82,11 +82,11 @@ mod tests {
     fn it_is_said_of_every_tool_what_it_is_to_others_or_that_it_is_for_a_session() {
         for tool in built_in_tools().filter(|tool| tool.name() != ADDED) {
             let of_a_session = OF_A_SESSION.contains(&tool.name());
-            assert_eq!(of(tool.name()).is_none(), of_a_session, "{} stands in one of the two lists", tool.name());
+            assert_eq!(of(tool.name()).is_none(), of_a_session, "{} is in exactly one of the two lists", tool.name());
         }
         let names: Vec<_> = built_in_tools().map(|tool| tool.name().to_owned()).collect();
         for (name, _) in BUILT_IN {
-            assert!(names.iter().any(|known| known == name), "there is no `{name}`");
+            assert!(names.iter().any(|known| known == name), "unknown tool `{name}`");
         }
     }
 

@@ -136,7 +136,7 @@ fn without_required_approval_every_line_that_is_not_denied_runs() {
     for line in ["make", "ls > out", "for i in a; do make; done"] {
         assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");
     }
-    assert_eq!(verdict(&enforcer, "$x"), VerdictKind::Ask, "it may be what is blocked");
+    assert_eq!(verdict(&enforcer, "$x"), VerdictKind::Ask, "the name may be that of a blocked program");
     assert_eq!(verdict(&shell("requires_approval = false"), "$x"), VerdictKind::Allow);
     assert_eq!(verdict(&enforcer, "x=sudo; $x make"), VerdictKind::Deny);
 }

@@ -403,7 +403,7 @@ fn a_stream_holds_no_more_than_a_bounded_part() {
         given += stream.push(&(letters(64, PLAIN, seed) + "\n")).len();
         assert!(stream.held_bytes() <= 128 * 1024);
     }
-    assert!(given < 1000, "no line of the key was given on");
+    assert!(given < 1000, "no line of the key was passed on");
     assert_eq!(stream.push("-----END RSA PRIVATE KEY-----\nafter\n"), "after\n");
     let mut stream = Stream::new(plain());
     for seed in 0..4000 {

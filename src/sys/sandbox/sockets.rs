@@ -70,7 +70,7 @@ mod tests {
         let receiver = std::os::unix::net::UnixDatagram::bind(&datagram).unwrap();
         drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
         assert_eq!([&stream, &datagram, &left].map(|path| is_served(path)), [true, true, false]);
-        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody was asked");
+        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "the check does not connect");
         drop((listener, receiver));
         assert_eq!([&stream, &datagram].map(|path| is_served(path)), [false, false]);
     }

@@ -25,7 +25,7 @@ impl Ground {
         let open = |base: &PathBuf| !["/tmp", "/var/tmp", "/dev", "/run"].iter().any(|own| base.starts_with(own));
         let make = |base: PathBuf| tempfile::Builder::new().prefix("aye-ground-").tempdir_in(base).ok();
         let directory = bases.into_iter().flatten().filter(open).find_map(make);
-        let ground = Self { directory: directory.expect("a directory outside of /tmp that can be written: set HOME") };
+        let ground = Self { directory: directory.expect("no writable directory outside /tmp; set HOME") };
         fs::create_dir(ground.workspace()).unwrap();
         ground
     }
@@ -266,7 +266,7 @@ async fn sockets_of_others_do_not_answer() {
         all_fail(&lines, ground.confinement()).await;
         all_fail(&lines, Confinement { network: NetworkAccess::Open, ..ground.layered() }).await;
     } else {
-        println!("skipped: perl, which would connect, is not there");
+        println!("skipped: perl, needed to connect, is not installed");
     }
 }
 
@@ -341,7 +341,7 @@ async fn what_may_not_be_written_cannot_be_moved_away_either() {
     all_fail(&lines, confinement.clone()).await;
     assert_eq!(fs::read_to_string(git("config")).unwrap(), "config");
     assert_eq!(fs::read_to_string(git("hooks/post")).unwrap(), "hook");
-    assert!(!git("info").exists(), "nothing is left of what held the name");
+    assert!(!git("info").exists(), "the placeholder was removed");
     assert_eq!(output("echo y > .git/new; cat .git/new", confinement).await, "y\n");
 }
 
@@ -386,7 +386,7 @@ async fn a_repository_cannot_be_told_of_another_configuration() {
     all_fail(&lines, confinement.clone()).await;
     // The content makes git look in the same directory.
     assert_eq!(output("cat .git/commondir", confinement.clone()).await, ".\n");
-    assert!(!pointer.exists(), "nothing is left of it");
+    assert!(!pointer.exists(), "the placeholder was removed");
     // A file that was left by a crash is taken over.
     fs::write(&pointer, ".\n").unwrap();
     fs::set_permissions(&pointer, fs::Permissions::from_mode(0o1444)).unwrap();
@@ -657,7 +657,7 @@ fn parent(pid: i32) -> i32 {
 fn until(condition: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never came true");
+        assert!(start.elapsed() < Duration::from_secs(60), "the condition never became true");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -678,7 +678,7 @@ async fn a_command_that_kills_everything_kills_itself() {
     ] {
         let _ = try_run(&line, ground.confinement()).await.unwrap();
         assert_eq!(running(&format!("{word}.1")), Vec::<i32>::new());
-        assert!(bystander.try_wait().unwrap().is_none(), "what is outside lives");
+        assert!(bystander.try_wait().unwrap().is_none(), "processes outside survive");
     }
     bystander.kill().unwrap();
     bystander.wait().unwrap();
@@ -728,7 +728,7 @@ fn the_probe_finds_what_works() {
     let data = ground.path("data");
     let found = probe(&program, &[ground.workspace()], &data);
     assert_eq!(found, Probe { tier: Tier::Layers, missing: vec![], upper_base: Some(data.clone()) });
-    assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "nothing of the trial is left");
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "the probe leaves nothing behind");
     let everywhere = probe(&program, &["/".into()], &data);
     assert_eq!((everywhere.tier, everywhere.upper_base), (Tier::Namespaces, None));
     assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);

@@ -121,7 +121,7 @@ fn what_tools_commands_and_others_change_is_listed_with_its_diff() {
     assert_eq!(changed.notes, [""; 0]);
     assert!(file(&changed, "a").diff.contains("-two\n+2\n"), "{changed:?}");
     assert!(file(&changed, "b").diff.contains("+++ /dev/null\n"), "{changed:?}");
-    assert!(file(&changed, "d").diff.contains("-d\n+D\n"), "the command's snapshot has what stood there: {changed:?}");
+    assert!(file(&changed, "d").diff.contains("-d\n+D\n"), "the snapshot of the command has the earlier content: {changed:?}");
     assert_eq!((changed.added, changed.removed), (6, 3));
     assert_eq!(changed.counts().unwrap(), "7 files (+6 −3)");
 }
@@ -440,7 +440,7 @@ fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
     let listed = session.list();
     let names: Vec<_> = listed.files.iter().map(|file| file.path.as_str()).collect();
     for name in ["both", "copied/leaf", "edited", "gone", "new/file", "own", "there"] {
-        assert!(names.contains(&name), "the list of the session has all of it: {names:?}");
+        assert!(names.contains(&name), "the list of the session is complete: {names:?}");
     }
 }
 
@@ -458,7 +458,7 @@ async fn until_there(session: &Session, name: &str) {
 }
 
 fn is_shared(result: &ToolResult) -> bool {
-    let changed = result.changed.as_ref().expect("it changed something");
+    let changed = result.changed.as_ref().expect("the command changed something");
     let said = changed.notes.iter().any(|note| note.starts_with("another command ran at the same time"));
     assert_eq!(said, !changed.summary.starts_with("changed "), "{changed:?}");
     said

@@ -48,7 +48,7 @@ fn the_first_request_has_what_nearly_every_task_needs_and_names_all_other_tools(
     for name in others {
         assert!(finder.description.contains(name), "{name}: {}", finder.description);
     }
-    assert_eq!(finder.input_schema["properties"].as_object().unwrap().len(), 1, "there is no server to choose");
+    assert_eq!(finder.input_schema["properties"].as_object().unwrap().len(), 1, "no `server` argument without servers");
     let sizes: Vec<_> = definitions.iter().map(|tool| (serde_json::to_string(tool).unwrap().len(), &tool.tool_name)).collect();
     println!("{sizes:?}");
     assert!(sizes.iter().map(|(bytes, _)| bytes).sum::<usize>() <= 7_700, "{sizes:?}");
@@ -68,9 +68,9 @@ fn every_tool_can_be_loaded_by_its_name_and_stays_behind_the_others() {
         bench.output(FIND_TOOLS, json!({"query": query}));
     }
     let expected: Vec<_> = FIRST.into_iter().chain(["Copy", "Move", "HttpRequest"]).collect();
-    assert_eq!(names(&bench), expected, "what is loaded comes behind what was, and once");
+    assert_eq!(names(&bench), expected, "loaded tools come last, each once");
     let plan = block_on(Router::new(bench.settings.clone()).plan(call("find_tools", json!({"query": "Stat"})))).unwrap();
-    assert!(plan.actions.is_empty() && !plan.changes, "it asks nobody");
+    assert!(plan.actions.is_empty() && !plan.changes, "the call needs no approval");
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn a_tool_that_is_not_loaded_is_served_by_its_name_and_an_error_says_how_to_load
     let bench = bench();
     bench.write("f", "x\n");
     assert!(bench.output("Stat", json!({"path": "f"})).contains("file"));
-    assert!(bench.output("file_info", json!({"path": "f"})).contains("file"), "a habit too");
-    assert_eq!(names(&bench), FIRST, "the list stays as it is");
+    assert!(bench.output("file_info", json!({"path": "f"})).contains("file"), "an alias works too");
+    assert_eq!(names(&bench), FIRST, "the list is unchanged");
     let hint = format!("hint: load Stat with {FIND_TOOLS}");
     assert!(bench.error("Stat", json!({"where": "f"})).1.contains(&hint));
     assert!(!bench.error("ReadFile", json!({"where": "f"})).1.contains("hint"));
     bench.output(FIND_TOOLS, json!({"query": "Stat"}));
-    assert!(!bench.error("Stat", json!({"where": "f"})).1.contains("hint"), "its schema is known by now");
+    assert!(!bench.error("Stat", json!({"where": "f"})).1.contains("hint"), "the schema is already known");
     let (_, message) = bench.error("Frobnicate", json!({}));
     assert!(message.contains("HttpRequest") && message.contains("ReadFile"), "{message}");
 }

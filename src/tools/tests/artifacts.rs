@@ -28,7 +28,7 @@ fn what_a_command_prints_is_kept_whole_where_it_is_long() {
     for (bytes, long) in [(10_239, false), (10_240, false), (10_241, true)] {
         let result = run(&bench, &format!("head -c {bytes} /dev/zero | tr '\\0' x"));
         assert_eq!(result.artifact_uris.len(), usize::from(long), "{bytes}");
-        assert!(!result.output_text.contains("artifact:"), "all of it is there: {}", result.output_text);
+        assert!(!result.output_text.contains("artifact:"), "the artifact is complete: {}", result.output_text);
         if long {
             assert_eq!(kept(&bench, &result.artifact_uris[0]), "x".repeat(bytes));
         }
@@ -52,7 +52,7 @@ fn what_a_model_has_a_part_of_names_the_whole() {
     assert!(kept(&bench, &both.artifact_uris[0]).ends_with("\n20000\n"));
     assert!(kept(&bench, &both.artifact_uris[1]).ends_with("\n30000\n"));
     let short = run(&bench, "seq 20000; sleep 30 & echo done >&2; kill $$");
-    assert_eq!(short.artifact_uris.len(), 1, "however it ends");
+    assert_eq!(short.artifact_uris.len(), 1, "whatever the outcome");
 }
 
 #[test]

@@ -254,9 +254,9 @@ const PLAIN: &[&str] = &[
 ];
 
 fn check_schema(at: &str, schema: &Value) {
-    let object = schema.as_object().unwrap_or_else(|| panic!("{at} is no object"));
+    let object = schema.as_object().unwrap_or_else(|| panic!("{at} is not an object"));
     for word in ["$ref", "$defs", "$schema", "anyOf", "oneOf", "allOf", "not", "definitions", "title", "format", "nullable"] {
-        assert!(!object.contains_key(word), "{at}: {word} is not taken by every provider");
+        assert!(!object.contains_key(word), "{at}: some providers do not support {word}");
     }
     let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{at} has no plain type: {schema}"));
     if let Some(values) = schema.get("enum") {
@@ -269,18 +269,18 @@ fn check_schema(at: &str, schema: &Value) {
         return;
     }
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        assert!(object.contains_key("additionalProperties"), "{at} says nothing of what is in it");
+        assert!(object.contains_key("additionalProperties"), "{at} does not describe its content");
         return;
     };
     assert_eq!(schema["additionalProperties"], json!(false), "{at}");
     for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
-        assert!(properties.contains_key(name.as_str().unwrap()), "{at} requires {name}, which it has not");
+        assert!(properties.contains_key(name.as_str().unwrap()), "{at} requires {name}, which is not defined");
     }
     for (name, inner) in properties {
         let at = format!("{at}.{name}");
         let is_plain = PLAIN.contains(&name.as_str());
         let described = inner["description"].as_str();
-        assert!(described.is_some() || is_plain, "{at} is not described");
+        assert!(described.is_some() || is_plain, "{at} has no description");
         assert!(described.is_none_or(|text| text.len() > 5 && text.ends_with('.')), "{at}: {described:?}");
         check_schema(&at, inner);
     }

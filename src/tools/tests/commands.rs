@@ -177,5 +177,5 @@ fn a_question_about_a_deletion_says_how_much_goes() {
     let said = notes("git p\u{443}sh").join("\n");
     assert!(said.contains("⚠ `p\u{443}sh` mixes Latin and Cyrillic characters"), "{said}");
     let linked = notes("rm link").join("\n");
-    assert!(linked.contains("deletes link: 1 file"), "what a link names stays: {linked}");
+    assert!(linked.contains("deletes link: 1 file"), "the target of a symlink is unchanged: {linked}");
 }

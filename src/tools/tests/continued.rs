@@ -32,7 +32,7 @@ fn hint(output: &str) -> (String, Vec<(&'static str, u64)>) {
 fn followed(bench: &Bench, tool: &str, first: &Value, rooms: &[(usize, usize)]) -> Vec<String> {
     let (mut arguments, mut pieces) = (first.clone(), Vec::new());
     for turn in 0.. {
-        assert!(turn < 5_000, "{tool} {arguments} leads nowhere: {:?}", pieces.last());
+        assert!(turn < 5_000, "{tool} {arguments} makes no progress: {:?}", pieces.last());
         let output = called(bench, tool, &arguments, rooms[turn % rooms.len()]);
         let (body, next) = hint(&output);
         let within = next.iter().any(|(name, _)| *name == "column");

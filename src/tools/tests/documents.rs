@@ -11,7 +11,7 @@ const END: &str = "<!-- end -->\n";
 
 /// Returns a row for each tool, in the order shown to the model.
 fn list() -> String {
-    let mut rows = "| tool | capability | what a model is told first | also called |\n|---|---|---|---|\n".to_owned();
+    let mut rows = "| tool | capability | description for the model | aliases |\n|---|---|---|---|\n".to_owned();
     for tool in built_in_tools().filter(|tool| tool.name() != CountWords::NAME) {
         let told = tool.description();
         let first = told.split_inclusive(". ").next().unwrap_or(told).lines().next().unwrap_or_default().trim_end();
@@ -32,5 +32,5 @@ fn the_list_of_tools_in_the_documents_is_what_there_is() {
     if std::env::var_os("UPDATE").is_some() {
         return std::fs::write(&path, format!("{before}{START}{now}{END}{after}")).unwrap();
     }
-    assert!(shown == now, "docs/TOOLS.md is old, `UPDATE=1` writes it anew:\n{now}");
+    assert!(shown == now, "docs/TOOLS.md is outdated; `UPDATE=1` regenerates it:\n{now}");
 }

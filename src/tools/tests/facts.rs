@@ -48,7 +48,7 @@ fn a_link_is_told_itself_and_what_it_leads_to() {
     assert!(bench.output("Stat", json!({"path": "dangling"})).contains("points to: nowhere, which does not exist"));
     assert!(bench.output("Stat", json!({"path": "circle"})).contains("points to: a path that cannot be read"));
     let plan = bench.plan("Stat", json!({"path": "to-f"})).unwrap();
-    assert_eq!(plan.actions.len(), 2, "the link and its end are both judged");
+    assert_eq!(plan.actions.len(), 2, "the symlink and its target are both judged");
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn a_link_that_is_made_after_the_line_was_allowed_stops_it() {
     fs::remove_file(tree.bench.path("plain/x")).unwrap();
     symlink("../../elsewhere/secret", tree.bench.path("plain/x")).unwrap();
     let result = block_on(Router::new(tree.bench.settings.clone()).run(plan, permit, context()));
-    let error = result.error.expect("it does not run");
+    let error = result.error.expect("the command does not run");
     assert!(error.code == ErrorCode::Conflict && error.message.contains("plain/x"), "{error:?}");
     assert!(!result.output_text.contains("outside"));
 }

@@ -211,7 +211,7 @@ fn an_unknown_tool_is_told_only_what_the_policy_grants() {
         assert!(!message.contains(name), "{name}: {message}");
     }
     let (_, message) = bench.error("RunComand", json!({}));
-    assert!(!message.contains("RunCommand"), "a tool that is not granted is no name that was meant: {message}");
+    assert!(!message.contains("RunCommand"), "a tool that is not granted is not suggested: {message}");
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_schema_is_plain_and_names_no_alias() {
     let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
-    assert_eq!(edit.get("additionalProperties"), None, "a request has what a model needs");
+    assert_eq!(edit.get("additionalProperties"), None, "a request contains only what a model needs");
     assert_eq!(edit["required"], json!(["path", "edits"]));
     assert_eq!(item["properties"]["replaceAll"]["type"], "boolean");
     assert_eq!(item["required"], json!(["oldText", "newText"]));

@@ -216,7 +216,7 @@ fn programs_that_know_a_proxy_reach_what_is_open_and_nothing_else() {
         let Some(finished) = net.run(&line, &[host("a.example", 80)]) else { return };
         let text = finished.stdout.text(10_000);
         if text == "absent\n" {
-            println!("skipped: {program} is not here");
+            println!("skipped: {program} is not installed");
             continue;
         }
         let heard = net.heard();

@@ -84,7 +84,7 @@ fn every_case_comes_to_what_was_intended_or_changes_nothing() {
     println!("{table:#?}");
     assert!(wrong.is_empty(), "{wrong:#?}\n{table:#?}");
     let intended: usize = table.values().filter_map(|outcomes| outcomes.get("intended")).sum();
-    assert!(intended >= 231, "{intended} cases come to what was intended\n{table:#?}");
+    assert!(intended >= 231, "{intended} cases have the intended result\n{table:#?}");
 }
 
 #[test]

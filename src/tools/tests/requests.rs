@@ -339,7 +339,7 @@ fn a_page_is_readable_when_that_is_asked_for_or_the_name_says_so() {
     }
     let net = Net::new(OPEN, &[A], vec![ok("application/json", "{\"a\": \"<b>\"}")]);
     let text = net.bench.output("web_fetch", json!({"url": "http://a.example/"}));
-    assert!(text.ends_with("\n\n{\"a\": \"<b>\"}"), "what is no page stays as it is: {text}");
+    assert!(text.ends_with("\n\n{\"a\": \"<b>\"}"), "other content is unchanged: {text}");
 }
 
 #[test]

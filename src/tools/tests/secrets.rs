@@ -92,7 +92,7 @@ fn a_marker_that_cannot_be_put_back_is_not_written() {
         }
     }
     let (code, _) = bench.error("WriteFile", json!({"path": "g", "content": marker}));
-    assert_eq!(code, ErrorCode::InvalidRequest, "it stands for something in another file");
+    assert_eq!(code, ErrorCode::InvalidRequest, "the marker belongs to another file");
     assert_eq!(bench.read("f"), format!("a = 1\ntoken = {TOKEN}\n").as_bytes());
     assert!(!bench.path("new").exists());
 }

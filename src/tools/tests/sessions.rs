@@ -56,7 +56,7 @@ impl Live {
                 return all;
             }
         }
-        panic!("`{wanted}` never came: {all}");
+        panic!("`{wanted}` never appeared: {all}");
     }
 
     async fn type_until(&self, id: &str, text: &str, wanted: &str) -> String {
@@ -82,7 +82,7 @@ impl Live {
             }
             entry.quiet(u64::MAX - 1, Duration::from_millis(50)).await;
         }
-        panic!("the shell never came back");
+        panic!("the shell never returned to the foreground");
     }
 }
 
@@ -131,13 +131,13 @@ async fn a_terminal_on_which_letters_edit_gives_no_line_its_meaning() {
     fs::write(&tests, "#!/bin/sh\nstty kill @\necho 'two pass'\n").unwrap();
     live.type_until("s1", "./tests.sh", "two pass").await;
     live.prompt("s1").await;
-    assert!(live.judged(line).await.unwrap().0.starts_with("bash <<"), "it is judged as what it may be");
+    assert!(live.judged(line).await.unwrap().0.starts_with("bash <<"), "the input is judged by its strictest reading");
 }
 
 #[tokio::test]
 async fn a_python_answers() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: no python3 here");
+        println!("skipped: python3 is not installed");
         return;
     }
     let live = Live::new();
@@ -177,7 +177,7 @@ async fn what_runs_in_a_shell_is_interrupted() {
     live.output("CliSession", json!({})).await;
     live.output("CliWrite", json!({"id": "s1", "text": "sleep 1000"})).await;
     let plan = live.plan("CliWrite", json!({"id": "s1", "keys": ["ctrl-c"]})).await.unwrap();
-    assert!(plan.actions.is_empty(), "an interrupt needs no leave");
+    assert!(plan.actions.is_empty(), "an interrupt needs no approval");
     live.run(plan).await;
     live.prompt("s1").await;
     let answer = live.type_until("s1", "echo status $?", "status 130").await;

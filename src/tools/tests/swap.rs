@@ -104,7 +104,7 @@ fn a_link_swapped_in_after_the_check_does_not_escape() {
     });
     eprintln!("{ran} calls ran, {} succeeded, {} were refused", outcomes[0], outcomes[1]);
     assert_eq!(state(&bench.root.join("outside")), before);
-    assert!(outcomes[0] > 0, "nothing got through, so nothing was tested");
+    assert!(outcomes[0] > 0, "no call succeeded, so nothing was tested");
     let left: Vec<_> = state(workspace).into_iter().filter(|(path, _)| path.display().to_string().contains(".aye-")).collect();
     assert_eq!(left, [], "an attempt left something behind");
 }

@@ -48,7 +48,7 @@ impl House {
     /// writable.
     fn new() -> Option<Self> {
         let Some(directory) = directory() else {
-            eprintln!("skipped: everything that can be written to here lies in directories of temporary files");
+            eprintln!("skipped: only temporary directories are writable here");
             return None;
         };
         let root = directory.path().canonicalize().unwrap();

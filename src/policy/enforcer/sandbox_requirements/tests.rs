@@ -96,7 +96,7 @@ fn what_may_not_be_read_is_hidden() {
          [[capabilities.\"File.Read\".rules]]\npaths = [\"private/**\"]\ndecision = \"deny\""
     ));
     assert!(has(&held.hidden, "/home/user/project/secrets") && has(&held.hidden, "/srv/keys"));
-    assert!(has(&held.hidden, "/home/user/.ssh") && !has(&held.hidden, "/home/user/.aws"), "the person named it");
+    assert!(has(&held.hidden, "/home/user/.ssh") && !has(&held.hidden, "/home/user/.aws"), "the user named it");
     assert_eq!(held.marks.of(Path::new("/home/user/project/a/.env"), ".env"), Some(Kept::Hidden));
     assert_eq!(held.marks.of(Path::new("/home/user/project/private/a"), "a"), Some(Kept::Hidden));
     assert_eq!(held.marks.of(Path::new("/home/user/project/a/.ENVRC "), ".ENVRC "), Some(Kept::ReadOnly));

@@ -26,10 +26,14 @@ fn a_line_that_no_rule_decides_is_approved_by_its_effects_where_the_policy_says_
         assert_eq!(when(&enforcer, line), Some(ApproveWhen::Effects), "{line}");
         assert_eq!(verdict(&enforcer, line), VerdictKind::Ask, "{line}");
     }
-    assert_eq!(when(&shell("requires_approval = true\n"), "make"), Some(ApproveWhen::Before), "unless it says so");
+    assert_eq!(
+        when(&shell("requires_approval = true\n"), "make"),
+        Some(ApproveWhen::Before),
+        "the default is approval before the run"
+    );
     assert_eq!(when(&shell("requires_approval = false\n"), "make"), None, "nothing asks");
     let write = vec![Action::Write { target: target("a.txt") }];
-    assert_eq!(built_in().explain(&write, now()).approve, None, "it is no command");
+    assert_eq!(built_in().explain(&write, now()).approve, None, "not a command");
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn an_explicit_ask_rule_in_any_layer_asks_before() {
         assert_eq!(when(&enforcer, "cmake ."), Some(ApproveWhen::Effects), "{scope:?} {managed}");
     }
     let own = rule("approve = \"effects\"\n").replacen("requires", "approve = \"effects\"\nrequires", 1);
-    assert_eq!(when(&shell(&own), "make"), Some(ApproveWhen::Effects), "a rule can say otherwise of itself");
+    assert_eq!(when(&shell(&own), "make"), Some(ApproveWhen::Effects), "a rule can set its own timing");
     let bad = own.replace("\"ask\"", "\"allow\"");
     let bad = format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{bad}");
     assert!(Bundle::parse(&bad, "p").unwrap_err().message.contains("`approve` belongs to a rule"));
@@ -105,7 +109,7 @@ fn the_configuration_and_the_session_choose_where_no_policy_requires_the_command
     session.set_approve(Approve::Command);
     assert_eq!(session.approve(), Approve::Command);
     session.replace(silent());
-    assert_eq!(session.approve(), Approve::Command, "another policy keeps what the session says");
+    assert_eq!(session.approve(), Approve::Command, "the session setting survives a change of the policy");
     let mut required = shell("requires_approval = true\napprove = \"command\"\n").approving(Some(Approve::Effects));
     required.set_approve(Approve::Effects);
     assert_eq!(required.approve(), Approve::Command);
@@ -121,7 +125,7 @@ fn nothing_runs_first_where_nothing_holds_it_or_where_it_would_have_more_than_a_
     for terms in ["sandbox = \"off\"", "sandbox = \"read-only\"", "network = \"allow\""] {
         assert_eq!(when(&shell(&format!("{EFFECTS}{terms}\n")), "make"), Some(ApproveWhen::Before), "{terms}");
     }
-    assert_eq!(when(&shell(EFFECTS).in_shell("fish"), "make"), Some(ApproveWhen::Before), "another shell reads the line");
+    assert_eq!(when(&shell(EFFECTS).in_shell("fish"), "make"), Some(ApproveWhen::Before), "another shell parses the line");
     let mut plan = shell(EFFECTS);
     plan.set_mode(Mode::Plan);
     assert_ne!(when(&plan, "make"), Some(ApproveWhen::Effects));

@@ -43,7 +43,7 @@ fn what_is_allowed_until_aye_quits_covers_the_same_words_and_nothing_more() {
     for sandbox in [Sandbox::Present, Sandbox::Absent] {
         let mut enforcer = with(sandbox, "");
         let always = enforcer.always(&exec("cargo test"), now());
-        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("the text is a valid rule");
         assert_eq!(rule(&enforcer, "cargo test"), "allow session");
         for other in ["cargo test --all", "cargo test; make", "cargo test > x", "X=1 cargo test"] {
             assert_eq!(verdict(&enforcer, other), VerdictKind::Ask, "{other}");
@@ -58,7 +58,7 @@ fn what_is_allowed_until_aye_quits_holds_in_its_directory_only() {
     let mut enforcer = with(Sandbox::Present, "");
     for line in ["cargo test 'a b' \"it's\"", "./build.sh --quick"] {
         let always = enforcer.always(&exec(line), now());
-        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("the text is a valid rule");
         assert_eq!(rule(&enforcer, line), "allow session");
         let cwd = Target { given: "sub".into(), real: Path::new(ROOT).join("sub"), place: Place::Directory };
         let below = [Action::Exec { command: line.to_owned(), cwd }];
@@ -155,7 +155,7 @@ fn a_rule_that_would_not_help_is_not_offered() {
         "{shell}[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cargo\"]\ndecision = \"ask\"\nreason = \"mine to say\"\n"
     );
     let always = with(Sandbox::Present, &asks).always(&exec("cargo test"), now());
-    assert_eq!(said(&always), ["command = [\"cargo\", \"test\"], exact = true"], "in memory it helps all the same");
+    assert_eq!(said(&always), ["command = [\"cargo\", \"test\"], exact = true"], "the rule has an effect in memory");
     assert_eq!(always.offers[0].memory_only.as_deref(), Some("a saved rule would have no effect: mine to say (user:4)"));
     let outside = with(Sandbox::Present, shell).always(&exec("touch /etc/x"), now());
     assert_eq!(
@@ -234,7 +234,7 @@ fn git_filter_clean_a_rule_about_git_asks_until_a_sandbox_holds_it() {
         assert!(told.reason.contains("filters, hooks"), "{}", told.reason);
         // Until aye quits, the user watches the commands.
         let mut enforcer = with(Sandbox::Absent, "");
-        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("the text is a valid rule");
         assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");
         let off = with(
             Sandbox::Absent,
@@ -261,7 +261,7 @@ fn no_offer_ever_widens_beyond_its_own_words() {
             Some(line)
         })
         .collect();
-    assert!(lines.len() > 50, "the corpus has its commands: {}", lines.len());
+    assert!(lines.len() > 50, "commands in the corpus: {}", lines.len());
     for line in &lines {
         let always = enforcer.always(&exec(line), now());
         if always.offers.iter().all(|offer| offer.memory_only.is_some()) {
@@ -441,7 +441,7 @@ fn a_saved_directory_is_readable_in_the_project_and_is_offered_for_no_other_scop
     enforcer.put(None, GrantScope::Project);
     assert!(readable(&enforcer).is_empty());
     // A grant until aye quits cannot make a directory readable.
-    enforcer.keep(&offer.rules, None).expect("it is a rule");
+    enforcer.keep(&offer.rules, None).expect("the text is a valid rule");
     assert!(readable(&enforcer).is_empty());
 }
 

@@ -268,5 +268,5 @@ fn in_another_shell_than_bash_no_rule_does_better_than_ask_and_none_is_weakened(
     }
     let told = shell(table).in_shell("zsh").explain(&exec("ls"), now());
     assert_eq!(told.reason, "`zsh` runs the command, but rules are written for bash");
-    assert_eq!(told.remember, None, "no rule is offered that would not be obeyed");
+    assert_eq!(told.remember, None, "no rule without effect is offered");
 }

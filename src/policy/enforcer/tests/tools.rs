@@ -117,7 +117,11 @@ fn a_tool_that_changed_since_it_was_let_through_asks_in_every_mode_whatever_rule
     assert_eq!(under(SEARCH).explain(&changed("f1"), now()).verdict, VerdictKind::Allow);
     let mut auto = under(SEARCH);
     auto.context.mode = Mode::Auto;
-    assert_eq!(auto.explain(&invoke("docs", "search", "f2"), now()).verdict, VerdictKind::Ask, "another one than the rule names");
+    assert_eq!(
+        auto.explain(&invoke("docs", "search", "f2"), now()).verdict,
+        VerdictKind::Ask,
+        "not the tool that the rule names"
+    );
 }
 
 #[test]
@@ -127,7 +131,7 @@ fn a_tool_is_told_of_where_every_layer_lists_it() {
     assert!(lists(&enforcer, "docs", "search") && lists(&enforcer, "docs", "read"));
     assert!(!lists(&enforcer, "web", "get") && !lists(&built_in(), "docs", "read"));
     enforcer.context.mode = Mode::Plan;
-    assert!(lists(&enforcer, "docs", "search"), "a mode takes no tool off the list");
+    assert!(lists(&enforcer, "docs", "search"), "a mode removes no tool from the list");
     assert!(enforcer.lists_any("docs") && !enforcer.lists_any("web") && !built_in().lists_any("docs"));
     let project = |text: &str| {
         let layer = |scope, text: &str| Layer::new(scope, parsed(&format!("schema_version = 1\n{text}")));
@@ -289,17 +293,17 @@ fn a_server_asks_the_model_where_every_layer_lets_it_and_a_project_only_takes_aw
     let verdict = |layers: &[(Scope, &str)], server: &str| under(layers).may_sample(server).ok();
     assert_eq!(verdict(&[(Scope::User, &lets)], "docs"), Some(false));
     assert_eq!(verdict(&[(Scope::User, &lets)], "in-house"), Some(false));
-    assert_eq!(verdict(&[(Scope::User, &lets)], "Docs"), None, "letter for letter");
-    assert_eq!(verdict(&[(Scope::User, &bare)], "docs"), None, "a list of tools lets nobody ask");
+    assert_eq!(verdict(&[(Scope::User, &lets)], "Docs"), None, "the name must match exactly");
+    assert_eq!(verdict(&[(Scope::User, &bare)], "docs"), None, "a list of tools does not allow sampling");
     assert_eq!(verdict(&[(Scope::User, &asks)], "docs"), Some(true));
-    assert_eq!(verdict(&[(Scope::User, &bare), (Scope::Project, &lets)], "docs"), None, "a project opens nothing");
-    assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Project, &other)], "docs"), None, "and takes away");
+    assert_eq!(verdict(&[(Scope::User, &bare), (Scope::Project, &lets)], "docs"), None, "a project cannot allow anything");
+    assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Project, &other)], "docs"), None, "a project can tighten");
     assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Project, &bare)], "docs"), Some(false));
     assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Managed, &asks)], "docs"), Some(true));
     assert_eq!(verdict(&[(Scope::User, &lets), (Scope::Managed, &bare)], "docs"), None);
     let mut enforcer = under(&[(Scope::User, &asks)]);
     enforcer.context.mode = Mode::Auto;
-    assert_eq!(enforcer.may_sample("docs").ok(), Some(true), "no mode answers for the person");
+    assert_eq!(enforcer.may_sample("docs").ok(), Some(true), "no mode approves for the user");
     let denial = built_in().may_sample("docs").unwrap_err();
     assert!(denial.reason.contains("not granted"), "{}", denial.reason);
 }

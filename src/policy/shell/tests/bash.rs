@@ -265,8 +265,8 @@ fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
     let text: Vec<u8> = words.iter().flat_map(|word| word.bytes().chain([0])).collect();
     let writer = std::thread::spawn(move || input.write_all(&text));
     let mut output = Vec::new();
-    child.stdout.take().expect("a pipe").read_to_end(&mut output).expect("bash can be read");
-    writer.join().expect("no panic").expect("bash reads all");
+    child.stdout.take().expect("a pipe").read_to_end(&mut output).expect("bash output is readable");
+    writer.join().expect("no panic").expect("bash accepts all input");
     child.wait().expect("bash ends");
     let mut found = Vec::new();
     let (mut plain, mut globbed, mut second, mut broken) = (Vec::new(), Vec::new(), false, false);
@@ -284,7 +284,7 @@ fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
             text => if second { &mut globbed } else { &mut plain }.push(String::from_utf8_lossy(text).into_owned()),
         }
     }
-    assert_eq!(found.len(), words.len(), "bash answered for every word");
+    assert_eq!(found.len(), words.len(), "bash returned a result for every word");
     found
 }
 

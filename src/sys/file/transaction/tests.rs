@@ -130,7 +130,7 @@ fn a_change_in_the_last_moment_is_put_back_as_well() {
         });
         assert!(matches!(failure.unwrap_err().why, WriteError::Changed));
         let mut after = tree(&root);
-        assert_eq!(after.get(&root.join(name)).unwrap().2, b"theirs and longer", "nobody's words are lost");
+        assert_eq!(after.get(&root.join(name)).unwrap().2, b"theirs and longer", "changes by others are not lost");
         after.insert(root.join(name), before[&root.join(name)].clone());
         assert_eq!(after, before, "{late}");
     }
@@ -139,7 +139,7 @@ fn a_change_in_the_last_moment_is_put_back_as_well() {
 #[test]
 fn a_directory_that_may_not_be_written_stops_all_of_it() {
     if nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: nothing is shut for root");
+        eprintln!("skipped: root may write everywhere");
         return;
     }
     let (_directory, root, steps) = work();

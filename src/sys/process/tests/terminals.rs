@@ -148,6 +148,6 @@ async fn a_helper_that_sends_what_it_does_not_say_is_refused() {
         let answer = handshake::ready(&control).await;
         assert_eq!(matches!(answer, Ok(Ok(_))), *good, "{text} {}: {answer:?}", descriptors.len());
         drop((answer, control));
-        assert_eq!(open_descriptors().len(), 1, "{text}: what came with it is closed");
+        assert_eq!(open_descriptors().len(), 1, "{text}: the received descriptors are closed");
     }
 }

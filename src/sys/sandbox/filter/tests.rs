@@ -56,10 +56,10 @@ fn forbidden_main() -> i32 {
     let among_others = std::env::args().nth(2).as_deref() == Some("among-others");
     let refused = FORBIDDEN.iter().chain(FORBIDDEN_AMONG_OTHERS.iter().filter(|_| among_others));
     for number in refused.filter(|number| call(**number, &[]) != libc::EPERM) {
-        println!("{number} is there");
+        println!("{number} is allowed");
     }
     for number in UNKNOWN.iter().filter(|number| call(**number, &[]) != libc::ENOSYS) {
-        println!("{number} is known");
+        println!("{number} is supported");
     }
     0
 }
@@ -297,7 +297,7 @@ mod by_rules_alone {
             let hidden = vec![root.join("notes/secret"), elsewhere.join("secret")];
             let output = told(who, Confinement { hidden: hidden.clone(), ..inside.clone() }, &line).await;
             assert!(output.contains(denied) && output.contains("\nx") && !output.contains("elsewhere\n"), "{output}");
-            assert!(!Path::new(output.lines().next().unwrap()).exists(), "the temporary directory is gone: {output}");
+            assert!(!Path::new(output.lines().next().unwrap()).exists(), "the temporary directory is missing: {output}");
             let line = "ls notes; cat notes/plain; echo; ln notes/secret s; cat s; cat notes/secret; cat /proc/self/cwd/notes/secret; echo b > notes/plain; mv notes/secret notes/s; cat notes/s";
             let output = told(who, Confinement { hidden, ..inside }, line).await;
             assert!(output.starts_with("plain\nsecret\nnotes/plain") && !output.contains("notes/secret\n"), "{output}");
@@ -362,7 +362,7 @@ mod in_namespaces {
         let possible = std::process::Command::new("unshare").args(["-Ur", "true"]).output();
         let possible = possible.is_ok_and(|output| output.status.success());
         if !possible {
-            println!("skipped: this kernel makes no user namespaces here");
+            println!("skipped: this system does not allow user namespaces");
         }
         possible
     }

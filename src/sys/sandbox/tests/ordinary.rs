@@ -14,13 +14,13 @@ const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::overlay::"];
 #[test]
 fn all_of_this_holds_for_an_ordinary_user_too() {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can become somebody else; as root it is tried for both");
+        println!("skipped: only root can switch users; root tests both");
         return;
     }
     let bases = ["/opt", "/var/lib", "/srv"].map(PathBuf::from);
     let made = bases.into_iter().find_map(|base| tempfile::Builder::new().prefix("aye-ordinary-").tempdir_in(base).ok());
     let Some(directory) = made else {
-        println!("skipped: no place outside of /tmp that every user can reach");
+        println!("skipped: no directory outside /tmp is accessible to every user");
         return;
     };
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();

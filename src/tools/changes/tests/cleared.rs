@@ -50,7 +50,7 @@ fn what_is_small_is_kept_first_and_only_some_of_the_rest_is_named() {
 #[test]
 fn what_was_ignored_comes_back_and_what_was_not_kept_is_told() {
     if Program::new("git").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no git");
+        eprintln!("skipped: git is not installed");
         return;
     }
     let session = ignoring();

@@ -88,7 +88,7 @@ fn files_links_modes_and_directories_go_back_and_forth() {
     ];
     assert_eq!(short_plan(&plan), expected.map(|(path, change)| (path.to_owned(), change, false)), "{plan:?}");
     assert!(plan.diff.contains("-three\n+one\n") && plan.diff.contains("new mode 100644"), "{}", plan.diff);
-    assert_eq!(everything(&session), end, "a plan does nothing");
+    assert_eq!(everything(&session), end, "a plan changes nothing");
     let done = session.rewind(1, Since::Step(1), 2);
     assert_eq!((done.restored, done.kept), (5, Vec::new()));
     assert_eq!(everything(&session), start);
@@ -128,7 +128,7 @@ fn what_was_changed_by_hand_stays_until_the_person_says_otherwise() {
     assert_eq!((done.restored, done.kept.len()), (1, 1));
     assert_eq!(tree(&session)["b"], "one\n");
     session.rewind(3, Since::Rewind(2), 2);
-    assert_eq!(tree(&session)["b"], "by hand\n", "what was overwritten was kept");
+    assert_eq!(tree(&session)["b"], "by hand\n", "the overwritten content was saved");
 }
 
 #[test]
@@ -367,13 +367,13 @@ proptest! {
                 prop_assert_eq!(after.get(name), end.get(name), "{} stays", name);
                 // A file placed where a directory was blocks everything that was in it.
                 let above = by_hand.iter().any(|other| name.starts_with(&format!("{other}/")));
-                prop_assert!(later || above, "{} stays, and nobody else changed it: {:?}", name, done);
+                prop_assert!(later || above, "{} was kept, although nothing else changed it: {:?}", name, done);
             } else if later {
-                prop_assert!(after.get(name) == end.get(name), "{} by hand was lost", name);
+                prop_assert!(after.get(name) == end.get(name), "the edit of {} was lost", name);
             } else if ours.is_some() {
-                prop_assert_eq!(after.get(name), then.as_ref(), "{} goes back", name);
+                prop_assert_eq!(after.get(name), then.as_ref(), "{} is restored", name);
             } else {
-                prop_assert_eq!(after.get(name), end.get(name), "{} is not ours", name);
+                prop_assert_eq!(after.get(name), end.get(name), "{} was not changed by the session", name);
             }
         }
         session.rewind(2, Since::Rewind(1), acts.len() as u64);
