@@ -133,7 +133,7 @@ fn what_is_no_artifact_is_said_with_what_to_do() {
     assert_eq!(bench.output("ReadFile", json!({"path": "./artifact:notes"})), "a file");
     for (path, words) in [
         ("artifact:0123456789abcdef01234567", "run that tool call again"),
-        ("artifact:notes", "for a file of that name give `./artifact:notes`"),
+        ("artifact:notes", "for a file of that name use `./artifact:notes`"),
         ("artifact:../../etc/passwd", "is not an artifact URI"),
     ] {
         for tool in ["ReadFile", "Grep"] {
