@@ -255,7 +255,7 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     }
 }
 
-/// What a part may do without approval, by its programs and words.
+/// Properties of a part that decide what it may do without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Conduct {
     reads_only: bool,

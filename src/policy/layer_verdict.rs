@@ -20,7 +20,7 @@ pub struct Decided {
     pub by_name: bool,
     /// Whether no rule matched: the capability requires approval of everything.
     pub is_uncovered: bool,
-    /// What the user approves if the verdict is ask; `Effects` for other verdicts.
+    /// Timing of the approval if the verdict is ask; `Effects` for other verdicts.
     pub approve: Approve,
 }
 

@@ -28,7 +28,7 @@ pub fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<Path
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lists {
     Gits,
-    /// Those of git, and `.ayeignore`.
+    /// The ignore files of git, and `.ayeignore`.
     GitsAndOwn,
 }
 

@@ -1,6 +1,6 @@
-//! Value of `approve`: what the user approves of a command.
+//! Value of `approve`: whether the user approves a command or its effects.
 
-/// What the user approves if no rule matches a command: the command before it runs, or its effects after it ran in a layer.
+/// Subject of an approval if no rule matches a command: the command before it runs, or its effects after it ran in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Approve {
     #[default]

@@ -41,7 +41,7 @@ pub struct Blocked {
 pub struct Rule {
     pub line: usize,
     pub decision: Decision,
-    /// What the user approves if the rule asks.
+    /// Subject of the approval if the rule asks: the command or its effects.
     pub approve: Approve,
     pub reason: String,
     /// Whether the rule matches only exactly these words.

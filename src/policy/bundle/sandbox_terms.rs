@@ -200,7 +200,7 @@ impl Limits {
     }
 }
 
-/// How much of aye's own environment is passed, from little to much.
+/// Amount of aye's own environment that is passed, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Drawn {
     Core,

@@ -67,7 +67,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     pub parts: Vec<CommandPart>,
-    /// What an allow verdict relies on.
+    /// Condition of an allow verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
     /// Whether no rule matched: the capability requires approval of everything.
@@ -81,7 +81,7 @@ pub struct Explanation {
     /// Grant that could be remembered.
     #[serde(skip)]
     remember: Option<Grant>,
-    /// What an allow verdict relies on, for the permit.
+    /// Conditions of an allow verdict, for the permit.
     #[serde(skip)]
     unasked: Unasked,
 }
@@ -313,7 +313,7 @@ impl Enforcer {
             .as_ref()
             .and_then(|name| self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned()));
         let otherwise = match action {
-            None => "Nothing",
+            None => "Tool call",
             Some(Action::Read { .. }) => "Read",
             Some(Action::Write { .. }) => "File change",
             Some(Action::Delete { .. }) => "Delete",

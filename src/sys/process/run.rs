@@ -87,7 +87,7 @@ pub struct Spec {
     pub helper: Helper,
 }
 
-/// How the command ended.
+/// Reason why a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Exited(i32),
@@ -246,9 +246,9 @@ pub async fn run_beside(
 /// Streams of a command that aye has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// Its output.
+    /// The output of the command.
     Read,
-    /// Its output and its input.
+    /// The output and the input of the command.
     Both,
     Terminal(TerminalSize),
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How the processes of the command are found.
+/// Method of finding the processes of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tree {
     /// All processes except this one in the PID namespace whose first process this is.

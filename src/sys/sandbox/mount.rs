@@ -109,8 +109,8 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
 
 /// Mounts `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
 ///
-/// It never syncs to disk, neither on request of the command nor at its end, when the whole file system of `upper` would be
-/// written. The kernel leaves a mark in `work` for this, and mounts the pair again only without the mark.
+/// The mount never syncs to disk, neither on request of the command nor at its end, when the whole file system of `upper` would
+/// be written. The kernel leaves a mark in `work` for this, and mounts the pair again only without the mark.
 pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));

@@ -276,7 +276,7 @@ impl<'a> FileSearch<'a> {
     }
 }
 
-/// How the search of one file ended.
+/// Outcome of the search of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Whole,
