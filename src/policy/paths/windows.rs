@@ -132,7 +132,7 @@ fn verbatim(rest: &str) -> Result<Located, Judged> {
         return Err(Judged::Blocked("the path names a volume or a device"));
     };
     let names = rest.split('\\').filter(|name| !name.is_empty()).map(|name| match name {
-        "." | ".." => Err(Judged::Blocked("`..` after `\\\\?\\` is a name that nothing has")),
+        "." | ".." => Err(Judged::Blocked("`..` after `\\\\?\\` is a literal name, which no entry can have")),
         name => usable(name),
     });
     Ok(Located { drive, names: names.collect::<Result<_, _>>()? })

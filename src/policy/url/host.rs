@@ -33,7 +33,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
     for label in name.split('.') {
         if label.is_empty() {
-            return Err(format!("the host `{name}` has one dot too many"));
+            return Err(format!("the host `{name}` contains an empty label; remove the extra dot"));
         }
         if label.len() > LABEL_BYTES {
             return Err(format!("a label of the host name has {} characters; the limit is {LABEL_BYTES}", label.len()));

@@ -156,7 +156,7 @@ fn plain_type(media_type: &str) -> String {
 
 pub(super) struct Offer {
     pub tool: RemoteTool,
-    /// How the server is reached, for the approval prompt.
+    /// Connection to the server, as the approval prompt shows it.
     pub reached_by: String,
     pub input: Checked,
     pub output: Checked,
