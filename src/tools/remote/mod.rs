@@ -199,7 +199,7 @@ fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a 
 /// Describes the state of a server, and what to do about it.
 fn state(state: &ServerState, name: &str) -> String {
     match state {
-        ServerState::Ready | ServerState::Asleep => "no tool has that name".to_owned(),
+        ServerState::Ready | ServerState::Asleep => "the server has no tool with that name".to_owned(),
         ServerState::Starting => "the server is starting; try again in a moment".to_owned(),
         ServerState::NeedsLogin => {
             format!("sign-in required; the user can run `aye mcp login {}`", short(name, NAME_CHARS))
