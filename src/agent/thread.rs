@@ -313,13 +313,13 @@ impl Thread {
 
 /// Returns whether the user wrote the message.
 pub fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User
-        && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed())
+    message.role == Role::User && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed())
 }
 
 /// Whether it marks an interruption, and nothing was added to it.
 pub fn is_interruption(message: &Message) -> bool {
-    message.role == Role::User && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED || EARLIER.contains(&text.as_str()))
+    message.role == Role::User
+        && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED || EARLIER.contains(&text.as_str()))
 }
 
 /// Returns the number in an ID.
