@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Continue.]";
+/// Message to the model after a response that the user interrupted.
+pub const INTERRUPTED: &str = "[The user interrupted your response here.]";
 /// Texts of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 /// What it is told after a response that the user interrupted.
@@ -313,13 +315,12 @@ impl Thread {
 
 /// Returns whether the user wrote the message.
 pub fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed())
+    message.role == Role::User && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed()) && !EARLIER.contains(&message.typed())
 }
 
-/// Whether it marks an interruption, and nothing was added to it.
+/// Returns whether the message only marks an interruption.
 pub fn is_interruption(message: &Message) -> bool {
-    message.role == Role::User
-        && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED || EARLIER.contains(&text.as_str()))
+    message.role == Role::User && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED)
 }
 
 /// Returns the number in an ID.

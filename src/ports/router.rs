@@ -101,10 +101,10 @@ pub struct RunContext {
     pub tool_call_id: Option<CallId>,
     /// Live output. A full channel drops chunks; the result is complete.
     pub output: mpsc::Sender<String>,
-    /// Fires when the call is to end by force.
+    /// Fires when the call must end by force.
     pub kill: CancellationToken,
-    /// Fires when the user interrupts the task, and with `kill`. A command gets `SIGINT` and is killed 2 s later; what waits or
-    /// only reads ends. A change of files does not look at it: it finishes.
+    /// Fires when the user interrupts the task, and together with `kill`. A command gets `SIGINT` and is killed 2 s later; calls that wait
+    /// or only read end. A change of files ignores it and finishes.
     pub interrupt: CancellationToken,
     /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
     pub background: CancellationToken,

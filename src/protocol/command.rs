@@ -85,12 +85,12 @@ pub enum Command {
     ReconnectServer {
         name: String,
     },
-    /// Interrupt the task: the model and running commands stop at once and and nothing new starts. Changes of files finish. What a
-    /// response had said stays in the conversation.
+    /// Interrupt the task: the model and running commands stop at once, and nothing new starts. Changes of files finish. The text of an
+    /// interrupted response stays in the conversation.
     Cancel,
-    /// The same, and whatever still runs is killed.
+    /// Interrupt the task, and kill everything that still runs.
     Kill,
-    /// Stop the model and start nothing new; the task ends once what runs has ended.
+    /// Stop the model and start nothing new; the task ends when the running calls have ended.
     Finish,
     /// Continue a paused or interrupted task.
     Continue,

@@ -117,7 +117,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     },
-    /// The response streamed so far is discarded. It stays visible, marked as discarded. Never for an interrupt by the user.
+    /// The response streamed so far is discarded. It stays visible, marked as discarded. Not sent when the user interrupts a response.
     AnswerDiscarded {
         reason: String,
     },
@@ -349,8 +349,8 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
-    /// The user interrupted the task. What the last response had said until then stays in the conversation, and the model is told
-    /// that it was interrupted. The stop reason of that response is `cancelled`.
+    /// The user interrupted the task. The text of the last response so far stays in the conversation, and the model is told about the
+    /// interruption. The stop reason of that response is `cancelled`.
     TaskCancelled {
         step_count: u32,
     },

@@ -36,7 +36,7 @@ impl Host {
         self.interrupt = self.kill.child_token();
     }
 
-    /// Ends what runs now, but for changes of files.
+    /// Interrupts the running calls, except for changes of files.
     pub(super) fn interrupt_tools(&mut self) {
         std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
     }
@@ -150,7 +150,7 @@ impl Host {
             };
             let done = in_time(done, patience, &killed, &stop).await;
             let late = stop.is_cancelled() && !killed.is_cancelled();
-            // What is not waited for any more is told so.
+            // An abandoned call is told to end.
             stop.cancel();
             let result = outcome(done, (id, name), patience, late);
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -159,7 +159,7 @@ impl Host {
     }
 }
 
-/// Whether the call is a change of files, which is never left half done.
+/// Returns whether the call changes files; such a call is never left half done.
 fn finishes(plan: &Plan) -> bool {
     let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
     plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))

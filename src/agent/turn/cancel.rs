@@ -7,11 +7,11 @@ use crate::agent::thread::{INTERRUPTED, is_interruption};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{Command, ErrorCode, EventKind, Part, Role, StopReason};
 
-/// What a model is told in addition where the same task continues.
+/// Note to the model after the interruption mark, if the same task continues.
 const CONTINUED: &str = "[The user wants you to continue.]";
 
 impl TurnMachine {
-    /// The model is stopped and nothing new is started; the task ends once what runs has ended.
+    /// Stops the model and starts nothing new; the task ends when the running calls have ended.
     pub(super) fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) {
             return self.empty_queue();
@@ -39,8 +39,8 @@ impl TurnMachine {
         }
     }
 
-    /// Keeps what streamed of a response that the user interrupts, and marks it for the model. A call that was not complete is in
-    /// neither. Returns whether anything had streamed.
+    /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the model. Incomplete
+    /// calls are dropped. Returns whether anything had streamed.
     fn keep_response(&mut self, at: InputTime) -> bool {
         let Some(Phase::Requesting(stream)) = self.task.as_mut().map(|task| &mut task.phase) else { return false };
         let (content, since) = (std::mem::take(&mut stream.content), stream.since);
@@ -59,7 +59,7 @@ impl TurnMachine {
         true
     }
 
-    /// Ends the step with a message that says that the user interrupted it.
+    /// Ends the step with a message that marks the interruption.
     fn mark_interruption(&mut self, at: InputTime) {
         let Some(message) = self.message(Role::User, vec![Part::Text { text: INTERRUPTED.to_owned() }], at) else { return };
         self.thread.push(message.clone());
@@ -72,7 +72,7 @@ impl TurnMachine {
         }
     }
 
-    /// The same task continues after an interrupted response.
+    /// Tells the model that the same task continues after an interrupted response.
     pub(super) fn tell_of_continuing(&mut self) {
         if self.thread.last().is_some_and(is_interruption) {
             self.thread.amend_last(|message| message.content.push(Part::Text { text: format!("\n\n{CONTINUED}") }));
@@ -85,7 +85,7 @@ impl TurnMachine {
         self.with_calls(|runner, calls| {
             for call in calls.iter_mut() {
                 match call.state {
-                    // Its output until now goes to the model.
+                    // The model gets the output so far.
                     CallState::Previewing(_) if call.layered => {}
                     CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
                         runner.stop_preview(call);
@@ -236,7 +236,7 @@ impl TurnMachine {
         })
     }
 
-    /// The user interrupts: the model stops, commands are interrupted, and files that are being changed are finished.
+    /// Interrupts the task: the model stops, commands are interrupted, and changes of files finish.
     pub(super) fn interrupt(&mut self, at: InputTime) {
         if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Working(_))) {
             self.out.push(Effect::InterruptTools);

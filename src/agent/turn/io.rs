@@ -131,7 +131,7 @@ pub enum Effect {
         /// Maximum bytes of output that fit the conversation.
         most_bytes: usize,
     },
-    /// What runs ends at once, but for changes of files: these finish.
+    /// Interrupts the running calls, except for changes of files, which finish.
     InterruptTools,
     KillTools,
     /// Moves a running command to the background; without an ID, the one that has run longest.

@@ -10,8 +10,8 @@ use crate::ports::{LayerEnd, LayerRun, Plan, Record};
 use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
-const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and nothing it changed there is kept; what it \
-                           printed until then follows";
+const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and its changes there were discarded; its \
+                           output so far follows";
 
 impl CallRunner<'_> {
     /// Returns the permit to run a command in a layer before approval.
@@ -112,7 +112,7 @@ impl CallRunner<'_> {
         self.plan_again(call, index);
     }
 
-    /// The user interrupted the task while the command ran in its layer. Nothing of that is kept, and the model gets what it printed.
+    /// Discards the layer of a command that the user interrupted. The model gets the output so far.
     pub(super) fn interrupt_layer(&mut self, call: &mut Call, outcome: Result<Plan, ToolError>) {
         let output_text = match outcome {
             Ok(plan) => {

@@ -205,7 +205,7 @@ struct Stream {
     saved_at: Timestamp,
     /// Whether the user has seen any of the response.
     shown: bool,
-    /// All that streamed, for the thread if the user interrupts it.
+    /// Content streamed so far, for the thread if the user interrupts the response.
     content: Vec<Part>,
 }
 

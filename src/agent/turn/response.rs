@@ -36,7 +36,7 @@ impl TurnMachine {
 
     fn reasoning(&mut self, text: String) {
         if let Some(Phase::Requesting(stream)) = self.task.as_mut().map(|task| &mut task.phase) {
-            // Without what its provider signed it is for people alone.
+            // Without the provider's signature, it is only shown to the user.
             match stream.content.last_mut() {
                 Some(Part::Reasoning { text: before, .. }) => before.push_str(&text),
                 _ => stream.content.push(Part::Reasoning { text: text.clone(), opaque: None }),

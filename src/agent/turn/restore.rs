@@ -224,7 +224,7 @@ impl TurnMachine {
         }
         self.count_message(message);
         let is_interrupted = stop_reason == StopReason::Cancelled;
-        // Of an interrupted response the provider counted nothing.
+        // The provider reported no usage for an interrupted response.
         self.refit(if is_interrupted { Usage::default() } else { spent.usage });
         self.count(spent.usage, spent.cost_usd);
         let mut rows = Vec::new();
