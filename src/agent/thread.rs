@@ -17,8 +17,6 @@ const GO_ON: &str = "[Continue.]";
 pub const INTERRUPTED: &str = "[The user interrupted your response here.]";
 /// Texts of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
-/// What it is told after a response that the user interrupted.
-pub const INTERRUPTED: &str = "[The user interrupted your response here.]";
 
 /// Messages that are sent, shared with the requests, and those that no longer are.
 #[derive(Debug, Default, Clone)]

@@ -82,11 +82,11 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
 }
 
 /// Removes blank lines that some servers send for a long time before the first event. A partial line stays, because spaces before a field
-/// name make it another field.
+/// name make it another field. The last line break stays too: a byte order mark after it is not at the start.
 fn drop_blank_lines(head: &mut Vec<u8>) {
     let line_end = head.iter().rposition(|byte| matches!(byte, b'\r' | b'\n'));
     if let Some(end) = line_end.filter(|_| head.trim_ascii().is_empty()) {
-        head.drain(..=end);
+        head.drain(..end);
     }
 }
 

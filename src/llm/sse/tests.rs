@@ -43,6 +43,19 @@ async fn what_is_no_event_stream_is_told_by_its_first_line() {
 }
 
 #[tokio::test]
+async fn a_stream_is_judged_the_same_however_it_is_cut() {
+    for bytes in
+        [&b"\n\xEF"[..], b"\n\xEF\xBB\xBFdata: 1\n\n", b"\xEF\xBB\xBF\ndata: 1\n\n", b"\n\n  data: 1\n\n", b"\r\n\ndata: 1\n\n"]
+    {
+        let whole: Vec<_> = read(vec![bytes.to_vec()]).await.into_iter().map(Result::ok).collect();
+        for size in 1..bytes.len() {
+            let cut: Vec<_> = read(bytes.chunks(size).map(<[u8]>::to_vec).collect()).await.into_iter().map(Result::ok).collect();
+            assert_eq!(cut, whole, "{bytes:?} in pieces of {size}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_event_without_end_is_not_kept_for_ever() {
     let mut chunks = vec![b"data: 1\n\ndata: ".to_vec()];
     chunks.extend((0..66).map(|_| vec![b'x'; 1 << 20]));
