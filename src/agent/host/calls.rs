@@ -160,7 +160,7 @@ impl Host {
 }
 
 /// Returns whether the call changes files; such a call is never left half done.
-fn finishes(plan: &Plan) -> bool {
+pub(super) fn finishes(plan: &Plan) -> bool {
     let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
     plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))
 }

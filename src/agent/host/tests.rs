@@ -134,6 +134,22 @@ fn make(call: ToolCall) -> Plan {
     }
 }
 
+#[test]
+fn only_a_change_of_files_finishes_when_the_user_interrupts() {
+    let arguments = crate::protocol::Arguments::parse("{}");
+    let call = || ToolCall { tool_call_id: CallId::new("c"), tool_name: "T".to_owned(), arguments: arguments.clone() };
+    let target = || Target { given: "a".to_owned(), real: PathBuf::from("/w/a"), place: Place::Missing };
+    let finishes = super::calls::finishes;
+    assert!(!finishes(&make(call())), "a command");
+    assert!(!finishes(&Plan { timeout_seconds: 0, ..make(call()) }), "a terminal session");
+    let read = Plan { changes: false, timeout_seconds: 0, actions: vec![Action::Read { target: target() }], ..make(call()) };
+    assert!(!finishes(&read));
+    let write = Plan { timeout_seconds: 0, actions: vec![Action::Write { target: target() }], ..make(call()) };
+    assert!(finishes(&write));
+    let effects = Some(Box::new(crate::protocol::Effects::default()));
+    assert!(finishes(&Plan { effects, ..make(call()) }), "effects that are kept");
+}
+
 /// Rule storage that saves nothing.
 struct NoRules;
 
