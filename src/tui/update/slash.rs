@@ -102,13 +102,33 @@ const ALIASES: &[(&str, &str)] = &[
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
 ];
-/// Commands known from other tools, and their equivalents here.
-const ELSEWHERE: &[(&str, &str)] = &[
-    ("add-dir", "use `aye --add-dir DIR` to add a directory at startup"),
-    ("doctor", "use `aye doctor` to check the installation"),
-    ("logout", "use `aye auth logout PROVIDER` to delete a key"),
-    ("memory", "put permanent instructions in AGENTS.md; /init writes one"),
-    ("statusline", "set the items of the status row in `[status]` in config.toml"),
+/// Commands of other agents, and what to do here instead.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["add-dir", "dir", "directory"], "use `aye --add-dir DIR` to add a directory at startup"),
+    (&["agents", "agent", "subagents"], "aye has no subagents"),
+    (&["btw", "side"], "use /fork to ask without changing this conversation"),
+    (&["bug", "feedback", "report"], "aye sends no reports; run `aye doctor` and open an issue"),
+    (&["connect", "provider", "providers"], "use /setup, or `aye auth login PROVIDER` to save an API key"),
+    (&["doctor", "debug"], "use `aye doctor` to check the installation"),
+    (&["fast"], "use /model for a faster model, or /effort low"),
+    (&["goal", "loop"], "send the goal as a prompt; /budget limits the cost"),
+    (&["hooks"], "aye has no hooks; the policy decides before every tool call"),
+    (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
+    (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
+    (&["memory", "output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),
+    (&["mention", "add", "attach"], "type `@` and a file name to attach a file"),
+    (&["plugin", "plugins", "extensions", "skills"], "aye has MCP servers (/mcp) and custom tools (`aye tool list`)"),
+    (&["privacy-settings", "telemetry"], "aye sends no telemetry"),
+    (&["release-notes", "changelog"], "see CHANGELOG.md; `aye --version` prints the version"),
+    (&["sandbox", "yolo"], "/status shows the sandbox, /mode sets what runs without asking"),
+    (&["security-review", "code-review", "ultrareview", "pr-comments"], "use /review, for example /review the last commit"),
+    (&["share", "rc", "remote-control", "teleport"], "aye runs on this machine only; /export writes a file"),
+    (&["statusline", "footer"], "set the items of the status row in `[status]` in config.toml"),
+    (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
+    (&["todo", "todos"], "ask the model for a list of the open steps"),
+    (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
+    (&["update", "upgrade"], "aye does not update itself; reinstall it the way you installed it"),
+    (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
 ];
 /// Commands whose argument may have several lines.
 const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
@@ -293,7 +313,7 @@ fn unknown(model: &Model, word: &str, typed: &str) -> String {
     if is_built_in(word) {
         return format!("`/{word}` takes no arguments, and there is no command `/{shown}`");
     }
-    if let Some((_, here)) = ELSEWHERE.iter().find(|(name, _)| *name == word) {
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&word)) {
         return format!("unknown command `/{shown}`: {here}");
     }
     let own = model.menu.own.iter().map(|command| command.name.as_str());
@@ -305,5 +325,20 @@ fn unknown(model: &Model, word: &str, typed: &str) -> String {
     match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
         Some((.., name)) => format!("unknown command `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
         None => format!("unknown command `/{shown}`; /help lists all"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALIASES, ELSEWHERE, is_built_in};
+
+    #[test]
+    fn no_command_of_another_agent_is_listed_twice_or_is_a_command_or_an_alias() {
+        let mut seen = Vec::new();
+        for name in ELSEWHERE.iter().flat_map(|(names, _)| names.iter()) {
+            assert!(!seen.contains(name) && !is_built_in(name), "{name}");
+            assert!(ALIASES.iter().all(|(alias, _)| alias != name), "{name}");
+            seen.push(name);
+        }
     }
 }

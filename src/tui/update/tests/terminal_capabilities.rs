@@ -23,7 +23,12 @@ fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
         assert!(draw(&mut model, 3000).contains(words), "{script}");
         model
     };
-    let cases = [("x<ctrl+c>", "draft cleared"), ("/foo<enter>", "unknown command `/foo`"), ("<ctrl+c>", "ctrl+c again to quit")];
+    let cases = [
+        ("x<ctrl+c>", "draft cleared"),
+        ("/foo<enter>", "unknown command `/foo`"),
+        ("/share<enter>", "/export writes a file"),
+        ("<ctrl+c>", "ctrl+c again to quit"),
+    ];
     for (script, words) in cases {
         for next in ["b", "<up>", "<pgup>"] {
             let mut model = said(script, words);
