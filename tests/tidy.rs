@@ -21,3 +21,5 @@ mod rules;
 mod source;
 #[path = "tidy/texts.rs"]
 mod texts;
+#[path = "tidy/wording.rs"]
+mod wording;

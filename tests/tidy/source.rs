@@ -90,32 +90,59 @@ fn collect(directory: &Path, into: &mut Vec<Source>) {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Code,
+    Comment,
+    /// A string or a character, with its quotes.
+    Literal,
+}
+
+/// Splits a file into code, comments and literals.
+pub fn pieces(text: &str) -> Vec<(Kind, &str)> {
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    let mut word_before = false;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let piece = if rest.starts_with("//") {
+            Some((Kind::Comment, rest.find('\n').unwrap_or(rest.len())))
+        } else if rest.starts_with("/*") {
+            Some((Kind::Comment, block_comment(rest)))
+        } else if let Some(length) = (!word_before).then(|| raw_string(rest)).flatten() {
+            Some((Kind::Literal, length))
+        } else if first == '"' {
+            Some((Kind::Literal, quoted(rest, '"')))
+        } else if first == '\'' && is_character(rest) {
+            Some((Kind::Literal, quoted(rest, '\'')))
+        } else {
+            None
+        };
+        let Some((kind, length)) = piece else {
+            word_before = first.is_alphanumeric() || first == '_';
+            at += first.len_utf8();
+            continue;
+        };
+        found.extend((start < at).then(|| (Kind::Code, &text[start..at])));
+        found.push((kind, &text[at..at + length]));
+        at += length;
+        start = at;
+        word_before = false;
+    }
+    found.extend((start < at).then(|| (Kind::Code, &text[start..at])));
+    found
+}
+
 /// Blanks comments, strings and characters.
 fn bare(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut word_before = false;
-    while let Some(first) = rest.chars().next() {
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            block_comment(rest)
-        } else if let Some(length) = (!word_before).then(|| raw_string(rest)).flatten() {
-            length
-        } else if first == '"' {
-            quoted(rest, '"')
-        } else if first == '\'' && is_character(rest) {
-            quoted(rest, '\'')
+    for (kind, piece) in pieces(text) {
+        if kind == Kind::Code {
+            out.push_str(piece);
         } else {
-            word_before = first.is_alphanumeric() || first == '_';
-            out.push(first);
-            rest = &rest[first.len_utf8()..];
-            continue;
-        };
-        out.push(' ');
-        out.extend(rest[..length].chars().filter(|&c| c == '\n'));
-        rest = &rest[length..];
-        word_before = false;
+            out.push(' ');
+            out.extend(piece.chars().filter(|&c| c == '\n'));
+        }
     }
     out
 }
