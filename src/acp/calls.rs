@@ -125,7 +125,7 @@ pub fn words(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
-/// Names of tool calls, unique within a session: a provider may number calls anew in every response.
+/// Names of tool calls, unique within a session: a provider may restart the numbering of calls in every response.
 #[derive(Default)]
 pub struct Names {
     seen: HashMap<CallId, u32>,

@@ -266,7 +266,7 @@ impl Thread {
         loop {
             let standing = self.folds.last().map_or(0, |fold| fold.standing);
             let found = self.messages.iter().position(|message| message.message_id == *from);
-            // A summary may contain what was said later.
+            // A summary may cover later messages.
             if let Some(place) = found.filter(|place| *place >= standing) {
                 let gone = self.messages.split_off(place).len() as u64;
                 self.tokens = self.messages.iter().map(|message| message.token_count).sum();

@@ -86,7 +86,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
             lines from stdin";
         return Err(Trouble::usage(words));
     }
-    // A new session starts in the place of the previous one, wherever aye was started.
+    // A new session starts in the directory of the previous one, wherever aye was started.
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
     let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
     let mut place = Place::find(moved.as_ref().unwrap_or(common))?;

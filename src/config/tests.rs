@@ -68,7 +68,7 @@ fn each_mistake_is_named_with_its_line_and_what_was_expected() {
         ("[providers.x]\nmodels = 'one'", "expected an array of strings"),
         ("[providers.x]\nmodels = [1]", "expected an array of strings"),
         ("[mcp.servers.x]\nenv = { A = 1 }", "expected a table of strings"),
-        ("model.default = 'sonnet'", "expected a text such as \"anthropic/claude-sonnet-5\""),
+        ("model.default = 'sonnet'", "expected a string such as \"anthropic/claude-sonnet-5\""),
         ("providers.x.base_url = 'http://example.com'", "line 1: `providers.x.base_url`: `http://example.com` would send"),
         ("a = \n", "line 1: "),
         ("[llm]\nmax_retries = 1\nmax_retries = 2", "line 3: "),

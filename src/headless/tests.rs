@@ -230,7 +230,7 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
             "acme/other answers from now on",
             "compacting 61 messages into a summary",
             "compacted 61 messages into a summary: 160,000 → 21,000 tokens, 12 messages unchanged",
-            "the oldest 3 messages are no longer sent to the model",
+            "the 3 oldest messages are no longer sent to the model",
             "session: $4.10 of $5.00 used, 82 %",
             "sent to the model: use the other one",
             "retry 1 of 3 in 1.5 s (the attempt cost $0.0021): cut",

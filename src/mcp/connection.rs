@@ -29,7 +29,7 @@ pub(super) struct Connection {
     pub spec: Arc<Spec>,
     pub peer: Peer<RoleClient>,
     pub talk: Arc<Talk>,
-    /// Fires when the connection has ended, whoever ended it.
+    /// Fires when the connection has ended, from either side.
     pub gone: CancellationToken,
     /// Ends the connection, at the latest when it is no longer in use.
     stop: CancellationToken,

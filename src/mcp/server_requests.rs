@@ -158,7 +158,7 @@ impl Talk {
         if busy.requests == 0 || busy.questions >= QUESTIONS {
             return Err(refused("sampling is only allowed during a call, with a limited number of requests at once".to_owned()));
         }
-        // The timer of the call is paused meanwhile.
+        // The timer of the call is paused until then.
         let _asked = Asked::of(self);
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         let answer = asks.sample(&self.server, request).await.map_err(refused)?;

@@ -99,7 +99,7 @@ pub struct Approval {
     pub tool_name: String,
     /// Title from the approval rule of the policy: `File change`.
     pub title: String,
-    /// Text from the approval rule of the policy for the person who decides.
+    /// Text from the approval rule of the policy, shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Summary of the action: `Edit src/main.rs`, `Run: cargo test`.

@@ -162,7 +162,7 @@ pub enum EventKind {
         tool_call_id: CallId,
         outdated: bool,
     },
-    /// Nobody decided in time; the call is denied.
+    /// The time limit passed without a decision; the call is denied.
     ApprovalTimeout {
         approval_id: ApprovalId,
         tool_call_id: CallId,

@@ -97,7 +97,7 @@ pub enum ErrorCode {
     ToolExecutionTimeout,
     PolicyDenied,
     UserDenied,
-    /// Nobody decided on the approval in time.
+    /// The approval timed out without a decision.
     ApprovalTimeout,
     NoApprover,
     Conflict,

@@ -2,7 +2,7 @@
 
 use crate::protocol::{CallId, FailureKind, Usage, Waiting};
 
-/// What an interrupt does not end within so many milliseconds, Escape kills.
+/// Milliseconds after an interrupt from which Escape kills what still runs.
 pub const KILL_MS: u64 = 3000;
 
 /// Activity of the running task.

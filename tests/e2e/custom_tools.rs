@@ -236,7 +236,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     let screen = terminal.review("needs approval until one of your rules");
     assert!(screen.contains("shout.sh") && screen.contains("your tool"), "{screen}");
     terminal.decide('y');
-    terminal.review("the tool `later` asks");
+    terminal.review("the tool `later` needs approval");
     terminal.decide('y');
     terminal.wait_for("Done.");
     let tools = |number: usize| server.request(number).body["tools"].to_string();

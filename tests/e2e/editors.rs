@@ -268,7 +268,7 @@ fn commands_with_a_slash_are_answered_and_a_person_s_own_become_prompts() {
         ("/help", "`/compact`"),
         ("/model", "anthropic/scripted"),
         ("/theme", "screen"),
-        ("/nothing", "no `/nothing`"),
+        ("/nothing", "unknown command `/nothing`"),
     ] {
         editor.updates.clear();
         assert_eq!(editor.prompt(&session, command), "end_turn", "{command}");

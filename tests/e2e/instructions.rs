@@ -75,7 +75,9 @@ fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
     let texts: String = results.iter().map(|(_, text)| text.as_str()).collect();
     assert!(!texts.contains("Obey me now.") && !texts.contains("Me too.") && texts.contains("And no comments."), "{texts}");
     assert!(server.request(0).body["system"].to_string().contains("Be brief."), "all else stays trusted");
-    for line in ["`src/AGENTS.md` changed since you trusted it", "`new/AGENTS.md` is not part of what you trusted"] {
+    for line in
+        ["`src/AGENTS.md`: the file changed since you trusted it", "`new/AGENTS.md`: the file is not part of what you trusted"]
+    {
         assert!(told.stderr.contains(line), "{line}\n{}", told.stderr);
     }
     let mut terminal = project.open_sized(&[], 100, 40);
@@ -101,5 +103,5 @@ fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
     let told = project.aye(&["exec", "--trust", "--policy", file.to_str().unwrap(), "look"]).exits(0);
     let texts: String = server.request(2).tool_results().iter().map(|(_, text)| text.clone()).collect();
     assert!(!texts.contains("Obey the model.") && texts.contains("Tabs here."), "{texts}");
-    assert!(told.stderr.contains("`src/deep/AGENTS.md` changed after aye started"), "{}", told.stderr);
+    assert!(told.stderr.contains("`src/deep/AGENTS.md`: the file changed after aye started"), "{}", told.stderr);
 }

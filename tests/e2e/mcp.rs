@@ -343,7 +343,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
     let input = format!("{{\"id\": 1, \"text\": \"it is {TOKEN} and {RENEWAL}\"}}\n");
     let redacted = project.aye_with_input(&["policy", "redact", "--jsonl"], &input).exits(0).stdout;
     assert!(!redacted.contains(TOKEN) && !redacted.contains(RENEWAL), "{redacted}");
-    assert!(project.aye(&["mcp", "logout", "docs"]).exits(0).stdout.contains("forgotten"));
+    assert!(project.aye(&["mcp", "logout", "docs"]).exits(0).stdout.contains("deleted"));
     assert!(!file.exists());
     assert!(project.aye(&["mcp", "logout", "docs"]).exits(0).stdout.contains("no tokens"));
 }

@@ -90,7 +90,7 @@ fn a_crash_in_it_asks_what_to_do_and_runs_nothing_by_itself() {
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
     terminal.wait_for("You:");
     types(&mut terminal, "!echo begun >> trace.txt; sleep 300");
-    terminal.wait_for("runs (approved by you)");
+    terminal.wait_for("started (approved by you)");
     let begun = || project.exists("trace.txt") && project.read("trace.txt") == "begun\n";
     assert!(crate::support::wait_until(crate::support::TIMEOUT, begun));
     terminal.kill();

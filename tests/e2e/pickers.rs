@@ -274,7 +274,7 @@ fn the_status_says_what_runs_where() {
     terminal.wait_for("/status");
     terminal.enter();
     let screen = terminal.wait_for("settings");
-    for words in ["session", "model", "mode", "policy", "sandbox", "context", "config.toml (not there)"] {
+    for words in ["session", "model", "mode", "policy", "sandbox", "context", "config.toml (missing)"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
 }

@@ -54,7 +54,7 @@ fn in_a_dumb_terminal_an_edit_is_read_out_and_allowed_by_a_word() {
     assert!(terminal.quit().success());
     terminal.assert_restored();
     let screen = terminal.screen();
-    assert!(screen.contains("Changed: 1 file") && screen.contains("To go on: aye --resume"), "{screen}");
+    assert!(screen.contains("Changed: 1 file") && screen.contains("To continue: aye --resume"), "{screen}");
 }
 
 #[test]
@@ -93,7 +93,12 @@ fn a_question_that_comes_after_the_end_of_a_pipe_waits_and_nothing_fails() {
     let project = dumb(&server);
     let output = project.aye_with_input(&["--plain", "--trust"], "rename it\n").exits(0);
     assert!(output.stdout.contains("Approval 1 of 1: Edit src/main.rs"), "{}", output.stdout);
-    assert!(output.stdout.contains("To go on: aye --resume") && output.stderr.is_empty(), "{}{}", output.stdout, output.stderr);
+    assert!(
+        output.stdout.contains("To continue: aye --resume") && output.stderr.is_empty(),
+        "{}{}",
+        output.stdout,
+        output.stderr
+    );
     assert!(output.stdout.contains("Try: ") && !output.stdout.contains("? keys"), "no key is pressed here\n{}", output.stdout);
     assert_eq!(project.read("src/main.rs"), BEFORE);
 }
@@ -129,7 +134,7 @@ fn with_a_pipe_for_its_output_the_terminal_still_answers() {
     person.write_all(b"allow\n").unwrap();
     assert!(wait_for("aye: Finished the work."));
     person.write_all(b"\x04").unwrap();
-    assert!(wait_for("To go on: aye --resume"));
+    assert!(wait_for("To continue: aye --resume"));
     assert!(child.wait().unwrap().success());
     assert_eq!(project.read("src/main.rs"), AFTER);
 }

@@ -76,7 +76,7 @@ fn an_expired_policy_pauses_and_a_renewed_one_goes_on() {
     events.in_order(&["session_started", "task_started", "policy_expired", "session_paused"]);
     let message = events.only("policy_expired")["message"].as_str().unwrap_or_default();
     for words in
-        ["policy `old` expired 2020-01-01 00:00 UTC", "nothing runs until you renew it", "aye watches ", "config/policy.toml)"]
+        ["policy `old` expired on 2020-01-01 00:00 UTC", "nothing runs until you renew it", "aye watches ", "config/policy.toml)"]
     {
         assert!(message.contains(words), "{words}: {message}");
     }
@@ -158,7 +158,10 @@ fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_mor
     let offers = |number: usize| server.request(number).body["tools"].to_string().contains("docs__echo");
     assert_eq!([offers(0), offers(1), offers(2)], [false, true, false]);
     let told = server.request(2).tool_results();
-    assert!(told.last().is_some_and(|(_, told)| told.contains("it is off") && told.contains("allowed_tools")), "{told:?}");
+    assert!(
+        told.last().is_some_and(|(_, told)| told.contains("the server is off") && told.contains("allowed_tools")),
+        "{told:?}"
+    );
     assert!(terminal.quit().success());
 }
 

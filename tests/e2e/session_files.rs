@@ -137,7 +137,7 @@ fn what_is_pruned_is_said_first_and_gone_then() {
     let project = Project::with(&server).without_questions();
     project.aye(&["exec", "first"]).exits(0);
     project.aye(&["exec", "second"]).exits(0);
-    assert!(project.aye(&["sessions", "prune"]).exits(0).stdout.contains("0 sessions were forgotten"));
+    assert!(project.aye(&["sessions", "prune"]).exits(0).stdout.contains("0 sessions were deleted"));
     let would = project.aye(&["sessions", "prune", "--older-than", "0", "--dry-run", "--json"]).exits(0).json();
     assert_eq!((would["sessions"].as_array().map(Vec::len), &would["dryRun"]), (Some(2), &json!(true)));
     assert!(would["freedBytes"].as_u64() > Some(0), "{would}");
@@ -145,9 +145,9 @@ fn what_is_pruned_is_said_first_and_gone_then() {
     let elsewhere = project.beside("home");
     let elsewhere = elsewhere.to_str().unwrap();
     let here = project.aye(&["-C", elsewhere, "sessions", "prune", "--older-than", "0"]).exits(0).stdout;
-    assert!(here.contains("0 sessions were forgotten"), "{here}");
+    assert!(here.contains("0 sessions were deleted"), "{here}");
     let gone = project.aye(&["-C", elsewhere, "sessions", "prune", "--older-than", "0", "--all"]).exits(0).stdout;
-    assert!(gone.contains("2 sessions were forgotten"), "{gone}");
+    assert!(gone.contains("2 sessions were deleted"), "{gone}");
     assert_eq!(project.aye(&["sessions", "list", "--json"]).exits(0).json(), json!([]));
 }
 

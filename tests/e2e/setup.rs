@@ -11,7 +11,7 @@ fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
     assert!(file("policy.toml").contains("bundle_version = \"strict.1\""));
     assert_eq!(file("config.toml"), "[model]\ndefault = \"anthropic/claude-x\"\n");
     let told = project.aye(&["setup", "--yes", "-m", "anthropic/claude-y"]).exits(0);
-    assert!(told.stdout.contains("it asks anthropic/claude-x") && told.stdout.contains("kept"), "{}", told.stdout);
+    assert!(told.stdout.contains("uses anthropic/claude-x") && told.stdout.contains("unchanged"), "{}", told.stdout);
     assert!(file("policy.toml").contains("strict.1"));
     project.aye(&["setup", "--yes", "--policy", "relaxed"]).exits(0);
     assert!(file("policy.toml").contains("relaxed.1") && file("policy.toml.1").contains("strict.1"), "the old one is kept");

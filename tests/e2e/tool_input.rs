@@ -33,7 +33,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     let cases = [
         ("ReadFile", json!({"path": "sparse"}), "FILE_TOO_LARGE", "`offset`"),
         ("ReadFile", json!({"path": "directory"}), "INVALID_REQUEST", "ListDirectory"),
-        ("ReadFile", json!({"path": "loop"}), "INVALID_REQUEST", "circle"),
+        ("ReadFile", json!({"path": "loop"}), "INVALID_REQUEST", "symlinks"),
         ("ReadFile", json!({"path": "txt"}), "FILE_NOT_FOUND", "did you mean `text`?"),
         ("ReadFile", json!({"path": "text/"}), "INVALID_REQUEST", "not a directory"),
         ("ReadFile", json!({"path": "text", "offset": 9}), "INVALID_REQUEST", "which has 2 lines"),

@@ -58,7 +58,7 @@ impl UsageLedger {
         self.totals.add(spent);
     }
 
-    /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another is chosen meanwhile.
+    /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another model is chosen before the response.
     pub fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
         self.request = Some(OpenRequest { model, tokens, heard_bytes: 0 });
     }

@@ -162,7 +162,7 @@ fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
         let id = word.to_str().filter(|word| !only_operands && looks_like_an_id(word));
         match (id, marked.last_mut()) {
             (Some(id), Some(last)) if ["--resume", "-r", "--fork"].iter().any(|option| last == *option) => {
-                last.push(format!("={id}"))
+                last.push(format!("={id}"));
             }
             _ => {
                 only_operands |= word == "--";

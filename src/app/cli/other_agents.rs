@@ -155,7 +155,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
 pub(super) enum Translation {
     /// The line with the option of aye in its place.
     Line(Vec<OsString>),
-    /// What to do without that option.
+    /// A sentence that says what to do instead.
     Hint(&'static str),
 }
 
@@ -187,12 +187,17 @@ pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation>
 
 /// Returns the position of an option before `--`, and its value if it is part of the same word.
 fn find<'a>(words: &'a [OsString], option: &str) -> Option<(usize, Option<&'a str>)> {
-    let options = words.iter().map(OsString::as_os_str).take_while(|word| *word != OsStr::new("--"));
-    let position = options.enumerate().skip(1).find_map(|(at, word)| {
-        let rest = word.to_str()?.strip_prefix(option)?;
-        if rest.is_empty() { Some((at, None)) } else { Some((at, Some(rest.strip_prefix('=')?))) }
-    });
-    position
+    let is_end = |word: &&OsString| word.as_os_str() == OsStr::new("--");
+    for (at, word) in words.iter().take_while(|word| !is_end(word)).enumerate().skip(1) {
+        let Some(rest) = word.to_str().and_then(|word| word.strip_prefix(option)) else { continue };
+        if rest.is_empty() {
+            return Some((at, None));
+        }
+        if let Some(value) = rest.strip_prefix('=') {
+            return Some((at, Some(value)));
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ fn places(place: &Place) -> Vec<(String, String)> {
     [
         ("settings", file(config.join("config.toml"))),
         ("your policy", file(config.join("policy.toml"))),
-        ("your saved rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
+        ("saved rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
         ("project's", file(place.workspace.join(".aye"))),
         ("data", home(data)),
         ("log", home(&data.join("logs"))),

@@ -288,8 +288,8 @@ mod tests {
         let told = |records: &[Record], held| -> Vec<String> {
             left_open(&SessionState::from_records(records), held).into_iter().map(|(_, words)| words).collect()
         };
-        assert_eq!(told(&all, false), ["$ one — waits for you", "$ deux — was running when aye ended"]);
-        assert_eq!(told(&all, true)[1], "$ deux — runs");
+        assert_eq!(told(&all, false), ["$ one — waits for your approval", "$ deux — was running when aye ended"]);
+        assert_eq!(told(&all, true)[1], "$ deux — running");
         let ended = Record::TaskEnded { task_id: crate::protocol::TaskId::new("t"), step_count: 1, end: TaskEnd::Cancelled };
         assert_eq!(told(&[all, vec![ended]].concat(), false), [""; 0]);
     }

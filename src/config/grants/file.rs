@@ -28,7 +28,7 @@ pub fn lock(config_dir: &Path) -> Result<File, ConfigError> {
 
 fn what_to_do(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::WouldBlock => "another process uses it; try again when that process is done",
+        ErrorKind::WouldBlock => "try again when that process is done",
         _ => "make its directory writable",
     }
 }

@@ -40,7 +40,7 @@ fn trust_holds_until_what_the_project_brings_in_changes() {
     fs::write(workspace.join("AGENTS.md"), "be brief").unwrap();
     assert!(matches!(standing(), Standing::Trusted(_)));
     fs::remove_file(workspace.join("AGENTS.md")).unwrap();
-    assert_eq!(standing(), Standing::Changed(vec!["AGENTS.md is gone".to_owned()]));
+    assert_eq!(standing(), Standing::Changed(vec!["AGENTS.md was removed".to_owned()]));
     let note = fs::read_dir(config.path().join("projects")).unwrap().next().unwrap().unwrap().path().join("trust.toml");
     fs::write(note, "not what was written").unwrap();
     assert_eq!(standing(), Standing::Changed(Vec::new()));

@@ -146,7 +146,7 @@ fn a_mistake_is_named_where_it_stands() {
         (rule.to_owned(), "policy.toml line 2: the rule has no `decision`; expected allow, ask or deny"),
         (
             format!("{shell}requires_aproval = true"),
-            "policy.toml line 3: unknown key `requires_aproval` in [capabilities.\"Shell.Exec\"], did you mean `requires_approval`?",
+            "policy.toml line 3: unknown key `requires_aproval` in [capabilities.\"Shell.Exec\"]; did you mean `requires_approval`?",
         ),
         (
             format!("{shell}requires_approval = \"yes\""),
@@ -198,11 +198,11 @@ fn a_mistake_is_named_where_it_stands() {
         ),
         (
             format!("{shell}limits = {{ process = 1 }}"),
-            "policy.toml line 3: unknown key `process` in [capabilities.\"Shell.Exec\".limits], did you mean `processes`?",
+            "policy.toml line 3: unknown key `process` in [capabilities.\"Shell.Exec\".limits]; did you mean `processes`?",
         ),
         (
             "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nalowed_tools = []".into(),
-            "policy.toml line 3: unknown key `alowed_tools` in [capabilities.\"Mcp.Invoke\"], did you mean `allowed_tools`?",
+            "policy.toml line 3: unknown key `alowed_tools` in [capabilities.\"Mcp.Invoke\"]; did you mean `allowed_tools`?",
         ),
         (
             "schema_version = 1\n[[capabilities.\"Mcp.Invoke\".rules]]\ndecision = \"deny\"".into(),

@@ -178,7 +178,7 @@ impl Desk {
                 self.acts.push(Act::Open(Box::new(asked)));
             }
             Stage::Opening { .. } => {
-                self.answer(slot, exists("a session is already being opened; a process serves only one".to_owned()))
+                self.answer(slot, exists("a session is already being opened; a process serves only one".to_owned()));
             }
             Stage::Live(live) => {
                 let same =

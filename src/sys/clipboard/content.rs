@@ -215,7 +215,7 @@ mod tests {
         let none = programs(&[]);
         assert!(said(none.path(), &["WAYLAND_DISPLAY"]).contains("install wl-clipboard"));
         assert!(said(none.path(), &["DISPLAY"]).contains("install xclip"));
-        assert!(said(none.path(), &[]).contains("no desktop"));
+        assert!(said(none.path(), &[]).contains("no clipboard"));
         assert!(said(directory.path(), &["SSH_TTY", "WAYLAND_DISPLAY"]).contains("ssh -X"), "another machine's clipboard");
         assert_eq!(held(directory.path(), &["SSH_TTY", "DISPLAY"]).unwrap().1, "xclip", "forwarded X");
     }

@@ -297,12 +297,12 @@ mod tests {
     fn what_cannot_be_unpacked_stays_packed_and_says_why() {
         let cut = gzip(&[7; 5000]);
         for (coding, packed, why) in [
-            ("gzip", b"no gzip".to_vec(), "damaged"),
-            ("gzip", cut[..cut.len() / 2].to_vec(), "damaged"),
-            ("br", vec![0xff; 40], "damaged"),
-            ("br", vec![0x8b, 0x01, 0x80, b't', b'e'], "damaged"),
-            ("zstd", vec![1, 2], "does not know zstd"),
-            ("gzip,gzip,gzip,gzip", vec![1], "packed 4 times"),
+            ("gzip", b"no gzip".to_vec(), "corrupt"),
+            ("gzip", cut[..cut.len() / 2].to_vec(), "corrupt"),
+            ("br", vec![0xff; 40], "corrupt"),
+            ("br", vec![0x8b, 0x01, 0x80, b't', b'e'], "corrupt"),
+            ("zstd", vec![1, 2], "unsupported encoding zstd"),
+            ("gzip,gzip,gzip,gzip", vec![1], "encoded 4 times"),
         ] {
             let Err(UnpackError::Packed(reason)) = unpack_body(packed, coding, 10_000) else { panic!("{coding}") };
             assert!(reason.contains(why), "{reason}");

@@ -319,7 +319,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
-/// What ends a command before its own end.
+/// The reason to end a command early.
 pub(super) struct Stops<'a> {
     pub kill: &'a CancellationToken,
     pub interrupt: &'a CancellationToken,

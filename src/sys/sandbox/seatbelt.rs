@@ -166,7 +166,7 @@ mod tests {
         {
             use std::os::unix::ffi::OsStrExt;
             let odd = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff"));
-            assert!(quoted(odd).unwrap_err().to_string().contains("not UTF-8"));
+            assert!(quoted(odd).unwrap_err().to_string().contains("not valid UTF-8"));
         }
     }
 }

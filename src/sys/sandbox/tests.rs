@@ -575,7 +575,7 @@ async fn a_workspace_in_a_hidden_place_is_seen_alone() {
     assert!(text.starts_with("deep\n") && text.contains("Read-only"), "{text}");
     assert!(workspace.join("made").exists());
     let both = Confinement { hidden: vec![workspace], ..confinement };
-    assert!(refused("true", both).await.contains("to be worked in and to be hidden"));
+    assert!(refused("true", both).await.contains("both a workspace and hidden"));
 }
 
 #[tokio::test]
@@ -731,7 +731,7 @@ fn the_probe_finds_what_works() {
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "the probe leaves nothing behind");
     let everywhere = probe(&program, &["/".into()], &data);
     assert_eq!((everywhere.tier, everywhere.upper_base), (Tier::Namespaces, None));
-    assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);
+    assert!(everywhere.missing[0].contains("mounted below the workspace (`/"), "{:?}", everywhere.missing);
 }
 
 #[test]

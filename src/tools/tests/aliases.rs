@@ -26,7 +26,7 @@ fn every_time_limit_has_both_ends() {
             assert_eq!(planned.is_ok(), taken, "{tool} {timeout}");
             if let Err(error) = planned {
                 assert_eq!(error.code, ErrorCode::InvalidRequest);
-                assert!(error.message.contains("from 1 to 600"), "{error}");
+                assert!(error.message.contains("1 to 600 seconds"), "{error}");
             }
         }
         for command in ["", " \n", "a\0b"] {

@@ -217,7 +217,7 @@ fn a_patch_has_the_hunks_of_each_of_its_files() {
     let refused = bench.amended(plan(), Amendment::Hunks { hunks: choices("TTTL") }).unwrap_err();
     assert!(refused.message.contains("a file can only be deleted as a whole"), "{refused}");
     let told = bench.with_hunks(plan(), choices("LLTT"));
-    assert!(told.contains("hunk 1 of 3 (`new`, your line 1): left out"), "{told}");
+    assert!(told.contains("hunk 1 of 3 (`new`, your line 1): not applied"), "{told}");
     assert!(!bench.path("new").exists() && !bench.path("gone").exists());
     assert_eq!(bench.read("f.rs"), OLD.replace("two()", "TWO()").as_bytes());
 }

@@ -90,7 +90,7 @@ fn a_result_comes_without_its_artifact_where_nothing_can_be_kept() {
     bench.settings.max_output_bytes = 20_000;
     let result = run(&bench, "seq 9000");
     assert_eq!((result.status, result.artifact_uris.len()), (ToolStatus::Succeeded, 0));
-    assert!(result.output_text.contains("[the whole stdout could not be stored:  "), "{}", result.output_text);
+    assert!(result.output_text.contains("[the whole stdout could not be stored: "), "{}", result.output_text);
 }
 
 #[test]

@@ -303,8 +303,8 @@ fn what_an_edit_could_mean_in_two_ways_is_refused() {
         (json!({"path": "f", "replaceAll": true, "edits": [{"oldText": "a", "newText": "b"}]}), "`replaceAll` next to"),
         (json!({"path": "f", "oldText": "one", "old_string": "one", "newText": "x"}), "`oldText` is given twice"),
         (json!({"path": "f", "oldText": "one"}), "missing field `newText`"),
-        (json!({"path": "f", "edits": "[{\"oldText\": \"one"}), "`edits` is a string that is not JSON"),
-        (json!({"path": "f", "edits": "one"}), "`edits` is a string that is not JSON"),
+        (json!({"path": "f", "edits": "[{\"oldText\": \"one"}), "`edits` is a string that is not valid JSON"),
+        (json!({"path": "f", "edits": "one"}), "`edits` is a string that is not valid JSON"),
     ];
     for (arguments, part) in cases {
         let bench = Bench::new();

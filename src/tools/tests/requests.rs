@@ -184,7 +184,7 @@ fn a_long_body_is_cut_with_a_notice_and_one_beyond_all_bounds_is_given_up() {
         let net = Net::new(OPEN, &[A], vec![answer]);
         let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
         assert_eq!(code, ErrorCode::ToolExecutionFailed);
-        assert!(message.starts_with("the response is larger than 10485760 bytes; ask for a part"), "{message}");
+        assert!(message.starts_with("the response is larger than 10485760 bytes; request part"), "{message}");
     }
 }
 

@@ -272,7 +272,7 @@ async fn a_sixth_session_is_refused_until_one_ends() {
     assert!(code == ErrorCode::InvalidRequest && message.contains("s1, s2, s3, s4, s5"), "{message}");
     let stopped = live.output("CliStop", json!({"id": "s2"})).await;
     assert!(stopped.contains("s2 has ended (stopped)"), "{stopped}");
-    assert!(live.output("CliSession", json!({"command": "echo ready; cat"})).await.contains("s6 runs"));
+    assert!(live.output("CliSession", json!({"command": "echo ready; cat"})).await.contains("s6 is running"));
     let (_, message) = live.error("CliRead", json!({"id": "s99"})).await;
     assert!(message.contains("`s99`; known ids: s1, s2, s3"), "{message}");
 }

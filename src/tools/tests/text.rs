@@ -231,7 +231,7 @@ fn a_patch_that_does_not_fit_says_why_and_changes_nothing() {
         (one(json!({"operation": "delete", "startLine": 22})), "has 21 lines"),
         (one(json!({"operation": "delete", "startLine": 21, "endLine": 22})), "has 21 lines"),
         (one(json!({"operation": "delete", "section": "Linux"})), "add the parent headings"),
-        (one(json!({"operation": "delete", "startLine": 1, "expected": "Guide"})), "these are now:\n# Guide"),
+        (one(json!({"operation": "delete", "startLine": 1, "expected": "Guide"})), "lines are now:\n# Guide"),
         (one(json!({"operation": "replace", "startLine": 1, "content": "# Guide"})), "change nothing"),
         (json!({"path": "data.json", "operation": "delete", "section": "a (number)"}), "give `startLine`"),
     ];

@@ -125,7 +125,7 @@ impl DialogStack {
         id
     }
 
-    /// Marks the prompt as waiting for an updated proposal, whoever requested it.
+    /// Marks the prompt as waiting for an updated proposal, regardless of who requested it.
     pub fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| panel.is_of(id)) else { return };
         if !matches!(self.list[at].disk, Staleness::Awaited) {

@@ -92,7 +92,8 @@ fn choices(panel: &Dialog) -> Vec<String> {
         let off = if choice.enabled { "" } else { " (not available)" };
         lines.push(match choice.act {
             ChoiceAction::DenyWithWords => format!("{nth}. {word} REASON: deny and tell the model why"),
-            _ => format!("{nth}. {word}{off}: {}", choice.words),
+            // Some choices begin with their word already.
+            _ => format!("{nth}. {word}{off}: {}", choice.words.strip_prefix(&format!("{word}: ")).unwrap_or(&choice.words)),
         });
     }
     if stands_in_front(panel) {

@@ -74,7 +74,7 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
     let at = retry.clock.as_ref().filter(|_| width >= NARROW).map(|clock| format!(", at {clock}")).unwrap_or_default();
     let few = match left {
         0 => format!("{short}: retrying, {attempt} of {max_attempts}"),
-        _ => format!("{short}: retry in {count}, {attempt} of {max_attempts}{at}"),
+        _ => format!("{short}: in {count}, {attempt} of {max_attempts}{at}"),
     };
     let many = match left {
         0 => format!("{long}: retrying, attempt {attempt} of {max_attempts}"),

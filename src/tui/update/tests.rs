@@ -366,7 +366,7 @@ fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     assert_eq!(model.theme.name, "light");
     play(&mut model, 6000, "/theme none<enter>");
     assert_eq!(model.composer.text(), "/theme none");
-    assert!(draw(&mut model, 7500).contains("no theme `none`"));
+    assert!(draw(&mut model, 7500).contains("unknown theme `none`"));
     assert_eq!(play(&mut model, 7600, "<ctrl+c>/theme dark<enter>"), ["lookup(keeptheme { name: \"dark\" })"]);
     let told = |kept| EventKind::LookedUp(LookedUp::ThemeKept { name: "dark".to_owned(), kept });
     tell(&mut model, told(Ok("~/.config/aye/config.toml".to_owned())), 8000);

@@ -82,7 +82,7 @@ fn an_explicit_ask_rule_in_any_layer_asks_before() {
     assert_eq!(when(&shell(&own), "make"), Some(ApproveWhen::Effects), "a rule can set its own timing");
     let bad = own.replace("\"ask\"", "\"allow\"");
     let bad = format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{bad}");
-    assert!(Bundle::parse(&bad, "p").unwrap_err().message.contains("`approve` belongs to a rule"));
+    assert!(Bundle::parse(&bad, "p").unwrap_err().message.contains("`approve` is allowed only in a rule"));
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn deletes_and_protected_places_are_never_kept() {
     let opened = "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
                   unprotected_paths = [\".vscode\"]\n";
     let always = with(Sandbox::Present, opened).always(&write(".vscode/tasks.json"), now());
-    assert!(always.offers.is_empty() && always.never[0].contains("protected place"), "{always:?}");
+    assert!(always.offers.is_empty() && always.never[0].contains("protected path"), "{always:?}");
     assert!(enforcer.always(&write("a\u{202e}b"), now()).offers.is_empty());
 }
 
@@ -334,7 +334,7 @@ fn a_rule_in_the_persons_words_is_taken_within_what_is_offered() {
     }
     let further = written(&enforcer, &clippy, "command = [\"cargo\"]");
     assert_eq!(further, "no: `command = [\"cargo\"]` is wider than the widest rule offered: command = [\"cargo\", \"clippy\"]");
-    assert!(written(&enforcer, &clippy, "command = [\"cargo\", \"clippy\", \"-q\"]").contains("would not help"));
+    assert!(written(&enforcer, &clippy, "command = [\"cargo\", \"clippy\", \"-q\"]").contains("would have no effect"));
     let two = exec("cargo build && npm run lint");
     let line = "command = [\"cargo\", \"build\"]; command = [\"npm\", \"run\", \"lint\"], exact = true";
     assert_eq!(written(&enforcer, &two, line), line);

@@ -18,7 +18,7 @@ pub(super) struct Skipped {
     pub line: u64,
     /// Bytes already read from that line on.
     pub rest: Vec<u8>,
-    /// That line is inside a private key.
+    /// The line is inside a private key.
     pub in_key: bool,
 }
 

@@ -183,7 +183,7 @@ fn looked_at(
             notes.push("the command did not finish; these are its effects until then".to_owned());
         }
         End::DiskFull => {
-            notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned())
+            notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned());
         }
         End::MemoryFull => {
             notes.push(

@@ -66,7 +66,7 @@ fn a_rule_is_written_looked_at_by_the_policy_and_only_then_saved() {
     let written = Offer { written: true, ..offer(&["cargo", "clippy", "-q"], false) };
     told(&mut model, RuleTold::Offered { offer: written, at: 2 }, 14_000);
     let screen = draw(&mut model, 14_600);
-    assert!(screen.contains("command = [\"cargo\", \"clippy\", \"-q\"]") && !screen.contains("rule: "), "{screen}");
+    assert!(screen.contains("command = [\"cargo\", \"clippy\", \"-q\"]") && !screen.contains("  rule: "), "{screen}");
     play(&mut model, 15_000, "2");
     wait(&mut model, 15_350);
     let sent = play(&mut model, 15_500, "<enter>");

@@ -37,7 +37,7 @@ fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
     wait(&mut model, 6400);
     for (at, letter, shown) in [
         (7500, "x", "until 2026-11-21"),
-        (9500, "x", "for 7 days"),
+        (9500, "x", "(now: 7 days"),
         (11_500, "d", "+expires_at = 2026-11-27T"),
         (13_500, "d", "expires_at = 2026-11-27T"),
     ] {

@@ -146,7 +146,7 @@ fn an_address_is_copied_without_what_presses_enter_and_nothing_opens_it() {
     assert!(screen.contains("at  mcp.example.org") && !screen.contains('\u{1b}'), "{screen}");
     let sent = lone(&mut model, 'c', 7000);
     let copied: Vec<String> = sent.iter().filter_map(words).collect();
-    assert_eq!(copied, ["copy \"https://mcp.example.org/login?next=/a[2Jb\" (the address)"]);
+    assert_eq!(copied, ["copy \"https://mcp.example.org/login?next=/a[2Jb\" (the URL)"]);
     assert!(answers(&strike(&mut model, "<enter>", 8000)).is_empty());
     lone(&mut model, 'y', 9000);
     let content = serde_json::Map::new();

@@ -171,7 +171,7 @@ fn the_strip_names_all_that_wait() {
     assert!(screen.contains(strip) && screen.contains("tab to review"), "{screen}");
     update(&mut model, Msg::Resize(Size::new(40, 12)), 9000);
     let screen = draw(&mut model, 9100);
-    assert!(screen.contains("3 waiting for you   1 $"), "{screen}");
+    assert!(screen.contains("3 waiting for you"), "{screen}");
     assert!(update(&mut model, press(KeyCode::Char('q'), KeyModifiers::CONTROL), 9200).is_empty());
     for (width, height) in [(40, 12), (60, 20), (80, 24)] {
         update(&mut model, Msg::Resize(Size::new(width, height)), 9300);
@@ -218,6 +218,6 @@ fn a_click_that_brings_the_window_to_the_front_points_at_nothing() {
     assert_eq!(model.dialogs.place(), 3);
     let mut model = listed();
     play(&mut model, 7000, " ");
-    click(&mut model, "approve the one", 7500);
+    click(&mut model, "approve the selected one", 7500);
     assert_eq!(play(&mut model, 8000, "<enter>"), ["a Approved"]);
 }

@@ -187,7 +187,7 @@ fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they
     assert!(!model.composer.text().contains('\u{200b}'), "what nobody sees is a mark");
     let screen = draw(&mut model, 20_010);
     assert!(screen.contains("this text comes from docs (MCP): read it before you send it"), "{screen}");
-    assert!(screen.contains("sending attaches @~/.ssh/id_rsa"), "{screen}");
+    assert!(screen.contains("sending attaches") && screen.contains("@~/.ssh/id_rsa"), "{screen}");
     let early = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 20_100);
     assert!(!early.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))), "nobody read them yet");
     let sent = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 21_000);
@@ -226,5 +226,5 @@ fn what_else_is_known_of_a_server_stands_in_its_details() {
     tell(&mut model, EventKind::ServersChanged { servers: noted }, 100);
     play(&mut model, 1000, "/mcp docs<enter>");
     let screen = draw(&mut model, 2000);
-    assert!(screen.contains("is left out: its schema is nested deeper") && !screen.contains('\u{1b}'), "{screen}");
+    assert!(screen.contains("left out: the schema is nested deeper") && !screen.contains('\u{1b}'), "{screen}");
 }

@@ -175,7 +175,7 @@ fn nothing_that_runs_is_left_behind() {
     };
     tell(&mut model, EventKind::CommandsRunning { commands: vec![command] }, 500);
     assert_eq!(play(&mut model, 1000, "/new<enter>"), [""; 0]);
-    assert!(draw(&mut model, 2000).contains("/stop s1 first"));
+    assert!(draw(&mut model, 2000).contains("/stop s1"));
 }
 
 #[test]
