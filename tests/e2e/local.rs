@@ -13,7 +13,7 @@ fn without_a_key_the_only_server_of_this_machine_is_asked_and_that_is_said() {
     server.has_models(&["embed-1", "qwen3:8b"]);
     let output = project(&[&server]).aye(&["exec", "say hello"]).exits(0);
     assert_eq!(output.stdout.trim_end(), "Hello there.");
-    for words in ["using local/qwen3:8b on", "a window of 8192 tokens"] {
+    for words in ["using local/qwen3:8b on", "a context window of 8192 tokens"] {
         assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
     }
     assert_eq!(server.request(0).path, "/v1/chat/completions");

@@ -104,7 +104,7 @@ mod tests {
             ("publishes commits to `origin`", "Publish commits to `origin`"),
             ("deletes your home directory", "Delete your home directory"),
             ("runs downloaded code from `example.com`", "Run downloaded code from `example.com`"),
-            ("runs `prettier`, downloading it if needed", "Run `prettier`, downloaded if it is missing"),
+            ("runs `prettier`, downloading it if needed", "Run `prettier`, downloading it if needed"),
             ("copies `a` to `b`, outside the workspace", "Copy `a` to `b`, outside the workspace"),
             ("erases the disk `/dev/sda`", "Erase the disk `/dev/sda`"),
             ("could send `.env`, which can contain credentials", "Could send `.env`, which can contain credentials"),

@@ -69,7 +69,7 @@ async fn to_go_on_tries_to_save_what_waits_and_says_where_it_cannot() {
     session.send(Command::GoOnUnsaved).await;
     session.until_completed().await;
     session.send(Command::Continue).await;
-    session.until_noticed("cannot save this session (the disk is full); it goes on unsaved").await;
+    session.until_noticed("cannot save this session (the disk is full); the session is still unsaved").await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
     session.until_saving(true).await;
