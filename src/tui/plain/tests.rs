@@ -315,7 +315,10 @@ fn trust_and_interrupted_calls_have_their_words() {
     let (trust, mut answered) = trust(&["AGENTS.md (instructions)"]);
     let mut session = Session::with(Start { trust: Some(trust), ..start() });
     let said = session.read();
-    assert!(said.contains("Question: Trust the project ~/src/greeter?") && said.contains("1. trust: apply all of this"), "{said}");
+    assert!(
+        said.contains("Question: Trust the project ~/src/greeter?") && said.contains("1. trust: apply all of this"),
+        "{said}"
+    );
     session.fence("");
     let effects = session.desk.heard(LineInput::Line("read-only".to_owned()), 5).unwrap();
     for effect in effects {
