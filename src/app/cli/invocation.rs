@@ -321,7 +321,10 @@ impl ResumeArgs {
             (Some(id), true) => {
                 return Err(format!("`--last` and the ID `{id}` both name a session\nhint: leave one of them out"));
             }
-            (Some(id), false) => (SessionChoice::Id(session_id(&id)?), self.prompt),
+            (Some(id), false) => {
+                let known = session_id(&id).map_err(|why| format!("invalid session ID `{id}`: {why}"))?;
+                (SessionChoice::Id(known), self.prompt)
+            }
             (None, true) => (SessionChoice::Latest, None),
             (None, false) => (SessionChoice::Pick, None),
         };

@@ -240,7 +240,7 @@ fn what_cannot_be_meant_is_refused() {
         ("-p review", "`aye -p -- review`"),
         ("exec review", "`aye exec -- review`"),
         ("exec exec", "an aye command"),
-        ("resume 7f3a", "at least 6 hex digits"),
+        ("resume 7f3a", "invalid session ID `7f3a`: must be at least 6 hex digits"),
         ("resume --last 7f3a01", "leave one of them out"),
         ("resume go~on more", "the whole prompt in quotes"),
         ("exec - --no-stdin", "leave one of them out"),
