@@ -1,6 +1,6 @@
 //! The length of functions, kept within a limit outside tests.
 
-use crate::source::{Role, sources};
+use crate::source::products;
 
 const MAX_LINES: usize = 70;
 
@@ -53,7 +53,7 @@ fn body_end(signature: &str) -> Option<usize> {
 #[test]
 fn a_function_can_be_read_at_once() {
     let mut long = Vec::new();
-    for source in sources("src").iter().filter(|source| source.role == Role::Product) {
+    for source in &products() {
         let code = source.code();
         let too_long = functions(&code).into_iter().filter(|function| function.lines > MAX_LINES);
         long.extend(too_long.map(|Function { name, line, lines }| (lines, format!("{}:{line} `{name}`", source.path))));

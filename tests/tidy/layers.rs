@@ -1,6 +1,6 @@
 //! The layers block of `docs/ARCHITECTURE.md` against the uses in `src`.
 
-use crate::source::{Role, Source, lines_with, read, sources};
+use crate::source::{Source, lines_with, products, read, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a module may use.
@@ -101,7 +101,7 @@ fn a_module_uses_what_its_line_lists_and_nothing_else() {
     let modules: BTreeSet<_> = layers.keys().cloned().collect();
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for source in sources("src").iter().filter(|source| source.role == Role::Product) {
+    for source in &products() {
         let Some(module) = source.module() else { continue };
         for (name, line) in uses(source, &modules) {
             match &layers[module] {

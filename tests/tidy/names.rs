@@ -2,7 +2,7 @@
 
 use crate::exceptions::{Exception, check};
 use crate::modules::tokens;
-use crate::source::{Role, Source, sources};
+use crate::source::{Source, products};
 
 /// File names that do not say what a reader finds there.
 const STEMS: &[&str] = &[
@@ -168,11 +168,7 @@ const CLAUSES: &[&str] =
     &["How", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why", "On what", "In what"];
 const CLAUSE_HEADERS: &[Exception] = &[Exception { modules: &["tools"], count: 1 }];
 
-fn product() -> Vec<Source> {
-    sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
-}
-
-fn module(source: &Source) -> String {
+pub fn module(source: &Source) -> String {
     source.module().unwrap_or_default().to_owned()
 }
 
@@ -181,7 +177,7 @@ fn a_file_is_named_by_a_noun() {
     let stem =
         |source: &Source| source.path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit('/').next().map(str::to_owned);
     let banned = |source: &&Source| stem(source).is_some_and(|stem| STEMS.contains(&stem.as_str()));
-    let found: Vec<_> = product().iter().filter(banned).map(|source| (module(source), source.path.clone())).collect();
+    let found: Vec<_> = products().iter().filter(banned).map(|source| (module(source), source.path.clone())).collect();
     check("file names that are no noun of the field", BANNED_STEMS, &found);
 }
 
@@ -195,7 +191,7 @@ fn declared(code: &str) -> Vec<&str> {
 #[test]
 fn a_type_is_named_by_a_noun() {
     let mut found = Vec::new();
-    for source in product() {
+    for source in products() {
         let code = source.code();
         let names = declared(&code).into_iter().filter(|name| TYPES.contains(name));
         found.extend(names.map(|name| (module(&source), format!("{}: `{name}`", source.path))));
@@ -212,7 +208,7 @@ fn begins_with_a_clause(text: &str) -> bool {
 fn a_header_begins_with_a_noun() {
     let clause = |source: &&Source| begins_with_a_clause(&source.text);
     let first = |source: &Source| format!("{}: {}", source.path, source.text.lines().next().unwrap_or_default());
-    let found: Vec<_> = product().iter().filter(clause).map(|source| (module(source), first(source))).collect();
+    let found: Vec<_> = products().iter().filter(clause).map(|source| (module(source), first(source))).collect();
     check("headers that begin with a clause in place of a noun", CLAUSE_HEADERS, &found);
 }
 

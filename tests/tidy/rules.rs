@@ -1,6 +1,6 @@
 //! Rules a file keeps, as tables: who owns what, what is pure, what nobody writes.
 
-use crate::source::{Role, Source, lines_with, sources};
+use crate::source::{Role, Source, lines_with, products, sources};
 
 /// A word and the places it may stand in; a place is the start of a path.
 struct Owner {
@@ -118,10 +118,6 @@ fn is_unit_test(source: &Source) -> bool {
     source.role == Role::Test && source.path.starts_with("src/")
 }
 
-fn product() -> Vec<Source> {
-    sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
-}
-
 #[track_caller]
 fn check(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
@@ -130,7 +126,7 @@ fn check(wrong: &[String]) {
 #[test]
 fn what_has_an_owner_stands_only_there() {
     let mut wrong = Vec::new();
-    for source in product() {
+    for source in products() {
         let code = source.code();
         for owner in OWNERS.iter().filter(|owner| !owner.places.iter().any(|place| source.path.starts_with(place))) {
             for word in owner.words {
@@ -146,7 +142,7 @@ fn what_has_an_owner_stands_only_there() {
 #[test]
 fn what_is_pure_asks_nothing_of_the_world() {
     let mut wrong = Vec::new();
-    for source in product() {
+    for source in products() {
         let code = source.code();
         let held = PURE.iter().filter(|pure| {
             source.path.starts_with(pure.place) && (pure.except.is_empty() || !source.path.starts_with(pure.except))
@@ -173,7 +169,7 @@ const LOCAL: &str = "src/sys/socket.rs";
 #[test]
 fn cve_2025_52882_nothing_listens() {
     let mut wrong = Vec::new();
-    for source in product() {
+    for source in products() {
         let code = source.code();
         let binds = lines_with(&code, "TcpListener::bind");
         if [BINDS, LANDS].contains(&source.path.as_str()) && binds.len() == 1
@@ -194,7 +190,7 @@ fn cve_2025_52882_nothing_listens() {
 #[test]
 fn nothing_gives_up_or_waits_to_be_written() {
     let mut wrong = Vec::new();
-    for source in product() {
+    for source in products() {
         let code = source.code();
         for (word, why) in NEVER {
             wrong.extend(lines_with(&code, word).iter().map(|line| format!("{}:{line}: `{word}`: {why}", source.path)));

@@ -60,6 +60,11 @@ pub fn sources(directory: &str) -> Vec<Source> {
     found
 }
 
+/// The files of the program itself, without tests.
+pub fn products() -> Vec<Source> {
+    sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
+}
+
 /// Where the modules stand that a file has under `#[cfg(test)]`, without `.rs`.
 fn test_modules(source: &Source) -> Vec<String> {
     let directory =

@@ -1,6 +1,6 @@
 //! What programs and the model read: no names of keys and no slash commands, which only a screen has.
 
-use crate::source::{Role, Source, sources};
+use crate::source::{Source, products};
 
 /// What speaks to programs, to the model, or through events to every front end.
 const SPEAKERS: &[&str] = &["agent", "tools", "serve", "acp", "headless", "protocol", "llm", "policy", "mcp", "ports", "store"];
@@ -68,7 +68,7 @@ fn slash_command(line: &str) -> Option<&'static str> {
 #[test]
 fn programs_and_the_model_read_no_key_names_and_no_slash_commands() {
     let mut wrong = Vec::new();
-    for source in sources("src").iter().filter(|source| source.role == Role::Product) {
+    for source in &products() {
         if !source.module().is_some_and(|module| SPEAKERS.contains(&module)) {
             continue;
         }

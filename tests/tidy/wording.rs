@@ -1,7 +1,8 @@
 //! The wording of strings and comments: words and phrases that the writing style replaces by a term.
 
 use crate::exceptions::{Exception, check};
-use crate::source::{Kind, Role, Source, pieces, sources};
+use crate::names::module;
+use crate::source::{Kind, Source, pieces, products};
 
 /// Phrases that no string and no comment has, in lower case. Each is matched as whole words.
 const BANNED: &[&str] = &[
@@ -57,14 +58,6 @@ fn texts(source: &Source) -> Vec<(usize, Kind, String)> {
         line += piece.matches('\n').count();
     }
     found
-}
-
-fn products() -> Vec<Source> {
-    sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
-}
-
-fn module(source: &Source) -> String {
-    source.module().unwrap_or("lib").to_owned()
 }
 
 /// Returns the banned phrase in a text.
