@@ -110,7 +110,10 @@ async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
                 let message = format!("server `{name}` requires sign-in\nhint: run `aye mcp login {name}`");
                 break Err(Trouble { exit: Exit::Authentication, message });
             }
-            Some(ServerState::Unreachable { why } | ServerState::Off { why }) => break Err(Trouble::failed(why)),
+            Some(ServerState::Unreachable { why }) => {
+                break Err(Trouble::failed(format!("cannot connect to server `{name}`: {why}")));
+            }
+            Some(ServerState::Off { why }) => break Err(Trouble::failed(format!("server `{name}` is off: {why}"))),
             Some(ServerState::Asleep | ServerState::Starting) => {}
             None => break Err(Trouble::failed("there is no such server")),
         }
