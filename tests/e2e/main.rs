@@ -28,6 +28,7 @@ mod custom_tools;
 mod demo;
 mod disk;
 mod doctor;
+mod documented_commands;
 mod editor_files;
 mod editors;
 mod effects;

@@ -154,6 +154,12 @@ impl Project {
         Terminal::start(&Invocation { program, ..self.invocation(arguments) }, 100, 30)
     }
 
+    /// Runs another program in the same surroundings to its end, without a terminal.
+    #[track_caller]
+    pub fn run_program(&self, program: &'static str, arguments: &[&str]) -> Output {
+        Running::start(&Invocation { program, ..self.invocation(arguments) }, None).finish()
+    }
+
     /// The binary in its surroundings, to be started by other means.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(AYE);

@@ -1,0 +1,246 @@
+//! Commands of README and docs, run as they are written there.
+//!
+//! Every line of a `sh` block that starts aye runs in a prepared project, and must end with exit code 0. Lines that open the
+//! screen, ask, or need the network are listed below with what must happen instead. Other programs of these lines are stand-ins.
+
+use crate::support::{Answer, Output, Project, Server, Terminal};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+/// What must happen when a line runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expectation {
+    /// The screen opens: the composer, or a list with a marked entry.
+    Opens,
+    /// This question appears, and the answer ends the command with exit code 0.
+    Asks(&'static str, &'static str),
+    /// It ends with this exit code and says this.
+    Fails(i32, &'static str),
+}
+
+use Expectation::{Asks, Fails, Opens};
+
+/// Lines that do more than end with exit code 0.
+const EXPECTATIONS: &[(&str, Expectation)] = &[
+    ("aye", Opens),
+    ("aye -c", Opens),
+    ("aye --resume", Opens),
+    ("aye resume", Opens),
+    ("aye resume ID", Opens),
+    ("aye -m openai/gpt-5.5 \"fix the tests\"", Opens),
+    ("aye --max-budget-usd 5", Opens),
+    ("aye -m openai-chat/your-model", Opens),
+    ("aye -m deepseek/deepseek-chat", Opens),
+    ("aye demo", Opens),
+    ("aye rewind", Asks("Rewind", "y\r")),
+    ("aye rewind --files", Asks("Rewind", "y\r")),
+    ("aye rewind --conversation", Asks("Rewind", "y\r")),
+    ("aye rewind --redo", Asks("Redo", "y\r")),
+    ("aye auth login anthropic", Asks("API key", "sk-ant-typed\r")),
+    // This host does not exist.
+    ("aye mcp test docs", Fails(1, "docs")),
+    // The server was removed by the line before.
+    ("aye mcp login docs", Fails(2, "there is no server `docs`")),
+    ("aye policy grants revoke mine-here:4", Fails(2, "there is no saved rule `mine-here:4`")),
+];
+
+/// Words that stand for something of the reader's.
+fn placeholders(line: &str, session: &str, server: &Server) -> String {
+    let line = line.replace("http://127.0.0.1:8080", &server.url());
+    let word = |word| match word {
+        "ID" => session,
+        "NAME" => "docs",
+        other => other,
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A line of a `sh` block without its comment, and its number.
+struct Line {
+    number: usize,
+    text: String,
+}
+
+fn documented(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut is_shell = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            is_shell = line == "```sh";
+        } else if is_shell {
+            let text = line.split("  #").next().unwrap_or_default().trim();
+            lines.push(Line { number: index + 1, text: text.to_owned() });
+        }
+    }
+    lines
+}
+
+fn starts_aye(line: &str) -> bool {
+    line.split(' ').any(|word| word == "aye")
+}
+
+const STAND_INS: &[(&str, &str)] = &[
+    ("cargo", "echo 'error: it does not compile'"),
+    ("claude", "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\" </dev/null"),
+    ("man", "exec cat >/dev/null"),
+    ("pass", "echo sk-of-the-password-store"),
+];
+
+/// A project in which the examples make sense: a session with five prompts that changed a file, a custom tool, and a directory below it.
+fn prepare(server: &Server) -> (Project, String) {
+    let project = Project::outside_tmp_with(server).env("OPENAI_API_KEY", "sk-scripted").env("DEEPSEEK_API_KEY", "sk-scripted");
+    let project = project.env("OPENAI_BASE_URL", &format!("{}/v1", server.url())).env("TEAM", "ours").env("DOCS_TOKEN", "hush");
+    let project = project.file("src/main.rs", "fn main() {}\n").file("your-project/README.md", "# Yours\n");
+    let project = project.file("edit.json", r#"{"path": "src/main.rs", "edits": [{"old_text": "{}", "new_text": "{ }"}]}"#);
+    let bin = project.beside("home").join("bin");
+    fs::create_dir(&bin).unwrap();
+    symlink(env!("CARGO_BIN_EXE_aye"), bin.join("aye")).unwrap();
+    for (name, script) in STAND_INS {
+        executable(&bin.join(name), &format!("#!/bin/sh\n{script}\n"));
+    }
+    let tools = project.beside("config").join("tools");
+    fs::create_dir_all(&tools).unwrap();
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/CUSTOM_TOOLS.md")).unwrap();
+    fs::write(tools.join("tickets.toml"), block(&document, "toml")).unwrap();
+    executable(&tools.join("tickets.py"), &block(&document, "python"));
+    for directory in [".local/share/bash-completion/completions", ".config/aye", ".local/share/aye"] {
+        fs::create_dir_all(project.beside("home").join(directory)).unwrap();
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let project = project.env("PATH", &path);
+    project.aye(&["-C", "your-project", "exec", "--trust", "hello"]).exits(0);
+    project.aye(&["exec", "--trust", "--mode", "auto-edit", "change it"]).exits(0);
+    for _ in 0..4 {
+        project.aye(&["exec", "-c", "--mode", "auto-edit", "change it"]).exits(0);
+    }
+    let sessions = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    let session = sessions[0]["sessionId"].as_str().unwrap_or_else(|| panic!("no ID in {sessions}")).to_owned();
+    (project, session)
+}
+
+fn executable(path: &std::path::Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// The first block of this language.
+fn block(document: &str, language: &str) -> String {
+    let start = format!("```{language}\n");
+    let (_, rest) = document.split_once(&start).unwrap_or_else(|| panic!("no block of {language}"));
+    rest.split("```").next().unwrap_or_default().to_owned()
+}
+
+/// A model that writes a file when it is asked to change something.
+fn model() -> Server {
+    Server::thinking(|request| {
+        let prompts = request.messages().matches("change it").count();
+        let calls = request.tool_results().len();
+        if calls < prompts {
+            Answer::call(
+                &format!("call_{calls}"),
+                "WriteFile",
+                json!({"path": "notes.txt", "content": format!("note {calls}\n")}),
+            )
+        } else {
+            Answer::text("Done.")
+        }
+    })
+}
+
+/// Fails with the place in the document.
+#[track_caller]
+fn run(project: &Project, script: &str, expectation: Option<Expectation>) -> Result<(), String> {
+    let Some(expectation) = expectation else {
+        return ended(project.run_program("sh", &["-c", script]), 0, "");
+    };
+    if let Fails(code, text) = expectation {
+        return ended(project.run_program("sh", &["-c", script]), code, text);
+    }
+    let mut terminal = project.open_program("sh", &["-c", script]);
+    match expectation {
+        Opens => {
+            terminal.wait_for("❯");
+            terminal.quit();
+        }
+        Asks(question, answer) => {
+            terminal.wait_for(question);
+            Terminal::react();
+            terminal.send(answer);
+            let status = terminal.finish();
+            if !status.success() {
+                return Err(format!("{status:?}\n{}", terminal.screen()));
+            }
+        }
+        Fails(..) => {}
+    }
+    Ok(())
+}
+
+fn ended(output: Output, code: i32, text: &str) -> Result<(), String> {
+    let is_as_expected = output.code == code && format!("{}{}", output.stdout, output.stderr).contains(text);
+    if is_as_expected { Ok(()) } else { Err(format!("exit code {}\n{}\n{}", output.code, output.stdout, output.stderr)) }
+}
+
+#[track_caller]
+fn check(document: &str) {
+    let text = fs::read_to_string(format!("{}/{document}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let server = model();
+    let (project, session) = prepare(&server);
+    let mut setup = String::new();
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for Line { number, text } in documented(&text) {
+        let line = placeholders(&text, &session, &server);
+        if ["cd ", "export "].iter().any(|word| line.starts_with(word)) {
+            setup = format!("{line}\n");
+        } else if starts_aye(&line) {
+            count += 1;
+            let expectation = EXPECTATIONS.iter().find(|(known, _)| *known == text).map(|(_, expectation)| *expectation);
+            if let Err(fault) = run(&project, &format!("{setup}{line}"), expectation) {
+                faults.push(format!("{document}:{number}: {text}: {fault}"));
+            }
+        }
+    }
+    assert!(count > 0, "{document} has no command");
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
+
+macro_rules! documents {
+    ($($test:ident: $document:literal),* $(,)?) => {
+        const DOCUMENTS: &[&str] = &[$($document),*];
+        $(#[test] fn $test() { check($document); })*
+    };
+}
+
+documents! {
+    commands_of_the_readme_run: "README.md",
+    commands_about_budgets_run: "docs/BUDGETS.md",
+    commands_about_custom_tools_run: "docs/CUSTOM_TOOLS.md",
+    commands_about_durability_run: "docs/DURABILITY.md",
+    commands_to_get_started_run: "docs/GETTING_STARTED.md",
+    commands_about_mcp_run: "docs/MCP.md",
+    commands_about_models_run: "docs/MODELS.md",
+    commands_about_policies_run: "docs/POLICY.md",
+    commands_about_the_sandbox_run: "docs/SANDBOX.md",
+    commands_in_scripts_run: "docs/SCRIPTS.md",
+    commands_about_tools_run: "docs/TOOLS.md",
+    commands_of_the_tour_run: "docs/TOUR.md",
+}
+
+#[test]
+fn no_document_with_commands_is_left_out_and_no_expectation_is_stale() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let docs = fs::read_dir(format!("{root}/docs")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = docs.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}")).chain(["README.md".to_owned()]);
+    let mut seen = BTreeSet::new();
+    for name in names {
+        let lines = documented(&fs::read_to_string(format!("{root}/{name}")).unwrap());
+        let commands: Vec<_> = lines.into_iter().map(|line| line.text).filter(|line| starts_aye(line)).collect();
+        assert_eq!(!commands.is_empty(), DOCUMENTS.contains(&name.as_str()), "{name}");
+        seen.extend(commands);
+    }
+    let stale: Vec<_> = EXPECTATIONS.iter().map(|(line, _)| *line).filter(|line| !seen.contains(*line)).collect();
+    assert!(stale.is_empty(), "in no document: {stale:?}");
+}
