@@ -1,4 +1,4 @@
-//! What is asked about is had otherwise: hunks left out or written anew, another command, a file in an editor.
+//! Approvals that are changed before they are approved: hunks left out or rewritten, another command, a file in an editor.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::{Value, json};

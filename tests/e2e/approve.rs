@@ -1,4 +1,4 @@
-//! The terminal: an answer streams, an edit and a command wait for a yes, and what is answered happens.
+//! Approvals in the terminal: a response streams, an edit and a command wait for approval, and each answer takes effect.
 
 use crate::support::{Answer, Gate, Project, Server, Terminal};
 use nix::sys::signal::Signal;

@@ -1,4 +1,4 @@
-//! What is too long for a result is kept by one process and read by another.
+//! Artifacts: output too long for a result is stored by one process and read by another.
 
 use crate::support::Project;
 use serde_json::{Value, json};

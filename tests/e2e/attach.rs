@@ -1,4 +1,4 @@
-//! What is put into a draft: files dropped on the terminal, the image in the clipboard, what files declare.
+//! Attachments of a draft: files dropped on the terminal, an image from the clipboard, symbols of files.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use base64::Engine;

@@ -1,4 +1,4 @@
-//! Keys that `aye auth` keeps: where they are, who uses them and who never sees them.
+//! API keys saved by `aye auth`: where they are, which requests use them, and what never sees them.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

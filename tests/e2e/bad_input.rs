@@ -1,4 +1,4 @@
-//! What goes wrong outside: keys, providers, streams, calls, files, policies, the data directory.
+//! Errors from outside: keys, providers, streams, calls, files, policies, the data directory.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Bounds of the tools and their other names, through the binary: one below, at, one above.
+//! Limits and aliases of the tools: one below the limit, at it, and one above.
 
 use crate::support::Project;
 use serde_json::{Value, json};

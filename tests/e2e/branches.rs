@@ -1,4 +1,4 @@
-//! Sessions that are put away, copies from the command line, and the branches of a session.
+//! Archived sessions, copies from the command line, and branches of a session.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, wait_until};
 use serde_json::Value;

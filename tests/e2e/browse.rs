@@ -1,4 +1,4 @@
-//! Looking back in a session: searching, folding, copying to the terminal's clipboard, exporting.
+//! Reading back in a session: search, folding, copying to the terminal's clipboard, export.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;

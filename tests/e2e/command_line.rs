@@ -1,4 +1,4 @@
-//! The command line: input piped to a run, words that are commands, help, and the log.
+//! The command line: piped input, words that look like commands, help, and the log.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

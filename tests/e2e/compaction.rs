@@ -1,4 +1,4 @@
-//! A window that fills: older messages are summed up, the request stays, and all of it survives `kill -9`.
+//! Compaction: older messages are summarized, the request stays, and all of it survives `kill -9`.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;

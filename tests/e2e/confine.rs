@@ -1,4 +1,4 @@
-//! What holds a command that may run: what it sees, where it writes, what is opened for git and for package managers.
+//! The sandbox of a command: what it sees, where it writes, and what is opened for git and package managers.
 
 use crate::support::Project;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `kill -9` again and again, at moments nobody chose: nothing is lost and nothing is done twice.
+//! `kill -9` at random moments: nothing is lost and nothing is done twice.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{seed, wanted};

@@ -1,4 +1,4 @@
-//! A disk that fails at the N-th effect: full, or with an error, once or from there on.
+//! Disk errors at the N-th effect: full or failing, once or from there on.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{Commands, Story, Tally};

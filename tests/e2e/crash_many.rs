@@ -1,4 +1,4 @@
-//! Many processes at once: one session has one owner, one store serves all.
+//! Many processes at once: one session has one owner, and one store serves all.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::wanted;

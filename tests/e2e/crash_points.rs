@@ -1,4 +1,4 @@
-//! A session killed at each of its effects: before it, after it, and again while it is taken up.
+//! A session killed before and after each of its effects, and again during the resume.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{Commands, Story, Tally};

@@ -1,4 +1,4 @@
-//! A session on a screen, killed at its effects: the approval that waits, the messages in the queue, the draft, the decision.
+//! A session on a screen, killed at its effects: pending approvals, queued messages, the draft, decisions.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::Tally;

@@ -1,4 +1,4 @@
-//! A start that has to mend something, killed at each of its effects: an old store, a damaged one, a preview half kept.
+//! A start that repairs something, killed at each of its effects: an old store, a damaged one, a partly committed preview.
 #![cfg(target_os = "linux")]
 
 use crate::preview::ALWAYS;

@@ -1,4 +1,4 @@
-//! Tools from manifests: a person's own, and those of a project only once a person looked at them.
+//! Custom tools from manifests: the user's own, and those of a project after it is trusted.
 
 use crate::support::{Answer, Gate, Output, Project, Server, TIMEOUT, processes_running, wait_until};
 use serde_json::{Value, json};

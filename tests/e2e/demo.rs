@@ -1,4 +1,4 @@
-//! `aye demo`: the whole main job without a key and without a network.
+//! `aye demo`: the whole workflow without a key and without a network.
 
 use crate::support::{Project, Terminal};
 use std::fs;

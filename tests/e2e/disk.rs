@@ -1,4 +1,4 @@
-//! A file changes on disk while the question about it stands: that is said without a key, and taken back where it changes back.
+//! Files that change on disk while their approval is open: the prompt says so at once, and takes it back if the file changes back.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use serde_json::{Value, json};

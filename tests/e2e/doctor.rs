@@ -1,4 +1,4 @@
-//! `aye doctor`: what is there, what is missing, and that it keeps keys to itself.
+//! `aye doctor`: what works, what is missing, and that no key is printed.
 
 use crate::support::Project;
 

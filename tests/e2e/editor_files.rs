@@ -1,5 +1,5 @@
-//! `aye acp` and the files that an editor has open: what is unsaved there is read and not written over, and the editor follows what is
-//! written. The disk is what counts wherever the editor does not answer.
+//! `aye acp` and files that an editor has open: unsaved text is read and never overwritten, and the editor follows what is
+//! written. The disk counts where the editor does not answer.
 
 use crate::support::{Answer, Editor, Project, Server};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `aye acp`: sessions in an editor, every message held to the protocol's schema.
+//! `aye acp`: sessions in an editor, each message checked against the protocol's schema.
 
 use crate::support::{Answer, Editor, Gate, Project, Server};
 use nix::sys::signal::{Signal, kill};

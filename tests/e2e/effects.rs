@@ -1,5 +1,4 @@
-//! What a command did in a copy is asked about before it is kept; what it was kept from can be opened; what goes on in the
-//! background is listed and ended. All of it at the keys of a person.
+//! Approvals of effects on the screen: changes made in a layer, blocked access that can be opened, and background commands.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};

@@ -1,4 +1,4 @@
-//! A model behind the Gemini interface, from the prompt to the second request.
+//! The Gemini API, from the prompt to the second request.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

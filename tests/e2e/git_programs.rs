@@ -1,5 +1,5 @@
-//! Lines that run because they only read: they write nothing, git starts no program of a repository for them, and no program of the
-//! workspace serves them.
+//! Read-only commands: they write nothing, git starts no program that a repository configures, and no program of the workspace
+//! serves them.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! "Always allow": the rule that is saved, what it lets through after a restart, how it is taken back, and the log of it all.
+//! "Always allow": the saved rule, what it allows after a restart, how it is revoked, and the decision log.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The harness itself: a terminal that answers, a model that follows its script, processes that are counted.
+//! The test harness: a terminal that answers, a model that follows its script, processes that are counted.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use serde_json::{Value, json};

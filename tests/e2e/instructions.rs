@@ -1,4 +1,4 @@
-//! What a model is told of the place before and while it works.
+//! Instructions: what the model receives about the project before and during its work.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! An interrupt by the user: it stops the model and the running command at once, and what came until then stays.
+//! Interrupts by the user: they stop the model and the running command at once, and keep the partial response.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, processes_running, wait_until};
 use serde_json::json;

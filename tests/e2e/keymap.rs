@@ -1,4 +1,4 @@
-//! Keys of the person's own: they work on the screen, and what is wrong in the file is told.
+//! Custom key bindings: they work on the screen, and mistakes in the file are reported.
 
 use crate::support::{Answer, Project, Server};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Commands whose effects are approved: they run in a layer first, and only what they would change is asked about.
+//! Commands whose effects are approved: they run in a layer first, and only their changes need approval.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};

@@ -1,4 +1,4 @@
-//! Servers of models on this machine, found without a word about them.
+//! Local model servers, found without configuration.
 
 use crate::support::{Answer, Project, Server};
 

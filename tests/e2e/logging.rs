@@ -1,4 +1,4 @@
-//! The log: every event as a line of JSON, and nothing in it that was said.
+//! The log file: each event is a line of JSON, and no content of a conversation is in it.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

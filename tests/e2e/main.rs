@@ -1,4 +1,4 @@
-//! The built binary from outside, against a model that follows a script.
+//! End-to-end tests: the built binary against a scripted model.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! What shells and `man` are told.
+//! Shell completions and man pages.
 
 use crate::support::Project;
 

@@ -1,4 +1,4 @@
-//! Servers of tools on the command line: which there are, adding and taking out, and signing in.
+//! MCP servers on the command line: list, add, remove, and sign-in.
 
 use crate::support::{Project, Server};
 use base64::Engine as _;

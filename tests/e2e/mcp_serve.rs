@@ -1,4 +1,4 @@
-//! `aye mcp serve`: the tools for another agent, by a client that knows nothing but the protocol.
+//! `aye mcp serve`: the tools for another agent, through a client that knows only the protocol.
 
 use crate::support::{Project, Rpc};
 use serde_json::{Value, json};

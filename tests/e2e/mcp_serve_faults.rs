@@ -1,4 +1,4 @@
-//! `aye mcp serve` when its client cancels, vanishes, floods or talks nonsense.
+//! `aye mcp serve` with clients that cancel, vanish, flood or send garbage.
 
 use crate::support::{Project, Rpc, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;

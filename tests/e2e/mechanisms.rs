@@ -1,4 +1,4 @@
-//! Published ways around agents, on real trees and with real processes: one test for each mechanism.
+//! Published attacks on agents, on real trees and with real processes: one test for each mechanism.
 
 use crate::support::{Answer, Project, Server};
 use serde::Deserialize;

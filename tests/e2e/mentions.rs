@@ -1,4 +1,4 @@
-//! Files that a prompt names with `@`.
+//! Files mentioned in a prompt with `@`.
 
 use crate::support::{Answer, Project, Server};
 use base64::Engine;

@@ -1,4 +1,4 @@
-//! Which models there are: the built-in list, the person's own, and what servers tell.
+//! The list of models: the built-in catalogue, the user's own entries, and what servers report.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Files are handed to the desktop by their path alone, after a yes, outside the sandbox.
+//! OpenPath: files are handed to the desktop by path alone, after approval, outside the sandbox.
 
 use crate::support::{Output, Project};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `!` and `!!`: what the person runs themselves, on the same road as what the model runs.
+//! `!` and `!!`: commands of the user, handled like commands of the model.
 
 use crate::support::{Answer, Project, Server, Terminal};
 

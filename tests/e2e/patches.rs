@@ -1,4 +1,4 @@
-//! ApplyPatch through the built binary: the scenarios that are handed out, and what a disk can do to it.
+//! ApplyPatch through the built binary: the shared scenarios, and disk errors.
 
 use crate::support::{Project, shared};
 use serde_json::{Value, json};

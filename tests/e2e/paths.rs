@@ -1,4 +1,4 @@
-//! The shared cases of confinement, through the binary with the policy they are meant for: tools and policy together.
+//! The shared cases about paths, through the binary with their policy: tools and policy together.
 
 use crate::support::{Project, shared};
 use serde_json::{Value, json};

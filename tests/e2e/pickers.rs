@@ -1,4 +1,4 @@
-//! Sessions chosen on the screen, commands of one's own, files behind an `@`.
+//! Pickers on the screen: sessions, custom commands, files behind an `@`.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::Value;

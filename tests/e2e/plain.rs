@@ -1,4 +1,4 @@
-//! The session as lines: for a dumb terminal, for a pipe, and for whoever wants it.
+//! Line mode: for a dumb terminal, for a pipe, and with `--plain`.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use serde_json::{Value, json};

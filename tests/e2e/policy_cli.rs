@@ -1,4 +1,4 @@
-//! `aye policy`: one verdict a line and nothing executed; why, from where, and whether it is what was meant.
+//! `aye policy`: verdicts without running anything, their reasons and sources, and tests of policies.
 
 use crate::support::Project;
 use serde_json::{Value, json};

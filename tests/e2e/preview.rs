@@ -1,4 +1,4 @@
-//! Commands whose effects are known before they happen, by the built binary.
+//! Previews: commands whose effects are known before they happen.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Output, Project, TIMEOUT, wait_until};

@@ -1,4 +1,4 @@
-//! ReadFile from outside: each kind of file, and images all the way to the model.
+//! ReadFile: each kind of file, and images up to the request to the model.
 
 use crate::support::{Answer, Output, Project, Server};
 use base64::Engine;

@@ -1,4 +1,4 @@
-//! What is found out about calls that a crash left open, and sessions that another process holds.
+//! Recovery: calls that a crash left open, and sessions locked by another process.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};

@@ -1,4 +1,4 @@
-//! The policy's files are followed while a session runs.
+//! Policy files that change while a session runs.
 
 use super::remote_tools::{FAREWELL, SERVER, with_server};
 use crate::support::{Answer, Gate, Project, Server, wait_until};

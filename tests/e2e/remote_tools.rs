@@ -1,4 +1,4 @@
-//! Tools of an MCP server beside those that are here, on a server that is a few lines of shell.
+//! Tools of an MCP server beside the built-in tools; the server is a few lines of shell.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

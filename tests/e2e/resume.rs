@@ -1,4 +1,4 @@
-//! `kill -9` at any moment, and what `--resume` makes of it.
+//! `--resume` after `kill -9` at any moment.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `aye rewind`: back to before a prompt and forth again, without a model, without git, and never in git's own files.
+//! `aye rewind`: back to before a prompt and forward again, without a model, without git, and never in git's own files.
 
 use crate::support::{Answer, Gate, Project, Server};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Going back and forth with the keys of the screen, and a session that another screen has.
+//! Rewind and redo with the keys of the screen, and a session that another screen has open.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;

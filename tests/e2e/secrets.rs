@@ -1,4 +1,4 @@
-//! Secrets on their way: what the model is sent, what is kept, what is written.
+//! Secrets: what the model receives, what is stored, what is written.
 
 use crate::support::{Answer, Output, Project, Server};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a hostile model, project or server must not get: leave, secrets, the terminal.
+//! Attacks by a model, a project or a server: outside paths, secrets, the terminal.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `aye serve`: a session for another program, by a client that knows nothing but the protocol.
+//! `aye serve`: a session for another program, through a client that knows only the protocol.
 
 use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};

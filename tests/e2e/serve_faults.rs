@@ -1,4 +1,4 @@
-//! `aye serve` and clients that vanish, flood, send garbage or do not read; its socket; and the page about the protocol.
+//! `aye serve` with clients that vanish, flood, send garbage or do not read; its socket; the page about the protocol.
 
 use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;

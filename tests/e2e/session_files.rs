@@ -1,4 +1,4 @@
-//! Sessions as files, in searches and in lists: out of one data directory, into another, and given up by their age.
+//! Sessions as files: export, import, search, lists, and deletion by age.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

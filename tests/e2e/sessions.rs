@@ -1,4 +1,4 @@
-//! Sessions on a terminal and commands in the background: what the model does with them, what it may type, how they end.
+//! Terminal sessions and background commands: how the model uses them, what it may type, how they end.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;

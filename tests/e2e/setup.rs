@@ -1,4 +1,4 @@
-//! `aye setup`: model and policy, as the flags say or as the person answers, and nothing that is there is lost.
+//! `aye setup`: model and policy, from flags or from answers, and existing settings are kept.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use std::fs;

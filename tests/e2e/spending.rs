@@ -1,4 +1,4 @@
-//! What a session may cost: looked at before every request, counted across runs; and the model a session asks.
+//! Budgets: checked before each request and counted across runs; and the model of a session.
 
 use crate::support::{Answer, Events, Gate, Project, Server};
 use serde_json::json;

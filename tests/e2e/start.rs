@@ -1,4 +1,4 @@
-//! The screen is there before the store is opened: what is typed meanwhile is kept, and what is wrong is told when it is gone.
+//! The start: the screen appears before the store is opened, keys typed meanwhile are kept, and errors are reported.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The status row: what is shown of the workspace, and what the person put into it.
+//! The status row: facts about the workspace, and items that the user configured.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

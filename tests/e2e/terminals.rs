@@ -1,4 +1,4 @@
-//! What the terminal itself says and asks for.
+//! Messages of the terminal itself: replies to queries, focus, resize.
 
 use crate::support::{Project, Server};
 

@@ -1,4 +1,4 @@
-//! Files and arguments nobody hopes for: each call ends soon, and says what is wrong and what to do.
+//! Unusual files and arguments: each call ends soon, and says what is wrong and what to do.
 
 use crate::support::Project;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `aye tool`: what is there, what it would do, what it does.
+//! `aye tool`: list, plan and call tools.
 
 use crate::support::{Output, Project};
 use serde_json::{Value, json};

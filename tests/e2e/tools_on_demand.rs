@@ -1,4 +1,4 @@
-//! What the first request offers, and the tools that a model loads later.
+//! Tools of the first request, and tools that a model loads later.
 
 use crate::support::{Answer, Project, Request, Server};
 use serde_json::{Value, json};

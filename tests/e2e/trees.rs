@@ -1,4 +1,4 @@
-//! Whole trees, copied and moved while the disk fills up or the process is killed: never a half of one under its name.
+//! Directory trees, copied and moved while the disk fills up or the process is killed: never half of one under its name.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Project, TIMEOUT, wait_until};

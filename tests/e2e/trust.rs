@@ -1,4 +1,4 @@
-//! What a project brings in counts after a yes, and only as long as it is what the yes was said to.
+//! Trust of a project: its files count after approval, and only while they are unchanged.
 
 use super::remote_tools::with_server;
 use crate::support::{Answer, Project, Server};

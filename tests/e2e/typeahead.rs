@@ -1,4 +1,4 @@
-//! Typing while an approval opens decides nothing, and no letter of it is lost.
+//! Typing while an approval opens: it decides nothing, and no letter is lost.
 
 use crate::support::{Answer, Gate, Project, Server, Terminal};
 use serde_json::json;

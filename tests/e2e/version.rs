@@ -1,4 +1,4 @@
-//! What a program says that it is.
+//! `aye --version`.
 
 use crate::support::Project;
 use std::path::Path;

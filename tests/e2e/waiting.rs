@@ -1,4 +1,4 @@
-//! What is said while the agent works: it waits in sight, steers the next step, and can be taken back.
+//! Messages typed while the agent works: they are shown as queued, reach the next step, and can be retracted.
 
 use crate::support::{Answer, Gate, Project, Server};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! An editor at the other end of `aye acp`: it says what a test wants, and holds every message to the protocol's schema.
+//! An editor at the other end of `aye acp`, which checks each message against the protocol's schema.
 
 use super::project::Project;
 use super::{TIMEOUT, wait_until};

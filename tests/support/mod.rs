@@ -1,4 +1,4 @@
-//! The world around the built binary: a model that follows a script, a terminal, a project on disk.
+//! The environment of the built binary: a scripted model, a terminal, a project on disk.
 
 /// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)` is not set.
 macro_rules! shared {

@@ -1,4 +1,4 @@
-//! A run of the binary without a terminal: its output, its events, its end.
+//! A run of the binary without a terminal: its output, events and exit code.
 
 use super::TIMEOUT;
 use super::project::Invocation;

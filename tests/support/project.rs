@@ -1,4 +1,4 @@
-//! A project in a temporary directory, with a home, a config and a data directory of its own beside it.
+//! A project in a temporary directory, with its own home, config and data directories beside it.
 
 use super::server::Server;
 use super::{Output, Running, Terminal};
