@@ -156,7 +156,7 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
 
 #[test]
 fn killed_after_the_decision_it_is_resumed_with_exactly_what_was_decided() {
-    let server = Server::thinking(|request| {
+    let server = Server::with_responder(|request| {
         if request.tool_results().is_empty() {
             Answer::text("I will change it.").and_call("call_1", "EditFile", edits())
         } else {

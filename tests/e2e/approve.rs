@@ -192,7 +192,7 @@ fn escape_stops_the_task_and_the_next_prompt_works() {
     terminal.prompt("talk");
     terminal.wait_for("I talk and");
     terminal.send("\x1b");
-    terminal.wait_gone("esc stop");
+    terminal.wait_until_gone("esc stop");
     gate.open();
     terminal.prompt("something else");
     terminal.wait_for("The second answer.");

@@ -11,7 +11,7 @@ fn call(project: &Project, tool: &str, arguments: &Value, code: i32) -> Value {
 /// The files of the contents.
 fn contents(project: &Project) -> Vec<PathBuf> {
     let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
-    below(project.beside("data").join("artifacts/contents")).flat_map(below).collect()
+    below(project.directory("data").join("artifacts/contents")).flat_map(below).collect()
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn only_what_is_named_is_read_and_nothing_else_of_ayes_own() {
     let project = Project::empty();
     call(&project, "RunCommand", &json!({"command": "seq 10000"}), 0);
     let kept = contents(&project).remove(0);
-    for path in [kept.display().to_string(), project.beside("data").join("artifacts").display().to_string()] {
+    for path in [kept.display().to_string(), project.directory("data").join("artifacts").display().to_string()] {
         let refused = call(&project, "Grep", &json!({"pattern": "1", "path": path}), 1);
         assert_eq!(refused["error"]["code"], "POLICY_DENIED", "{refused}");
     }

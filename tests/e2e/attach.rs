@@ -15,7 +15,7 @@ fn paste(terminal: &mut Terminal, text: &str) {
 
 /// A clipboard of X with this picture in it.
 fn with_clipboard(project: Project, picture: &[u8]) -> Project {
-    let programs = project.beside("home").join("programs");
+    let programs = project.directory("home").join("programs");
     std::fs::create_dir_all(&programs).unwrap();
     std::fs::write(programs.join("picture"), picture).unwrap();
     let script = format!(
@@ -58,7 +58,10 @@ fn the_picture_in_the_clipboard_is_sent_with_the_prompt_and_kept_where_nobody_el
     let messages = server.request(0).body["messages"].clone();
     let images = messages[0]["content"].as_array().unwrap().iter().filter(|part| part["type"] == "image");
     assert_eq!(images.map(|part| part["source"]["data"].clone()).collect::<Vec<_>>(), [PIXEL], "{messages}");
-    assert_eq!(readable_by_others(&project.beside("data").join("artifacts").join("contents")), Vec::<std::path::PathBuf>::new());
+    assert_eq!(
+        readable_by_others(&project.directory("data").join("artifacts").join("contents")),
+        Vec::<std::path::PathBuf>::new()
+    );
     assert!(terminal.quit().success());
     terminal.assert_restored();
 }
@@ -76,13 +79,13 @@ fn a_dropped_file_is_named_and_one_from_outside_is_told_of() {
     terminal.enter();
     terminal.wait_for("Read.");
     assert!(server.request(0).messages().contains("be brief"));
-    let outside = project.beside("home").join("letter.txt");
+    let outside = project.directory("home").join("letter.txt");
     std::fs::write(&outside, "dear diary").unwrap();
     paste(&mut terminal, &format!("'{}'", outside.display()));
     terminal.wait_for("is outside the workspace");
     terminal.wait_for("@/");
     terminal.send("\x03");
-    terminal.wait_gone("letter.txt");
+    terminal.wait_until_gone("letter.txt");
     paste(&mut terminal, "/nothing/of/that/name");
     terminal.wait_for("/nothing/of/that/name");
     terminal.send("\x03");

@@ -196,14 +196,14 @@ fn cve_2026_21852_a_repository_names_no_server_no_key_no_mode_and_no_directory()
 fn cve_2026_46406_what_aye_keeps_is_for_the_person_alone_and_nothing_of_it_is_in_tmp() {
     let call = Answer::call("call_1", "RunCommand", json!({"command": "cat", "stdin": "in\n"}));
     let server = Server::new([call, Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions().env("AYE_LOG", "debug");
-    let tmp = project.beside("home").join("tmp");
+    let project = Project::with(&server).allowing_everything().env("AYE_LOG", "debug");
+    let tmp = project.directory("home").join("tmp");
     fs::create_dir(&tmp).unwrap();
     let project = project.env("TMPDIR", &tmp.display().to_string());
     project.aye(&["exec", "hi", "--trust"]).exits(0);
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "something is left in the directory for all");
     let mut seen = 0;
-    for place in [project.beside("data"), project.beside("config")] {
+    for place in [project.directory("data"), project.directory("config")] {
         for entry in fs::read_dir(&place).unwrap().map(Result::unwrap) {
             if entry.file_name() == "policy.toml" {
                 continue;

@@ -20,7 +20,7 @@ fn project(server: &Server) -> Project {
 }
 
 fn file(project: &Project) -> PathBuf {
-    project.beside("config").join("credentials.toml")
+    project.directory("config").join("credentials.toml")
 }
 
 fn log_in(project: &Project) {
@@ -51,7 +51,7 @@ fn a_key_that_is_kept_is_used_told_to_nobody_and_forgotten() {
         Answer::text("Done."),
         Answer::error(401, "authentication_error", &format!("there is no key {KEY}")),
     ]);
-    let project = project(&server).without_questions();
+    let project = project(&server).allowing_everything();
     log_in(&project);
     let said = project.aye(&["exec", "-m", MODEL, "--json", "-v", "look around"]).exits(3);
     assert_eq!(server.request(0).header("x-api-key"), Some(KEY));
@@ -59,7 +59,7 @@ fn a_key_that_is_kept_is_used_told_to_nobody_and_forgotten() {
     assert!(!results[0].1.contains(KEY), "{results:?}");
     let refused = project.aye(&["exec", "-m", MODEL, &format!("my key is {KEY}")]).exits(5);
     let bodies: String = server.requests().iter().map(|request| request.body.to_string()).collect();
-    let data = everything(&project.beside("data"));
+    let data = everything(&project.directory("data"));
     for text in [&said.stdout, &said.stderr, &refused.stdout, &refused.stderr, &bodies, &data] {
         assert!(!text.contains(KEY), "{text}");
     }
@@ -98,7 +98,7 @@ fn the_environment_goes_before_what_is_kept_and_status_says_where_a_key_comes_fr
 
 #[test]
 fn status_asks_the_provider_only_when_it_is_told_to() {
-    let server = Server::new([]).tells_models(&json!({"data": [{"id": "claude-x", "type": "model"}], "has_more": false}));
+    let server = Server::new([]).with_model_list(&json!({"data": [{"id": "claude-x", "type": "model"}], "has_more": false}));
     let project = project(&server);
     log_in(&project);
     project.aye(&["auth", "status"]).exits(0);

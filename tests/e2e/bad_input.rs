@@ -54,7 +54,7 @@ fn a_key_is_added_without_a_restart_and_nothing_else_has_it() {
     let status = project.aye(&["auth", "status", "--json"]).exits(0).stdout;
     assert!(status.contains(r#""source":"file""#) && status.contains("hush") && !status.contains(KEY), "{status}");
     drop(terminal);
-    for file in ["data", "work"].map(|directory| project.beside(directory)) {
+    for file in ["data", "work"].map(|directory| project.directory(directory)) {
         for file in files_below(&file) {
             let bytes = fs::read(&file).unwrap();
             assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{} has the key", file.display());
@@ -94,7 +94,7 @@ fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_a
     let screen = terminal.wait_for("model anthropic/claude-haiku-4-5");
     assert!(screen.contains("hello"), "the draft is lost\n{screen}");
     terminal.send("\x15");
-    terminal.wait_gone("❯ hello");
+    terminal.wait_until_gone("❯ hello");
     terminal.prompt("/model mine/scripted");
     terminal.wait_for("model mine/scripted");
     terminal.prompt("hello again");
@@ -306,7 +306,7 @@ fn flags_that_make_no_sense_are_usage() {
 fn a_data_directory_that_cannot_be_one_is_named() {
     let server = Server::new([Answer::text("never asked for")]);
     let project = Project::with(&server);
-    let place = project.beside("data");
+    let place = project.directory("data");
     fs::remove_dir(&place).unwrap();
     fs::write(&place, "a file stands here").unwrap();
     let output = project.aye(&["exec", "hello"]);
@@ -321,11 +321,11 @@ fn a_damaged_store_is_moved_aside_whole() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     let garbage = b"this is no database, whatever its name says".repeat(300);
-    fs::write(project.beside("data").join("aye.db"), &garbage).unwrap();
+    fs::write(project.directory("data").join("aye.db"), &garbage).unwrap();
     let output = project.aye(&["exec", "hello"]);
     assert!(matches!(output.code, 0 | 1), "{}: {}", output.code, output.stderr);
     assert!(output.stderr.contains("damaged"), "{}", output.stderr);
-    let kept = fs::read_dir(project.beside("data"))
+    let kept = fs::read_dir(project.directory("data"))
         .unwrap()
         .flatten()
         .any(|entry| fs::read(entry.path()).is_ok_and(|bytes| bytes == garbage));
@@ -337,7 +337,7 @@ fn a_store_of_a_newer_aye_is_refused_with_a_sentence_headless_and_on_the_screen(
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "hello"]).exits(0);
-    let path = project.beside("data").join("aye.db");
+    let path = project.directory("data").join("aye.db");
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&path).unwrap();
     let output = project.aye(&["exec", "hello"]);
@@ -354,7 +354,7 @@ fn a_client_is_told_of_a_damaged_store_and_of_what_was_saved() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question to keep"]).exits(0);
-    let path = project.beside("data").join("aye.db");
+    let path = project.directory("data").join("aye.db");
     let mut content = fs::read(&path).unwrap();
     content[..100].fill(b'x');
     fs::write(&path, &content).unwrap();
@@ -370,7 +370,7 @@ fn what_can_be_read_of_a_damaged_store_is_there_afterwards() {
     let server = Server::new([Answer::text("Hello."), Answer::text("Again.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question to keep"]).exits(0);
-    let path = project.beside("data").join("aye.db");
+    let path = project.directory("data").join("aye.db");
     let mut content = fs::read(&path).unwrap();
     content[..100].fill(b'x');
     fs::write(&path, &content).unwrap();

@@ -82,7 +82,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
     terminal.wait_for("Second.");
     terminal.send("\x01");
     terminal.wait_for("session archived");
-    terminal.wait_gone("the second thing");
+    terminal.wait_until_gone("the second thing");
     terminal.send("\t");
     terminal.wait_for("[all 1]");
     terminal.send("\t");
@@ -143,7 +143,7 @@ fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
     terminal.enter();
     assert!(wait_until(TIMEOUT, || titles(&project, &[]).contains(&"first request (fork)".to_owned())));
     terminal.wait_for("Two.");
-    terminal.wait_gone("Three.");
+    terminal.wait_until_gone("Three.");
     terminal.prompt("on from there");
     terminal.wait_for("Four.");
     let sent = server.request(3).messages();
@@ -151,7 +151,7 @@ fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
     terminal.prompt("/tree");
     terminal.wait_that("both are shown", |screen| screen.contains("first request (fork)") && screen.contains("after prompt 2"));
     terminal.send("\x1b");
-    terminal.wait_gone("Branches");
+    terminal.wait_until_gone("Branches");
     assert!(terminal.quit().success());
 }
 

@@ -40,7 +40,7 @@ fn a_file_that_changes_back_is_asked_about_as_before() {
         let screen = terminal.wait_for(MARK);
         assert!(screen.contains("y  updated diff") && screen.contains("let total = 2;"), "{screen}");
         std::fs::write(&path, BEFORE).unwrap();
-        let screen = terminal.wait_gone(MARK);
+        let screen = terminal.wait_until_gone(MARK);
         assert!(screen.contains("a  always"), "{screen}");
     }
     terminal.review("Edit src/main.rs");

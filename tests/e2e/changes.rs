@@ -14,7 +14,7 @@ fn scripted() -> Server {
 }
 
 fn project(server: &Server) -> Project {
-    Project::with(server).without_questions().file("written.txt", "old\n").file("run.txt", "first\n").file("mine.txt", "mine\n")
+    Project::with(server).allowing_everything().file("written.txt", "old\n").file("run.txt", "first\n").file("mine.txt", "mine\n")
 }
 
 #[track_caller]
@@ -40,7 +40,7 @@ fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
     terminal.send("\t");
     terminal.wait_for("by a tool");
     terminal.send("p");
-    terminal.wait_gone("by a tool");
+    terminal.wait_until_gone("by a tool");
     fs::write(project.path("mine.txt"), "mine\n").unwrap();
     terminal.send("r");
     terminal.wait_that("what is undone is no change", |screen| screen.contains("2 files") && !screen.contains("mine.txt"));
@@ -53,7 +53,7 @@ fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
     let screen = opened(&mut terminal);
     assert!(screen.contains("2 files (+2 −1)") && screen.contains("M run.txt") && screen.contains("M written.txt"), "{screen}");
     terminal.send("\x1b");
-    terminal.wait_gone("Changed in this session");
+    terminal.wait_until_gone("Changed in this session");
     assert!(terminal.quit().success());
     let printed = terminal.wait_for("aye --resume");
     for words in ["Changed: 2 files (+2 −1)", "M run.txt  +1 −0", "M written.txt  +1 −1"] {

@@ -137,7 +137,7 @@ fn killed_again_and_again(random: &mut Seeded, round: usize) {
     let seconds = format!("6161.{}{round:03}", std::process::id());
     let script = (1..=ANSWERS).map(|number| answer(number, &seconds));
     let server = Server::new(script.chain([Answer::text("All is done.")]));
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     for kill in 0..KILLS {
         let arguments: &[&str] = if kill == 0 { &["do all the steps"] } else { &["-c"] };
         let mut run = Run::start(&project, arguments);
@@ -193,12 +193,12 @@ fn check_files(project: &Project) {
 }
 
 fn check_store(project: &Project) {
-    let store = rusqlite::Connection::open(project.beside("data").join("aye.db")).unwrap();
+    let store = rusqlite::Connection::open(project.directory("data").join("aye.db")).unwrap();
     let verdict: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
     let sessions: i64 = store.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0)).unwrap();
     assert_eq!(sessions, 1, "the session is there once");
-    let damaged = std::fs::read_dir(project.beside("data")).unwrap().flatten();
+    let damaged = std::fs::read_dir(project.directory("data")).unwrap().flatten();
     let damaged: Vec<_> = damaged.filter(|entry| entry.file_name().to_string_lossy().contains("damaged")).collect();
     assert!(damaged.is_empty(), "{damaged:?}");
 }
@@ -224,7 +224,7 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
         Answer::text(&format!("Step {number}.")).and_call(&format!("{number}.0"), "RunCommand", command)
     };
     let server = Server::new((1..=STEPS).map(step).chain([Answer::text("All is done.")]));
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut terminal = project.open(&[]);
     terminal.prompt("do all the steps");
     for number in 1..=4 {
@@ -276,7 +276,7 @@ fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
     let seconds = format!("6163.{}", std::process::id());
     let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let running = project.start(&["exec", "--trust", "run it"]);
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
     running.signal(nix::sys::signal::Signal::SIGTERM);
@@ -293,7 +293,7 @@ fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
     let seconds = format!("6164.1{}", std::process::id());
     let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut terminal = project.open(&[]);
     terminal.prompt("run it");
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
@@ -313,7 +313,7 @@ fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
         println!("skipped: this system lets nobody mount a disk of his own");
         return None;
     }
-    let data = project.beside("data");
+    let data = project.directory("data");
     let script = format!("set -e; mount -t tmpfs -o size=1m none '{0}'; cd .; data='{0}'; {script}", data.display());
     let mut command = Command::new("unshare");
     command.args(["-Urm", "bash", "-c", &script]);
@@ -333,7 +333,7 @@ fn a_full_disk_stops_before_the_next_effect_and_what_was_saved_goes_on_later() {
         Answer::call("call_4", "RunCommand", command(4)),
         Answer::text("Done."),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let script = format!(
         "'{0}' exec --trust 'fill it' >first 2>&1 || echo \"code $?\" >>first; cat ledger >before; \
          rm \"$data/filler\"; '{0}' exec --trust -c >second 2>&1 || echo \"code $?\" >>second",

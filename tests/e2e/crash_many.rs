@@ -111,7 +111,7 @@ fn many_sessions_share_one_store() {
     let rounds = wanted(CROWD, 5).div_ceil(CROWD);
     let mut slowest = Duration::ZERO;
     for _ in 0..rounds {
-        let server = Server::thinking(|request| {
+        let server = Server::with_responder(|request| {
             let done = request.tool_results().len();
             if done == STEPS {
                 return Answer::text("All is done.");
@@ -122,7 +122,7 @@ fn many_sessions_share_one_store() {
             let content = json!({"path": format!("own{number}.txt"), "content": format!("{done}\n")});
             Answer::call(&format!("{number}.{done}"), "WriteFile", content)
         });
-        let project = Project::with(&server).without_questions();
+        let project = Project::with(&server).allowing_everything();
         let prompts: Vec<_> = (0..CROWD).map(|number| format!("session #{number} of many")).collect();
         let crowd = prompts.iter().map(|prompt| command(&project, &["exec", "--trust", prompt])).collect();
         for (output, took) in at_once(crowd) {

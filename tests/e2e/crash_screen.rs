@@ -80,7 +80,7 @@ fn killed_at(point: Point) -> Result<bool, String> {
     let write = json!({"path": "made.txt", "content": "made\n"});
     let server = {
         let gate = gate.clone();
-        Server::thinking(move |request| {
+        Server::with_responder(move |request| {
             let (told, results) = (request.messages(), request.tool_results());
             match (results.is_empty(), told.contains("the second")) {
                 (true, false) => Answer::text("Busy now").and_wait(&gate).and_call("call_1", "WriteFile", write.clone()),
@@ -92,7 +92,7 @@ fn killed_at(point: Point) -> Result<bool, String> {
     let project = Project::with(&server).env("AYE_LOG", "off");
     let mut terminal = project.open(&[]);
     terminal.wait_for("❯");
-    let roots = [project.beside("data"), project.path("")];
+    let roots = [project.directory("data"), project.path("")];
     let follows = follow_running(terminal.pid(), &roots, point)?;
     let seen = work(&mut terminal, &|| !follows.is_finished(), &server, &gate);
     gate.open();
@@ -137,7 +137,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
         let unknown = screen.contains("outcome unknown");
         if unknown && screen.contains("tab to review") {
             terminal.send("\t");
-            terminal.wait_gone("tab to review");
+            terminal.wait_until_gone("tab to review");
         } else if unknown && screen.lines().any(|row| row.trim_start_matches([' ', '❯', '◔']).starts_with("t  ")) {
             terminal.decide('t');
         } else if Terminal::asks(&screen) {

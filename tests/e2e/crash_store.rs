@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 fn started(project: &Project, arguments: &[&str], point: Option<Point>) -> Result<Traced, String> {
     let mut command = project.command(arguments);
     command.env("AYE_LOG", "off");
-    trace(command, &[project.beside("data"), project.path("")], point)
+    trace(command, &[project.directory("data"), project.path("")], point)
 }
 
 /// Kills a start at its effects, each time in a world of its own, and looks at what the next start makes of it.
@@ -83,7 +83,7 @@ fn records() -> [Value; 5] {
 
 /// A store of the first version with as many sessions.
 fn old_store(project: &Project, sessions: i64) -> PathBuf {
-    let path = project.beside("data").join("aye.db");
+    let path = project.directory("data").join("aye.db");
     let store = rusqlite::Connection::open(&path).unwrap();
     store.execute_batch("PRAGMA journal_mode = wal").unwrap();
     store.execute_batch(FIRST_VERSION).unwrap();
@@ -173,7 +173,7 @@ fn a_damaged_store_is_put_aside_whole_also_where_that_is_killed() {
     damaged[middle..middle + 8192].fill(0x5a);
     let world = || {
         let project = Project::empty();
-        fs::write(project.beside("data").join("aye.db"), &damaged).unwrap();
+        fs::write(project.directory("data").join("aye.db"), &damaged).unwrap();
         project
     };
     let calm = world();
@@ -187,7 +187,7 @@ fn a_damaged_store_is_put_aside_whole_also_where_that_is_killed() {
         |project| {
             let found = sessions(project)?;
             let mut left = Vec::new();
-            contents(&project.beside("data"), &mut left);
+            contents(&project.directory("data"), &mut left);
             if !left.contains(&damaged) {
                 return Err("the damaged store is not there any more as it was".to_owned());
             }

@@ -25,7 +25,7 @@ fn put(directory: &Path, name: &str, manifest: &str, program: &str) {
 
 /// A tool of the person.
 fn own(project: &Project, name: &str, more: &str, program: &str) {
-    put(&project.beside("config").join("tools"), name, &manifest(name, more), program);
+    put(&project.directory("config").join("tools"), name, &manifest(name, more), program);
 }
 
 /// A tool that the project brings.
@@ -154,7 +154,7 @@ fn a_tool_that_only_reads_is_held_to_it() {
 fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
     let project = Project::empty();
     own(&project, "good", "", "echo good");
-    let tools = project.beside("config").join("tools");
+    let tools = project.directory("config").join("tools");
     fs::write(tools.join("a.toml"), "name = \"a\"\ndescription = \"d\"\ncomand = [\"x\"]\n").unwrap();
     fs::write(tools.join("b.toml"), "name = \"grep\"\ndescription = \"d\"\ncommand = [\"x\"]\n").unwrap();
     fs::write(tools.join("c.toml"), b"name = \"\xff\"\n").unwrap();
@@ -228,7 +228,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     own(&project, "shout", TEXT, "tr a-z A-Z");
     let mut terminal = project.open(&["go"]);
     terminal.wait_for("First.");
-    fs::write(project.beside("config").join("tools/broken.toml"), "name = 7\n").unwrap();
+    fs::write(project.directory("config").join("tools/broken.toml"), "name = 7\n").unwrap();
     terminal.wait_for("broken.toml` line 1");
     own(&project, "later", "", "echo came later");
     terminal.wait_for("tools reloaded (later, shout)");
@@ -244,7 +244,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     assert!(server.request(1).tool_results()[0].1.contains("{\"TEXT\":\"ABC\"}"), "{:?}", server.request(1).tool_results());
     assert!(server.request(2).tool_results().iter().any(|(_, told)| told.contains("came later")));
     // A setting takes it away again, and a broken one changes nothing.
-    let config = project.beside("config").join("config.toml");
+    let config = project.directory("config").join("config.toml");
     fs::write(&config, "[tools]\ndisabled = [\"later\"]\n").unwrap();
     // Another tool after it: the notice that names it comes once both are in force.
     own(&project, "third", "", "echo third");
@@ -267,7 +267,7 @@ fn several_tools_in_a_row_are_asked_about_at_once_and_each_by_the_policy() {
     let chain = "name = \"find_and_count\"\ndescription = \"d\"\nsteps = [\n  { tool = \"Grep\", arguments = { pattern = \"{input.pattern}\" } },\n  \
         { tool = \"count\", arguments = { text = \"{steps[0].output}\" } },\n]\n[input_schema]\ntype = \"object\"\n\
         required = [\"pattern\"]\nproperties = { pattern = { type = \"string\" } }\n";
-    fs::write(project.beside("config").join("tools/chain.toml"), chain).unwrap();
+    fs::write(project.directory("config").join("tools/chain.toml"), chain).unwrap();
     refused(call(&project, "find_and_count", &json!({"pattern": "needle"}), &[]), "NO_APPROVER");
     let told = call(&project, "find_and_count", &json!({"pattern": "needle"}), &["--yes"]).exits(0).json();
     assert!(told["outputText"].as_str().unwrap().trim().parse::<u32>().is_ok(), "{told}");
@@ -295,7 +295,7 @@ fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
 fn a_step_whose_tool_is_missing_is_told_the_tools_there_are() {
     let project = Project::empty();
     let manifest = "name = \"two\"\ndescription = \"Does two.\"\nsteps = [{ tool = \"tickets_of\", arguments = {} }]\n[input_schema]\ntype = \"object\"\n";
-    put(&project.beside("config").join("tools"), "two", manifest, "true");
+    put(&project.directory("config").join("tools"), "two", manifest, "true");
     let message = refused(call(&project, "two", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
     assert!(message.contains("tickets_of") && message.contains("ReadFile"), "{message}");
 }

@@ -94,19 +94,19 @@ fn prepare(server: &Server) -> (Project, String) {
     let project = project.env("OPENAI_BASE_URL", &format!("{}/v1", server.url())).env("TEAM", "ours").env("DOCS_TOKEN", "hush");
     let project = project.file("src/main.rs", "fn main() {}\n").file("your-project/README.md", "# Yours\n");
     let project = project.file("edit.json", r#"{"path": "src/main.rs", "edits": [{"old_text": "{}", "new_text": "{ }"}]}"#);
-    let bin = project.beside("home").join("bin");
+    let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(env!("CARGO_BIN_EXE_aye"), bin.join("aye")).unwrap();
     for (name, script) in STAND_INS {
         executable(&bin.join(name), &format!("#!/bin/sh\n{script}\n"));
     }
-    let tools = project.beside("config").join("tools");
+    let tools = project.directory("config").join("tools");
     fs::create_dir_all(&tools).unwrap();
     let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/CUSTOM_TOOLS.md")).unwrap();
     fs::write(tools.join("tickets.toml"), block(&document, "toml")).unwrap();
     executable(&tools.join("tickets.py"), &block(&document, "python"));
     for directory in [".local/share/bash-completion/completions", ".config/aye", ".local/share/aye"] {
-        fs::create_dir_all(project.beside("home").join(directory)).unwrap();
+        fs::create_dir_all(project.directory("home").join(directory)).unwrap();
     }
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let project = project.env("PATH", &path);
@@ -134,7 +134,7 @@ fn block(document: &str, language: &str) -> String {
 
 /// A model that writes a file when it is asked to change something.
 fn model() -> Server {
-    Server::thinking(|request| {
+    Server::with_responder(|request| {
         let prompts = request.messages().matches("change it").count();
         let calls = request.tool_results().len();
         if calls < prompts {

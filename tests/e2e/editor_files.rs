@@ -68,7 +68,7 @@ fn can() -> Value {
 }
 
 fn project(server: &Server) -> Project {
-    Project::with(server).without_questions().file("a.txt", DISK)
+    Project::with(server).allowing_everything().file("a.txt", DISK)
 }
 
 /// An editor with these buffers, and a session of it.

@@ -212,7 +212,7 @@ fn a_session_is_listed_loaded_resumed_and_closed() {
 
 #[test]
 fn two_sessions_do_not_mix_and_each_has_one_owner() {
-    let server = Server::thinking(|request| {
+    let server = Server::with_responder(|request| {
         let text = request.messages();
         Answer::text(if text.contains("red") { "Red." } else { "Blue." })
     });
@@ -254,8 +254,8 @@ fn what_was_under_way_when_it_was_killed_is_told_and_can_be_gone_on_with() {
 fn commands_with_a_slash_are_answered_and_a_person_s_own_become_prompts() {
     let server = Server::new([edit("call_1"), Answer::text("Done."), Answer::text("Fixed.")]);
     let project = project(&server);
-    std::fs::create_dir_all(project.beside("config").join("commands")).unwrap();
-    std::fs::write(project.beside("config").join("commands/fix.md"), "Fix $ARGUMENTS at once").unwrap();
+    std::fs::create_dir_all(project.directory("config").join("commands")).unwrap();
+    std::fs::write(project.directory("config").join("commands/fix.md"), "Fix $ARGUMENTS at once").unwrap();
     let mut editor = Editor::start(&project, &MODEL);
     let session = editor.new_session(&project.path(""));
     editor.wait_for(|editor| editor.told("available_commands_update").iter().any(|told| told.to_string().contains("\"fix\"")));
@@ -388,7 +388,7 @@ fn what_a_command_prints_is_shown_while_it_runs() {
         json!({"command": "echo begun; until [ -e go ]; do sleep 0.05; done; echo over"}),
     );
     let server = Server::new([run, Answer::text("Done.")]);
-    let project = project(&server).without_questions();
+    let project = project(&server).allowing_everything();
     let mut editor = Editor::start(&project, &MODEL);
     let session = editor.new_session(&project.path(""));
     let prompt = editor.ask_prompt(&session, "run it");

@@ -86,7 +86,7 @@ fn a_killed_aye_asks_again_as_if_nothing_had_been_previewed() {
     let mut terminal = project.open(&["-c"]);
     terminal.review("y  yes");
     assert!(!project.exists("made.txt") && project.exists("gone.txt"));
-    let previews = project.beside("data").join("previews");
+    let previews = project.directory("data").join("previews");
     assert!(std::fs::read_dir(previews).map_or(true, |left| left.count() == 0), "nothing of the preview is left");
     terminal.decide('n');
     terminal.wait_for("Finished the work.");
@@ -118,7 +118,7 @@ fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
 #[test]
 fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
     let server = script("echo serving; sleep 987011");
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut terminal = project.open(&[]);
     terminal.prompt("serve");
     terminal.wait_for("serving");
@@ -129,7 +129,7 @@ fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
     terminal.prompt("/ps");
     terminal.wait_for("s1  running  echo serving");
     terminal.prompt("/stop s1");
-    terminal.wait_gone("1 in the background: s1");
+    terminal.wait_until_gone("1 in the background: s1");
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "987011"]) == 0));
 }
 

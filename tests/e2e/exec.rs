@@ -218,7 +218,7 @@ fn an_edit_without_an_approver_is_denied_and_ends_with_3() {
 fn an_edit_that_the_policy_allows_is_applied() {
     let edit = json!({"path": "a.txt", "edits": [{"oldText": "alpha", "newText": "omega"}]});
     let server = Server::new([Answer::call("call_1", "EditFile", edit), Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions().file("a.txt", "alpha\r\nbeta");
+    let project = Project::with(&server).allowing_everything().file("a.txt", "alpha\r\nbeta");
     let events = project.aye(&["exec", "--json", "edit it"]).exits(0).events();
     assert_eq!(project.read("a.txt"), "omega\r\nbeta", "what the edit does not touch stays");
     events.in_order(&["llm_request_completed", "tool_requested", "tool_completed", "step_completed"]);
@@ -246,7 +246,7 @@ fn a_command_runs_with_its_output_and_exit_code_told() {
         Answer::call("call_1", "RunCommand", json!({"command": "echo out; echo err >&2; exit 3"})),
         Answer::text("It failed."),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "--trust", "--json", "run it"]).exits(0);
     let (_, text) = &server.request(1).tool_results()[0];
     for word in ["out", "err", "3"] {

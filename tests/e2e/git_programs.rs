@@ -47,7 +47,7 @@ fn is_held(project: &Project) -> bool {
 fn git(project: &Project, directory: &Path, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(words).current_dir(directory).env_clear().env("PATH", std::env::var("PATH").unwrap());
-    command.env("HOME", project.beside("home")).env("GIT_CONFIG_NOSYSTEM", "1");
+    command.env("HOME", project.directory("home")).env("GIT_CONFIG_NOSYSTEM", "1");
     for who in ["AUTHOR", "COMMITTER"] {
         command.env(format!("GIT_{who}_NAME"), "a").env(format!("GIT_{who}_EMAIL"), "a@example.org");
     }
@@ -91,7 +91,7 @@ type Hostile = (Vec<(&'static str, String)>, &'static str, &'static str);
 
 /// One for each program that git would start for a line that reads.
 fn hostile(project: &Project) -> Vec<Hostile> {
-    let gpg = project.beside("gpg");
+    let gpg = project.directory("gpg");
     executable(&gpg, &format!("#!/bin/sh\n{}\n", program(project, "exit 1")));
     let hooks = project.path("hooks");
     executable(&hooks.join("post-index-change"), &format!("#!/bin/sh\n{}\n", program(project, "true")));
@@ -130,8 +130,8 @@ fn sign_and_merge(project: &Project, directory: &Path) {
         ours.trim(),
         theirs.trim()
     );
-    fs::write(project.beside("commit"), text).unwrap();
-    let file = project.beside("commit").display().to_string();
+    fs::write(project.directory("commit"), text).unwrap();
+    let file = project.directory("commit").display().to_string();
     let commit = git(project, directory, &["hash-object", "-t", "commit", "-w", &file]);
     git(project, directory, &["update-ref", "refs/heads/main", commit.trim()]);
     // As long as what it was: only a filter tells whether it changed.
@@ -255,7 +255,7 @@ fn what_is_allowed_because_it_reads_cannot_write_whatever_it_is() {
     if !is_held(&project) {
         return;
     }
-    let bin = project.beside("bin");
+    let bin = project.directory("bin");
     // The line says `ls`, and what runs is something else: so it would be if the line were read wrongly.
     executable(&bin.join("ls"), "#!/bin/sh\nrm -f kept\necho x > made\n");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -284,11 +284,11 @@ fn a_program_of_the_workspace_serves_no_line_that_a_rule_allows() {
         executable(&bin.join(name), &format!("#!/bin/sh\necho {RAN}\n"));
     }
     executable(&project.path("ls"), &format!("#!/bin/sh\necho {RAN}\n"));
-    symlink(&bin, project.beside("link")).unwrap();
-    fs::create_dir(project.beside("mine")).unwrap();
-    symlink(bin.join("mytool"), project.beside("mine").join("mytool")).unwrap();
+    symlink(&bin, project.directory("link")).unwrap();
+    fs::create_dir(project.directory("mine")).unwrap();
+    symlink(bin.join("mytool"), project.directory("mine").join("mytool")).unwrap();
     let usual = std::env::var("PATH").unwrap();
-    let (inside, link, mine) = (bin.display(), project.beside("link"), project.beside("mine"));
+    let (inside, link, mine) = (bin.display(), project.directory("link"), project.directory("mine"));
     let befores =
         [format!("{inside}"), ".".to_owned(), String::new(), "node_modules/.bin".to_owned(), link.display().to_string()];
     let mut project = project;
@@ -319,7 +319,7 @@ fn commands_know_of_the_users_git_configuration_who_they_are_and_nothing_that_st
     if !has_git() || !is_held(&project) {
         return;
     }
-    let home = project.beside("home");
+    let home = project.directory("home");
     let text = "[user]\n\tname = Ada \\\"A\\\" Example\n[include]\n\tpath = mine\n[alias]\n\tst = !evil\n[core]\n\tpager = evil\n\
                 \thooksPath = /evil\n\tfsmonitor = evil\n\texcludesFile = ~/ignored\n\tautocrlf = input\n[credential]\n\thelper = evil\n\
                 [init]\n\tdefaultBranch = trunk\n[gpg]\n\tprogram = evil\n[filter \"lfs\"]\n\tclean = evil\n[safe]\n\tdirectory = /x\n\

@@ -84,7 +84,7 @@ fn a_rule_for_all_projects_keeps_the_built_in_policy_in_force() {
     terminal.decide('3');
     terminal.wait_for("Finished the work.");
     terminal.wait_for("rule saved: user:");
-    let policy = std::fs::read_to_string(project.beside("config").join("policy.toml")).unwrap();
+    let policy = std::fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
     assert!(policy.contains("src/a.txt\"]") && policy.contains("[capabilities.\"File.Read\"]"), "{policy}");
     terminal.prompt("/policy undo");
     terminal.wait_for("rule removed: user:");
@@ -134,7 +134,7 @@ fn a_broken_file_of_rules_stops_every_run_with_its_line() {
             assert!(told.stderr.contains(said) && told.stderr.contains("policy.toml"), "{}", told.stderr);
         }
     }
-    let own = project.beside("config").join("other.toml");
+    let own = project.directory("config").join("other.toml");
     std::fs::write(&own, "schema_version = 1\n").unwrap();
     project.aye(&["tool", "list", "--policy", own.to_str().unwrap()]).exits(0);
 }
@@ -196,7 +196,7 @@ fn a_rule_in_the_persons_words_is_saved_only_within_what_is_offered() {
     terminal.send(&"\x7f".repeat(60));
     terminal.type_text("paths = [\"${workspace}/src/a/*.txt\"]", 5);
     terminal.enter();
-    terminal.wait_gone("rule: ");
+    terminal.wait_until_gone("rule: ");
     terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
@@ -212,8 +212,8 @@ fn hidden(tasks: usize) -> (Server, Project) {
         let call = Answer::call(&format!("call_{task}"), "RunCommand", json!({"command": "cat ~/notes/plan.txt; false"}));
         [call, Answer::text(&format!("Finished task {task}."))]
     }));
-    let project = Project::outside_tmp_with(&server).without_questions();
-    let notes = project.beside("home").join("notes");
+    let project = Project::outside_tmp_with(&server).allowing_everything();
+    let notes = project.directory("home").join("notes");
     std::fs::create_dir(&notes).unwrap();
     std::fs::write(notes.join("plan.txt"), "the plan").unwrap();
     (server, project)
@@ -234,7 +234,7 @@ fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
 #[test]
 fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() {
     let (server, project) = hidden(5);
-    let notes = project.beside("home").join("notes");
+    let notes = project.directory("home").join("notes");
     let mut terminal = project.open(&[]);
     terminal.prompt("read it");
     if asks_for_directory(&mut terminal).is_none() {

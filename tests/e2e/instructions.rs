@@ -98,7 +98,7 @@ fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = false\n\
                   [[capabilities.\"File.Write\".rules]]\npaths = [\"src/deep/AGENTS.md\"]\ndecision = \"allow\"\n";
     let project = project(&server);
-    let file = project.beside("open.toml");
+    let file = project.directory("open.toml");
     std::fs::write(&file, policy).unwrap();
     let told = project.aye(&["exec", "--trust", "--policy", file.to_str().unwrap(), "look"]).exits(0);
     let texts: String = server.request(2).tool_results().iter().map(|(_, text)| text.clone()).collect();

@@ -35,13 +35,13 @@ fn escape_keeps_the_text_of_a_response_also_after_a_crash() {
 fn escape_interrupts_the_running_command_and_the_model_gets_its_output() {
     let line = "trap 'echo cleaned up; exit 1' INT; echo begun; touch begun; while :; do sleep 0.1; done";
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("I see.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut terminal = project.open(&["--trust"]);
     terminal.prompt("run it");
     assert!(wait_until(TIMEOUT, || project.exists("begun")));
     terminal.wait_for("esc stop");
     terminal.send("\x1b");
-    terminal.wait_gone("esc stop");
+    terminal.wait_until_gone("esc stop");
     terminal.wait_for("interrupted");
     terminal.prompt("and now");
     terminal.wait_for("I see.");
@@ -55,7 +55,7 @@ fn a_command_that_ignores_the_interrupt_is_killed() {
     let sleep = ["sleep", "7642"];
     let line = "trap '' INT; touch begun; sleep 7642";
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("I see.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut terminal = project.open(&["--trust"]);
     terminal.prompt("run it");
     assert!(wait_until(TIMEOUT, || project.exists("begun")));

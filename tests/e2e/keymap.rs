@@ -5,7 +5,7 @@ use std::fs;
 
 fn with_keys(server: &Server, keys: &str) -> Project {
     let project = Project::with(server);
-    fs::write(project.beside("config").join("keymap.toml"), keys).unwrap();
+    fs::write(project.directory("config").join("keymap.toml"), keys).unwrap();
     project
 }
 
@@ -59,7 +59,7 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
 fn a_file_of_keys_that_is_written_while_aye_runs_counts_at_once() {
     let server = Server::new([Answer::text("It was sent.")]);
     let project = Project::with(&server);
-    let file = project.beside("config").join("keymap.toml");
+    let file = project.directory("config").join("keymap.toml");
     let mut terminal = project.open_sized(&["--trust"], 120, 30);
     terminal.wait_for("enter send");
     fs::write(&file, "[composer]\nsend = \"ctrl+e\"\nline-end = []\nnew-line = \"enter\"\n").unwrap();

@@ -62,7 +62,7 @@ fn where_nobody_can_be_asked_a_run_without_effects_succeeds() {
         return;
     };
     assert_eq!((&completed["status"], told.contains("said") && told.contains('5')), (&json!("succeeded"), true), "{told}");
-    assert!(std::fs::read_dir(project.beside("data").join("previews")).map_or(true, |left| left.count() == 0));
+    assert!(std::fs::read_dir(project.directory("data").join("previews")).map_or(true, |left| left.count() == 0));
     let Some((project, completed, told)) = without_approver("echo new > made.txt; echo said", 3, same) else { return };
     assert_eq!((&completed["status"], &completed["error"]["code"]), (&json!("denied"), &json!("NO_APPROVER")));
     assert!(told.contains("discarded") && !told.contains("said"), "{told}");
@@ -174,7 +174,7 @@ fn killed_while_a_layer_runs_or_is_asked_about_nothing_is_kept_and_nothing_runs_
         terminal.wait_for("Finished the work.");
         assert!(!project.exists("made.txt"));
         assert!(server.request(1).tool_results()[0].1.contains("nothing was applied"));
-        assert!(std::fs::read_dir(project.beside("data").join("previews")).map_or(true, |left| left.count() == 0));
+        assert!(std::fs::read_dir(project.directory("data").join("previews")).map_or(true, |left| left.count() == 0));
     }
 }
 

@@ -10,7 +10,7 @@ fn project(servers: &[&Server]) -> Project {
 #[test]
 fn without_a_key_the_only_server_of_this_machine_is_asked_and_that_is_said() {
     let server = Server::new([Answer::text("Hello there.")]);
-    server.has_models(&["embed-1", "qwen3:8b"]);
+    server.set_models(&["embed-1", "qwen3:8b"]);
     let output = project(&[&server]).aye(&["exec", "say hello"]).exits(0);
     assert_eq!(output.stdout.trim_end(), "Hello there.");
     for words in ["using local/qwen3:8b on", "a context window of 8192 tokens"] {
@@ -23,8 +23,8 @@ fn without_a_key_the_only_server_of_this_machine_is_asked_and_that_is_said() {
 #[test]
 fn of_several_servers_the_person_chooses() {
     let (one, two) = (Server::new([]), Server::new([Answer::text("I am two.")]));
-    one.has_models(&["a"]);
-    two.has_models(&["b:latest"]);
+    one.set_models(&["a"]);
+    two.set_models(&["b:latest"]);
     let project = project(&[&one, &two]);
     let output = project.aye(&["exec", "hello"]).exits(5);
     assert!(output.stderr.contains("for example `-m local/a`"), "{}", output.stderr);
@@ -36,7 +36,7 @@ fn of_several_servers_the_person_chooses() {
 #[test]
 fn a_key_or_a_model_that_is_set_goes_before_what_is_found() {
     let (found, asked) = (Server::new([]), Server::new([Answer::text("Hello.")]));
-    found.has_models(&["a"]);
+    found.set_models(&["a"]);
     let project = project(&[&found]).env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", asked.url()));
     let output = project.aye(&["exec", "hello"]).exits(0);
     assert!(!output.stderr.contains("local/") && found.requests().is_empty(), "{}", output.stderr);
@@ -47,7 +47,7 @@ fn a_key_or_a_model_that_is_set_goes_before_what_is_found() {
 #[test]
 fn the_screen_asks_the_server_of_this_machine_as_well() {
     let server = Server::new([Answer::text("Hello from here.")]);
-    server.has_models(&["qwen3:8b"]);
+    server.set_models(&["qwen3:8b"]);
     let project = project(&[&server]);
     let mut terminal = project.open(&[]);
     terminal.wait_for("local/qwen3:8b");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const SECRET: &str = "sk-ant-scripted";
 
 fn lines(project: &Project) -> Vec<Value> {
-    let logs = project.beside("data/logs");
+    let logs = project.directory("data/logs");
     let mut files: Vec<_> = std::fs::read_dir(logs).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let text: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
@@ -41,5 +41,5 @@ fn who_wants_no_log_has_none() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).env("AYE_LOG", "off");
     project.aye(&["exec", "say hello"]).exits(0);
-    assert!(!project.beside("data/logs").exists());
+    assert!(!project.directory("data/logs").exists());
 }

@@ -17,7 +17,7 @@ fn the_manual_is_printed_or_written_page_by_page() {
     let project = Project::empty();
     let page = project.aye(&["man"]).exits(0).stdout;
     assert!(page.starts_with(".ie") && page.contains(".TH aye 1"), "{page}");
-    let directory = project.beside("home");
+    let directory = project.directory("home");
     project.aye(&["man", "--dir", &directory.display().to_string()]).exits(0);
     assert!(directory.join("aye.1").is_file() && directory.join("aye-exec.1").is_file());
     let told = project.aye(&["man", "--dir", "/nowhere/at/all"]).exits(2).stderr;
@@ -34,7 +34,7 @@ fn the_manual_has_the_sections_that_users_look_for() {
     for word in ["130", "AYE\\_CONFIG\\_DIR", "ANTHROPIC\\_API\\_KEY", "config.toml", "/etc/aye/policy.toml", "aye exec"] {
         assert!(page.contains(word) || page.contains(&word.replace('\\', "")), "{word}: {page}");
     }
-    let directory = project.beside("home");
+    let directory = project.directory("home");
     project.aye(&["man", "--dir", &directory.display().to_string()]).exits(0);
     let page = std::fs::read_to_string(directory.join("aye-policy-explain.1")).unwrap();
     assert!(page.contains("aye policy explain") && page.contains("EXAMPLES") && page.contains("EXIT STATUS"), "{page}");

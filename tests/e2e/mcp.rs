@@ -16,7 +16,7 @@ const TOKEN: &str = "at-Zq4vT9xWm2LbR8sYd3NfHc6";
 const RENEWAL: &str = "rt-9kLmP2xQv7TbW4sYd3NfHc6";
 
 fn config(project: &Project) -> String {
-    fs::read_to_string(project.beside("config").join("config.toml")).unwrap_or_default()
+    fs::read_to_string(project.directory("config").join("config.toml")).unwrap_or_default()
 }
 
 /// A system without a keyring that answers.
@@ -330,7 +330,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
     assert!(text.contains("signed in to `docs` for tools:read"), "{text}");
     assert!(!text.contains(TOKEN) && !text.contains(RENEWAL) && !errors.contains(TOKEN));
     assert!(provider.bodies("/register")[0].contains("\"application_type\":\"native\""));
-    let file = project.beside("config").join("credentials.toml");
+    let file = project.directory("config").join("credentials.toml");
     assert!(fs::read_to_string(&file).unwrap().contains(TOKEN));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let tested = project.aye(&["mcp", "test", "docs"]).exits(0).stdout;

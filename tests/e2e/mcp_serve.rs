@@ -83,13 +83,13 @@ fn a_client_learns_which_tools_there_are_and_what_each_does() {
 
 #[test]
 fn what_the_policy_allows_runs_and_what_it_denies_says_its_rule_and_both_are_logged() {
-    let project = project().file("a.txt", "alpha\nbeta\n").without_questions();
+    let project = project().file("a.txt", "alpha\nbeta\n").allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let read = call(&mut client, "ReadFile", json!({"path": "a.txt"}));
     assert!(text(&read).contains("beta") && read["isError"] != true, "{read}");
     call(&mut client, "WriteFile", json!({"path": "b.txt", "content": "new\n"}));
     assert_eq!(project.read("b.txt"), "new\n");
-    let outside = project.beside("home").join("out.txt").display().to_string();
+    let outside = project.directory("home").join("out.txt").display().to_string();
     let denied = call(&mut client, "WriteFile", json!({"path": outside, "content": "x"}));
     assert!(refused(&denied, "POLICY_DENIED").contains("(rule: "), "{denied}");
     let wrong = call(&mut client, "ReadFile", json!({"path": 7, "pages": "x"}));
@@ -220,7 +220,7 @@ fn a_picture_is_shown_and_what_a_tool_promises_as_json_is_structured() {
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\n\
         [[capabilities.\"Tool.Custom\".rules]]\ntools = [\"weigh\"]\ndecision = \"allow\"\n";
     let project = project().policy(policy).bytes("a.png", include_bytes!("../../docs/demo.png"));
-    let tools = project.beside("config").join("tools");
+    let tools = project.directory("config").join("tools");
     std::fs::create_dir(&tools).unwrap();
     std::fs::write(tools.join("weigh.toml"), manifest).unwrap();
     std::fs::write(tools.join("weigh.sh"), "#!/bin/sh\necho '{\"grams\": 7}'\n").unwrap();
@@ -259,7 +259,7 @@ fn a_command_that_aye_runs_cannot_serve_its_tools() {
 
 #[test]
 fn aye_is_a_client_of_its_own_server() {
-    let project = project().without_questions();
+    let project = project().allowing_everything();
     let program = env!("CARGO_BIN_EXE_aye");
     // A person who has aye start it says that it is no command of a model.
     project.aye(&["mcp", "add", "me", "--env", "AYE=0", "--", program, "mcp", "serve"]).exits(0);

@@ -27,7 +27,7 @@ fn is_gone(seconds: &str) -> bool {
 
 #[test]
 fn a_call_that_is_cancelled_dies_with_all_it_started_and_the_others_go_on() {
-    let project = Project::empty().without_questions();
+    let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let (id, seconds) = start(&mut client, 71);
     let (_, other) = start(&mut client, 72);
@@ -42,7 +42,7 @@ fn a_call_that_is_cancelled_dies_with_all_it_started_and_the_others_go_on() {
 
 #[test]
 fn a_session_in_the_background_ends_with_its_client() {
-    let project = Project::empty().without_questions();
+    let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let seconds = format!("73.{}", std::process::id());
     let session = json!({"name": "CliSession", "arguments": {"command": format!("sleep {seconds}")}});
@@ -54,7 +54,7 @@ fn a_session_in_the_background_ends_with_its_client() {
 
 #[test]
 fn a_signal_ends_it_and_what_it_runs() {
-    let project = Project::empty().without_questions();
+    let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let (_, seconds) = start(&mut client, 74);
     client.signal(Signal::SIGTERM);
@@ -64,7 +64,7 @@ fn a_signal_ends_it_and_what_it_runs() {
 
 #[test]
 fn what_a_command_prints_is_told_while_it_runs() {
-    let project = Project::empty().without_questions();
+    let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let command = "echo 'first words'; while [ ! -e go ]; do sleep 0.01; done; echo done";
     let call = json!({"name": "RunCommand", "arguments": {"command": command}, "_meta": {"progressToken": "p-1"}});

@@ -42,7 +42,7 @@ fn what_may_not_be_read_without_a_question_is_not_sent() {
     let server = Server::new(answers());
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"**/private/**\"]\n";
     let project = Project::with(&server).file("private/plan.md", "of nobody else\n").policy(policy);
-    let outside = project.beside("home").join("letter.txt");
+    let outside = project.directory("home").join("letter.txt");
     std::fs::write(&outside, "dear diary").unwrap();
     let prompt = format!("look at @private/plan.md, @{} and @src/gone.rs", outside.display());
     let output = project.aye(&["exec", "--json", &prompt]).exits(0);

@@ -25,7 +25,7 @@ fn servers_are_asked_only_when_it_is_said_and_one_that_is_not_there_is_told() {
     let told = json!({"data": [
         {"id": "vendor/new", "context_length": 65536, "pricing": {"prompt": "0.000001", "completion": "0.000002"}},
         {"id": "bad\u{1b}[2Jname", "context_length": 1}]});
-    let server = Server::new([]).tells_models(&told);
+    let server = Server::new([]).with_model_list(&told);
     let config = "[providers.gone]\napi = 'openai-chat'\nbase_url = 'http://127.0.0.1:9/v1'\n";
     let project = Project::with_chat(&server).config(config);
     project.aye(&["models", "--json"]).exits(0);
@@ -42,7 +42,7 @@ fn servers_are_asked_only_when_it_is_said_and_one_that_is_not_there_is_told() {
 fn a_persons_list_is_used_and_a_slip_in_it_is_named() {
     let server = Server::new([]);
     let project = Project::with(&server);
-    let list = project.beside("config").join("models.toml");
+    let list = project.directory("config").join("models.toml");
     std::fs::write(&list, "[[models]]\nname = 'anthropic/mine'\ncontext_window = 12_000\n").unwrap();
     let answer = project.aye(&["models", "--json"]).exits(0).json();
     assert_eq!(of(&answer, "anthropic/mine")["contextWindow"], 12_000);
@@ -66,7 +66,7 @@ fn a_name_that_the_provider_does_not_know_is_told_with_the_nearest() {
 #[test]
 fn a_model_that_no_list_has_is_asked_for_once() {
     let server = Server::new([Answer::text("One."), Answer::text("Two.")])
-        .tells_models(&json!({"data": [{"id": "scripted", "max_model_len": 32768}]}));
+        .with_model_list(&json!({"data": [{"id": "scripted", "max_model_len": 32768}]}));
     let project = Project::with_chat(&server);
     project.aye(&["exec", "-m", "openai-chat/scripted", "hello"]).exits(0);
     project.aye(&["exec", "-m", "openai-chat/gpt-5.5", "hello"]).exits(0);

@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 
 /// A desktop whose openers write down what they are told, each word between `<` and `>`.
 fn desktop(project: Project, programs: &[(&str, i32)]) -> Project {
-    let bin = project.beside("home").join("bin");
+    let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
     for (name, code) in programs {
-        let record = project.beside("home").join("record").display().to_string();
+        let record = project.directory("home").join("record").display().to_string();
         let script = format!(
             "#!/bin/sh\n{{ printf '{name}'; for word; do printf '<%s>' \"$word\"; done; printf '\\n'; }} >> '{record}'\nenv > '{record}.env'\nexit {code}\n"
         );
@@ -29,7 +29,7 @@ fn call(project: &Project, tool: &str, path: &str, flags: &[&str]) -> Output {
 }
 
 fn recorded(project: &Project) -> String {
-    fs::read_to_string(project.beside("home").join("record")).unwrap_or_default()
+    fs::read_to_string(project.directory("home").join("record")).unwrap_or_default()
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn a_file_is_opened_after_a_yes_and_its_name_is_one_word() {
         assert_eq!(recorded(&project), "");
         call(&project, "OpenPath", name, &["--yes"]).exits(0);
         assert_eq!(recorded(&project), format!("xdg-open<{}>\n", root.join(name).display()));
-        fs::remove_file(project.beside("home").join("record")).unwrap();
+        fs::remove_file(project.directory("home").join("record")).unwrap();
     }
-    let seen = fs::read_to_string(project.beside("home").join("record.env")).unwrap();
+    let seen = fs::read_to_string(project.directory("home").join("record.env")).unwrap();
     assert!(seen.contains("DISPLAY=:7") && !seen.contains("hush-hush"), "{seen}");
     assert!(!project.exists("x"));
 }

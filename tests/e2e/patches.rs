@@ -39,8 +39,8 @@ fn every_scenario_ends_as_expected() {
         }
         let succeeds = scenario["succeeds"] == true;
         let arguments = json!({"patch": fs::read_to_string(directory.join("patch.txt")).unwrap()}).to_string();
-        fs::write(project.beside("home").join("args.json"), arguments).unwrap();
-        let arguments = format!("@{}", project.beside("home").join("args.json").display());
+        fs::write(project.directory("home").join("args.json"), arguments).unwrap();
+        let arguments = format!("@{}", project.directory("home").join("args.json").display());
         let words = ["tool", "call", "ApplyPatch", "--args", &arguments, "--yes", "--json"];
         let result = project.aye(&words).exits(i32::from(!succeeds)).json();
         assert_eq!(result["error"].is_object(), !succeeds, "{scenario}: {result}");

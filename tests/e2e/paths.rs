@@ -22,7 +22,7 @@ struct Scene<'a> {
 impl<'a> Scene<'a> {
     fn new(case: &'a Value) -> Self {
         let project = Project::empty();
-        let root = project.beside("virtual");
+        let root = project.directory("virtual");
         fs::create_dir_all(root.join("home/user")).unwrap();
         let home = root.join("home/user").display().to_string();
         let mut scene = Self { case, project: project.env("HOME", &home), root, workspace: String::new() };

@@ -29,7 +29,7 @@ fn a_session_is_picked_on_the_screen_and_gone_on_with() {
     // The one that was used last is shown beside the list.
     terminal.wait_for("Second.");
     terminal.type_text("first", 2);
-    terminal.wait_gone("the second thing");
+    terminal.wait_until_gone("the second thing");
     terminal.wait_for("First.");
     terminal.enter();
     terminal.prompt("and on with it");
@@ -83,7 +83,7 @@ fn a_new_session_leaves_the_old_one_to_be_resumed() {
     terminal.type_text("/clear", 2);
     terminal.wait_for("/clear");
     terminal.enter();
-    terminal.wait_gone("One.");
+    terminal.wait_until_gone("One.");
     terminal.prompt("the second thing");
     terminal.wait_for("Two.");
     assert!(!server.request(1).messages().contains("the first thing"));
@@ -116,7 +116,7 @@ fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
     terminal.wait_for("/fork");
     terminal.enter();
     assert!(wait_until(TIMEOUT, || titles(&project).contains(&"the first thing (fork)".to_owned())), "{:?}", titles(&project));
-    terminal.wait_gone("forking");
+    terminal.wait_until_gone("forking");
     terminal.prompt("go on here");
     terminal.wait_for("Two.");
     assert!(server.request(1).messages().contains("the first thing"));
@@ -145,7 +145,7 @@ fn a_session_is_deleted_after_a_question() {
     terminal.send("\x18");
     terminal.wait_for("Delete the session");
     terminal.decide('y');
-    terminal.wait_gone("the second thing");
+    terminal.wait_until_gone("the second thing");
     assert_eq!(titles(&project), ["the first thing"]);
     terminal.send("\x1b");
     terminal.finish();
@@ -172,8 +172,8 @@ fn a_command_of_ones_own_reaches_the_model_as_its_text() {
     let project = Project::with(&server)
         .file(".aye/commands/team/lint.md", "Lint $1 with !`date` and @notes.md")
         .file("notes.md", "be brief");
-    std::fs::create_dir_all(project.beside("config").join("commands")).unwrap();
-    let own = project.beside("config").join("commands/fix.md");
+    std::fs::create_dir_all(project.directory("config").join("commands")).unwrap();
+    let own = project.directory("config").join("commands/fix.md");
     std::fs::write(own, "---\ndescription: Fix an issue\n---\nFix issue $1, and tell why: $ARGUMENTS\n").unwrap();
     let mut terminal = project.open_sized(&["--trust"], 100, 30);
     terminal.wait_for("/ commands");
@@ -215,11 +215,11 @@ fn a_command_in_one_burst_runs_and_half_of_one_does_not() {
     terminal.send("/qui\r");
     terminal.wait_for("unknown command `/qui`");
     terminal.send("\x15");
-    terminal.wait_gone("unknown command");
+    terminal.wait_until_gone("unknown command");
     terminal.send("/model\r");
     terminal.wait_for("Models");
     terminal.send("\x1b");
-    terminal.wait_gone("Models");
+    terminal.wait_until_gone("Models");
 }
 
 #[test]

@@ -314,14 +314,14 @@ fn validate_tells_every_mistake_and_warns_of_what_is_hardly_meant() {
 fn init_writes_a_private_policy_and_keeps_what_was_there() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::empty();
-    let file = project.beside("config").join("policy.toml");
+    let file = project.directory("config").join("policy.toml");
     project.aye(&["policy", "init", "--preset", "strict"]).exits(0);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let strict = std::fs::read_to_string(&file).unwrap();
     project.aye(&["policy", "init"]).exits(2).says(&["already exists", "--force"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), strict);
     project.aye(&["policy", "init", "--preset", "relaxed", "--force"]).exits(0);
-    assert_eq!(std::fs::read_to_string(project.beside("config").join("policy.toml.1")).unwrap(), strict);
+    assert_eq!(std::fs::read_to_string(project.directory("config").join("policy.toml.1")).unwrap(), strict);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     for preset in ["ask", "strict", "relaxed", "readonly"] {
         project.aye(&["policy", "init", "--force", "--preset", preset]).exits(0);
@@ -330,7 +330,7 @@ fn init_writes_a_private_policy_and_keeps_what_was_there() {
     }
     let inside = Project::empty().env("AYE", "1");
     inside.aye(&["policy", "init"]).exits(2).says(&["AYE=1"]);
-    assert!(!inside.beside("config").join("policy.toml").exists());
+    assert!(!inside.directory("config").join("policy.toml").exists());
     assert!(inside.aye(&["policy", "init", "--stdout"]).exits(0).stdout.contains("schema_version = 1"));
 }
 
@@ -340,9 +340,9 @@ fn a_policy_of_a_project_is_never_written_through_a_link() {
     project.aye(&["policy", "init", "--project"]).exits(0);
     project.aye(&["policy", "test", ".aye/policy.toml"]).exits(0);
     let hostile = Project::empty();
-    std::os::unix::fs::symlink(hostile.beside("home"), hostile.path(".aye")).unwrap();
+    std::os::unix::fs::symlink(hostile.directory("home"), hostile.path(".aye")).unwrap();
     hostile.aye(&["policy", "init", "--project"]).exits(2).says(&["link"]);
-    assert!(!hostile.beside("home").join("policy.toml").exists());
+    assert!(!hostile.directory("home").join("policy.toml").exists());
 }
 
 #[test]

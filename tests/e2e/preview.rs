@@ -44,7 +44,7 @@ fn foretold(project: &Project, line: &str) -> Option<Value> {
 
 /// Whether nothing of a preview is left.
 fn tidy(project: &Project) -> bool {
-    let previews = project.beside("data").join("previews");
+    let previews = project.directory("data").join("previews");
     fs::read_dir(previews).map_or(true, |left| left.count() == 0)
 }
 
@@ -153,7 +153,7 @@ fn what_cannot_be_previewed_is_planned_with_the_reason() {
 #[test]
 fn nothing_outside_is_reached_from_a_preview() {
     let project = project();
-    let home = project.beside("home");
+    let home = project.directory("home");
     let line = format!(
         "echo x > {0}/escaped; cat {1}/config/policy.toml; ls {1}/data",
         home.display(),
@@ -195,14 +195,14 @@ fn finished_after_a_crash(policy: &str) {
     let line = format!("for n in $(seq {FILES}); do echo new > f$n; done");
     let arguments = json!({"command": line}).to_string();
     let running = project.start(&["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json", "--yes"]);
-    let previews = project.beside("data").join("previews");
+    let previews = project.directory("data").join("previews");
     let begun = || {
         let entries = fs::read_dir(&previews).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).any(|path| path.join("commit.json").exists())
     };
     assert!(wait_until(TIMEOUT, begun), "the commit begins");
     running.kill();
-    fs::write(project.beside("config").join("policy.toml"), policy).unwrap();
+    fs::write(project.directory("config").join("policy.toml"), policy).unwrap();
     let done = || (1..=FILES).filter(|number| project.exists(&format!("f{number}"))).count();
     eprintln!("{} of {FILES} were kept when it was killed", done());
     project.aye(&["tool", "call", "ReadFile", "--args", r#"{"path": "changed.txt"}"#]).exits(0);

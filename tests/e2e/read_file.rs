@@ -88,7 +88,7 @@ fn an_image_is_there_again_when_a_session_goes_on() {
     server.push(Answer::text("Still grey."));
     project.aye(&["exec", "-c", "look again"]).exits(0);
     assert!(server.request(2).messages().contains(PIXEL));
-    std::fs::remove_dir_all(project.beside("data/artifacts")).unwrap();
+    std::fs::remove_dir_all(project.directory("data/artifacts")).unwrap();
     server.push(Answer::text("Gone."));
     project.aye(&["exec", "-c", "and now"]).exits(0);
     let messages = server.request(3).messages();

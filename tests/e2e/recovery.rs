@@ -38,7 +38,7 @@ fn what_a_crash_left_of_a_file_is_told_by_the_file() {
         let content = "all new\n".repeat(lines);
         let write = json!({"path": "notes.txt", "content": content});
         let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Done.")]);
-        let project = Project::with(&server).without_questions().file("notes.txt", "as it was\n");
+        let project = Project::with(&server).allowing_everything().file("notes.txt", "as it was\n");
         killed_as_a_call_begins(&project);
         let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
         assert!(resumed.stdout.contains("Done."), "{lines} lines\n{}", resumed.stderr);
@@ -53,7 +53,7 @@ fn what_a_crash_left_of_a_file_is_told_by_the_file() {
 fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
     let line = json!({"command": "echo half-$((40+2)); touch began; sleep 6161.7"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut child = aye(&project, &["exec", "--trust", "run it"]);
     let log = project.path("../data/aye.db-wal");
     assert!(wait_until(TIMEOUT, || holds(&log, "half-42")), "what it printed was not kept");
@@ -69,7 +69,7 @@ fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
 fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
     let line = json!({"command": "touch began; sleep 6161.8"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let holder = project.start(&["exec", "--trust", "run it"]);
     assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     let refused = project.aye(&["exec", "--trust", "-c"]).exits(2);
@@ -84,7 +84,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
     let line = json!({"command": "touch began; until [ -e go ]; do sleep 0.05; done"});
     let script = || [Answer::call("call_1", "RunCommand", line.clone()), Answer::text("Done.")];
     let server = Server::new(script());
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let running = project.start(&["exec", "--trust", "run it"]);
     assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     running.signal(Signal::SIGHUP);
@@ -92,7 +92,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
     project.aye(&["exec", "--trust", "-c"]).exits(0);
 
     let server = Server::new(script());
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut child = Command::new("nohup")
         .args([env!("CARGO_BIN_EXE_aye"), "exec", "--trust", "run it"])
         .current_dir(project.path(""))
@@ -113,7 +113,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
 fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
     let line = json!({"command": "touch began; sleep 6161.9"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let holder = project.start(&["exec", "--trust", "run it for me"]);
     assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     let mut terminal = project.open(&["--trust", "-c"]);
@@ -184,7 +184,7 @@ fn a_terminal_that_vanishes_ends_the_screen_and_what_it_ran_also_where_the_signa
     for ignores in ["", "trap '' HUP; "] {
         let line = json!({"command": format!("touch began; sleep {seconds}")});
         let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
-        let project = Project::with(&server).without_questions();
+        let project = Project::with(&server).allowing_everything();
         let shell = format!("{ignores}exec '{}' --trust 'run it for me'", env!("CARGO_BIN_EXE_aye"));
         let mut window = Window::open(&project, &shell);
         assert!(window.until(|| project.exists("began")), "it never began");
@@ -215,8 +215,8 @@ fn on_a_full_disk_it_goes_on_unsaved_where_the_person_says_so_and_all_is_saved_o
         call("call_3", "echo 3 >> ledger; dd if=/dev/null of=../data/filler 2>/dev/null"),
         Answer::text("All of it is done."),
     ]);
-    let project = Project::with(&server).without_questions();
-    let data = project.beside("data");
+    let project = Project::with(&server).allowing_everything();
+    let data = project.directory("data");
     let script = format!(
         "set -e; mount -t tmpfs -o size=1m none '{0}'; cd .; '{1}' --trust 'fill it'; '{1}' exec --trust -c >after 2>&1 || true",
         data.display(),

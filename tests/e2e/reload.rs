@@ -14,7 +14,7 @@ fn policy(version: &str, rest: &str) -> String {
 
 /// As editors do it: a new file, renamed over the old one.
 fn put(project: &Project, text: &str) {
-    let path = project.beside("config").join("policy.toml");
+    let path = project.directory("config").join("policy.toml");
     fs::write(path.with_extension("new"), text).unwrap();
     fs::rename(path.with_extension("new"), path).unwrap();
 }
@@ -38,14 +38,14 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     assert!(!server.request(1).tool_results()[0].1.contains("POLICY_DENIED"), "the last good policy lets it read");
     put(&project, &policy("three", "").replace("\"File.Read\"]", "\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]"));
     terminal.wait_for("policy reloaded: user (bundle three)");
-    terminal.wait_gone("policy file invalid");
+    terminal.wait_until_gone("policy file invalid");
     terminal.prompt("read it again");
     terminal.wait_for("Second done.");
     assert!(server.request(3).tool_results().last().is_some_and(|(_, told)| told.contains("POLICY_DENIED")));
     terminal.prompt("/policy");
     let screen = terminal.wait_for("the files are watched");
     assert!(screen.contains("user (bundle three)") && screen.contains("policy.toml"), "{screen}");
-    fs::remove_file(project.beside("config").join("policy.toml")).unwrap();
+    fs::remove_file(project.directory("config").join("policy.toml")).unwrap();
     terminal.wait_for("policy reloaded: built-in");
     assert!(terminal.quit().success());
 }
@@ -167,7 +167,7 @@ fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_mor
 
 /// The same for the settings.
 fn put_config(project: &Project, text: &str) {
-    let path = project.beside("config").join("config.toml");
+    let path = project.directory("config").join("config.toml");
     fs::write(path.with_extension("new"), text).unwrap();
     fs::rename(path.with_extension("new"), path).unwrap();
 }
@@ -230,7 +230,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     assert!(screen.contains("docs") && screen.contains("off"), "{screen}");
     assert!(screen.contains("`.mcp.json` changed since you trusted it"), "{screen}");
     terminal.send("\x1b");
-    terminal.wait_gone("MCP servers · 1");
+    terminal.wait_until_gone("MCP servers · 1");
     assert!(!project.exists("started"), "it was started");
     let mut other = project.open_sized(&[], 100, 40);
     other.review("Trust the project");

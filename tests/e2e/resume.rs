@@ -120,7 +120,7 @@ fn an_interrupted_call_runs_again_only_after_a_new_yes() {
 fn headless_an_unknown_outcome_is_told_and_never_run_again() {
     let seconds = unique_sleep();
     let server = sleep_script(&seconds);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let running = project.start(&["exec", "--trust", "run it"]);
     assert!(wait_until(TIMEOUT, || sleeping(&seconds) > 0), "it never ran");
     running.kill();
@@ -173,7 +173,7 @@ fn is_saved(project: &Project, words: &str) -> bool {
     let holds = |path: std::path::PathBuf| {
         std::fs::read(path).is_ok_and(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
     };
-    std::fs::read_dir(project.beside("data")).unwrap().flatten().any(|entry| holds(entry.path()))
+    std::fs::read_dir(project.directory("data")).unwrap().flatten().any(|entry| holds(entry.path()))
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn scripted() -> Server {
 }
 
 fn project(server: &Server) -> Project {
-    Project::with(server).without_questions().file("written.txt", "old\n").file("run.txt", "first\n")
+    Project::with(server).allowing_everything().file("written.txt", "old\n").file("run.txt", "first\n")
 }
 
 fn both(project: &Project) {

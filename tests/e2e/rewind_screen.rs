@@ -72,7 +72,7 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
     terminal.decide('1');
     holds(&project, "written.txt", "by a tool\n");
     holds(&project, "new.txt", "made\n");
-    terminal.wait_gone(" │Both are done.");
+    terminal.wait_until_gone(" │Both are done.");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_copy_that_begins_before_a_prompt_has_it_as_its_draft_and_files_stay() {
     terminal.prompt("/undo");
     terminal.wait_for("fork instead: copy the session up to before #2");
     terminal.decide('f');
-    terminal.wait_gone("Two.");
+    terminal.wait_until_gone("Two.");
     let screen = terminal.wait_that("the prompt is the draft", |screen| screen.contains("❯ the second thing"));
     assert!(screen.contains("One.") && !screen.contains("Two."), "{screen}");
     terminal.enter();

@@ -66,10 +66,10 @@ fn has(program: &str) -> bool {
 #[test]
 fn an_allowed_command_runs_held_and_sees_neither_credentials_nor_aye() {
     let Some(project) = held(ALLOWED) else { return };
-    let ssh = project.beside("home").join(".ssh");
+    let ssh = project.directory("home").join(".ssh");
     fs::create_dir(&ssh).unwrap();
     fs::write(ssh.join("id_rsa"), "k3y").unwrap();
-    fs::write(project.beside("home").join(".netrc"), "passw0rd").unwrap();
+    fs::write(project.directory("home").join(".netrc"), "passw0rd").unwrap();
     let project = project.file("secrets/a", "s3cret").file("deep/er/.env", "s3cret");
     let all = "cat ~/.ssh/id_rsa ~/.netrc secrets/a deep/er/.env; ls -A ~/.ssh secrets; cat \"$(dirname ~)\"/config/policy.toml; \
                find \"$(dirname ~)\"/data -type f";
@@ -97,7 +97,7 @@ fn a_command_writes_in_the_workspace_and_nowhere_else() {
         let told = call(&project, line, &["--yes"]);
         assert!(!told["outputText"].as_str().unwrap().starts_with("Exit code: 0\n"), "{line}: {told}");
     }
-    assert!(!project.beside("outside").exists() && !project.beside("home").join(".bashrc").exists());
+    assert!(!project.directory("outside").exists() && !project.directory("home").join(".bashrc").exists());
     assert_eq!(project.read("fixed"), "as it was");
 }
 
@@ -223,7 +223,7 @@ fn a_work_tree_beside_its_repository_commits_too() {
         return;
     }
     let Some(project) = held(ALLOWED) else { return };
-    let main = project.beside("main");
+    let main = project.directory("main");
     let git = |arguments: &[&str]| {
         let mut command = std::process::Command::new("git");
         command.arg("-C").arg(&main).args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
@@ -233,7 +233,7 @@ fn a_work_tree_beside_its_repository_commits_too() {
     git(&["init", "-q", "-b", "main"]);
     git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     fs::remove_dir(project.path("")).unwrap();
-    git(&["worktree", "add", "-q", "-b", "next", project.beside("work").to_str().unwrap()]);
+    git(&["worktree", "add", "-q", "-b", "next", project.directory("work").to_str().unwrap()]);
     let line =
         "echo x > a && git add a && git -c user.name=a -c user.email=a@example.com commit -q -m second && git log --oneline";
     let told =
@@ -265,7 +265,7 @@ fn what_file_write_narrows_narrows_commands_too() {
 #[test]
 fn package_managers_write_to_a_cache_of_their_own_that_stays() {
     let Some(project) = held(ALLOWED) else { return };
-    let cache = project.beside("home").join(".npm");
+    let cache = project.directory("home").join(".npm");
     fs::create_dir(&cache).unwrap();
     fs::write(cache.join("fetched"), "before").unwrap();
     works(&project, "cat ~/.npm/fetched && echo after > ~/.npm/fetched && mkdir ~/.npm/_logs && echo x > ~/.npm/_logs/1");
@@ -279,7 +279,7 @@ fn package_managers_write_to_a_cache_of_their_own_that_stays() {
 #[test]
 fn a_cache_that_is_inherited_is_the_persons_own() {
     let Some(project) = held(&format!("{ALLOWED}cache = \"inherit\"\n")) else { return };
-    let cache = project.beside("home").join(".npm");
+    let cache = project.directory("home").join(".npm");
     fs::create_dir(&cache).unwrap();
     works(&project, "echo x > ~/.npm/fetched");
     assert!(cache.join("fetched").exists());
@@ -291,7 +291,7 @@ fn cargo_builds_offline_with_a_private_cache() {
         return;
     }
     let Some(project) = held(ALLOWED) else { return };
-    let home = project.beside("home").join(".cargo");
+    let home = project.directory("home").join(".cargo");
     fs::create_dir_all(home.join("registry")).unwrap();
     fs::write(home.join(".package-cache"), "").unwrap();
     let toolchains = std::env::var("RUSTUP_HOME").ok().or_else(|| Some(format!("{}/.rustup", std::env::var("HOME").ok()?)));
@@ -310,7 +310,7 @@ fn go_is_told_to_write_no_revision_where_a_repository_must_not_be_made() {
     let Some(project) = held(ALLOWED) else { return };
     let flags = |project: &Project| output(project, "printenv GOFLAGS || echo none");
     assert!(flags(&project).contains("\n-buildvcs=false\n"), "{}", flags(&project));
-    let settings = project.beside("home").join(".config/go");
+    let settings = project.directory("home").join(".config/go");
     fs::create_dir_all(&settings).unwrap();
     fs::write(settings.join("env"), "GOPROXY=off\nGOFLAGS=-mod=mod -trimpath\n").unwrap();
     assert!(flags(&project).contains("\n-mod=mod -trimpath -buildvcs=false\n"), "{}", flags(&project));

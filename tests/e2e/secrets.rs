@@ -29,7 +29,7 @@ fn everything(directory: &Path) -> String {
 #[track_caller]
 fn nowhere(server: &Server, project: &Project, output: &Output) {
     let requests: String = (0..server.requests().len()).map(|index| server.request(index).body.to_string()).collect();
-    let data = everything(&project.beside("data"));
+    let data = everything(&project.directory("data"));
     for secret in [TOKEN, OPENAI, PASSWORD, KEY, "env-secret-4711-value"] {
         for (place, text) in [("requests", &requests), ("data", &data), ("stdout", &output.stdout), ("stderr", &output.stderr)] {
             assert!(!text.contains(secret), "{secret} is in the {place}");
@@ -42,7 +42,7 @@ fn project(server: &Server) -> Project {
     Project::with(server)
         .env("ANTHROPIC_API_KEY", KEY)
         .env("MY_SECRET", "env-secret-4711-value")
-        .without_questions()
+        .allowing_everything()
         .file("value.txt", "the value is env-secret-4711-value\n")
         .file(".env", &format!("NAME=x\nDB_PASSWORD={PASSWORD}\nGITHUB_TOKEN={TOKEN}\n"))
 }
@@ -61,7 +61,7 @@ fn a_secret_in_a_prompt_a_file_or_an_output_is_sent_kept_and_told_nowhere() {
     nowhere(&server, &project, &output);
     assert!(output.stdout.contains("hid 3 secrets (github-token, password, anthropic-key) in your prompt"), "{}", output.stdout);
     assert!(output.stdout.contains("\"redactions\":[{\"kind\":"), "{}", output.stdout);
-    let key = project.beside("data").join("redaction.key");
+    let key = project.directory("data").join("redaction.key");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&key).unwrap().permissions());
     assert_eq!((std::fs::read(&key).unwrap().len(), mode & 0o777), (32, 0o600));
 }

@@ -12,7 +12,7 @@ fn result(project: &Project, tool: &str, arguments: &Value) -> String {
 #[test]
 fn a_refusal_does_not_tell_what_is_outside() {
     let project = Project::empty().file("mine", "mine");
-    let home = project.beside("home");
+    let home = project.directory("home");
     fs::write(home.join("isthere"), "secret\n").unwrap();
     fs::create_dir(home.join("isthere.d")).unwrap();
     fs::File::create(home.join("isthere.big")).unwrap().set_len(20 << 20).unwrap();
@@ -155,11 +155,11 @@ fn lines_of_json_hold_nothing_that_a_terminal_obeys() {
 fn keys_reach_no_command_no_journal_and_no_log() {
     let look = json!({"command": "env; cat /proc/$PPID/environ"});
     let server = Server::new([Answer::call("call_1", "RunCommand", look), Answer::error(400, "invalid_request_error", "no")]);
-    let project = Project::with(&server).without_questions().env("AYE_LOG", "trace");
+    let project = Project::with(&server).allowing_everything().env("AYE_LOG", "trace");
     let output = project.aye(&["exec", "--json", "hi"]);
     assert_eq!(server.request(0).header("x-api-key"), Some("sk-ant-scripted"));
     assert!(output.stdout.contains("HOME=") && !(output.stdout + &output.stderr).contains("sk-ant-scripted"));
-    let mut places = vec![project.beside("data"), project.beside("config")];
+    let mut places = vec![project.directory("data"), project.directory("config")];
     while let Some(place) = places.pop() {
         if place.is_dir() {
             places.extend(fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
@@ -173,8 +173,8 @@ fn keys_reach_no_command_no_journal_and_no_log() {
 #[test]
 fn aye_itself_is_out_of_reach_of_its_tools() {
     let project = Project::empty().policy("schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\n");
-    std::os::unix::fs::symlink(project.beside("config"), project.path("link")).unwrap();
-    let config = project.beside("config").display().to_string();
+    std::os::unix::fs::symlink(project.directory("config"), project.path("link")).unwrap();
+    let config = project.directory("config").display().to_string();
     for path in [format!("{config}/policy.toml"), "link/policy.toml".to_owned(), "../config/policy.toml".to_owned()] {
         for (tool, arguments) in [
             ("ReadFile", json!({"path": path})),
@@ -230,7 +230,7 @@ allowed_paths = ["~", "${workspace}"]
 #[test]
 fn credentials_stay_shut_under_a_bundle_that_opens_the_home_directory() {
     let project = Project::empty().file("mine", "mine");
-    let home = project.beside("home");
+    let home = project.directory("home");
     for directory in [".ssh", ".aws", ".config/gcloud", "notes"] {
         fs::create_dir_all(home.join(directory)).unwrap();
     }

@@ -173,7 +173,7 @@ fn a_shutdown_waits_for_what_runs_and_says_that_the_session_was_cancelled() {
         "RunCommand",
         json!({"command": "touch begun; while [ ! -e go ]; do sleep 0.01; done; touch done"}),
     )]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut client = Rpc::start(&project, &["--trust"]);
     client.create(&project);
     client.call("StartTask", json!({"prompt": "run it"}));
@@ -218,7 +218,7 @@ fn a_session_that_was_killed_goes_on_where_it_was() {
 fn a_command_that_was_killed_is_told_as_interrupted_and_not_run_again() {
     let count = "echo x >> runs; touch begun; sleep 600";
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": count})), Answer::text("I see.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut client = Rpc::start(&project, &["--trust"]);
     let session = client.create(&project)["sessionId"].clone();
     client.call("StartTask", json!({"prompt": "run it"}));
@@ -379,7 +379,7 @@ fn a_session_that_is_resumed_has_the_policy_and_the_tools_that_are_in_force() {
     let mut client = Rpc::start(&project, &[]);
     let session = client.create(&project);
     assert!(!session["availableTools"].as_array().unwrap().contains(&json!("ReadFile")), "{session}");
-    let put = |text: &str| std::fs::write(project.beside("config").join("policy.toml"), text).unwrap();
+    let put = |text: &str| std::fs::write(project.directory("config").join("policy.toml"), text).unwrap();
     put(&policy("two", "2020-01-01T00:00:00Z", false));
     client.until(|message| message["params"]["payload"]["layers"].to_string().contains("\"two\""));
     client.call("StartTask", json!({"prompt": "read it"}));

@@ -67,7 +67,7 @@ fn a_client_that_vanishes_leaves_a_session_that_goes_on_later() {
         Answer::call("call_1", "RunCommand", json!({"command": "touch begun; sleep 7531"})),
         Answer::text("So it was stopped."),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let mut client = Rpc::start(&project, &["--trust"]);
     let session = client.create(&project)["sessionId"].as_str().unwrap().to_owned();
     client.call("StartTask", json!({"prompt": "wait"}));
@@ -265,7 +265,7 @@ fn a_socket_is_for_one_user_and_one_client() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("On").and_wait(&gate), Answer::text("And on.")]);
     let project = Project::with(&server);
-    let path = project.beside("run").join("aye.sock");
+    let path = project.directory("run").join("aye.sock");
     let mut host = Host::start(&project, &path);
     let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
@@ -291,7 +291,7 @@ fn a_socket_is_for_one_user_and_one_client() {
 #[test]
 fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
     let project = Project::with(&Server::new([]));
-    let path = project.beside("run").join("aye.sock");
+    let path = project.directory("run").join("aye.sock");
     let mut host = Host::start(&project, &path);
     let words = ["serve", "--socket", path.to_str().unwrap()];
     project.aye(&words).exits(2).says(&["is listening on"]);
@@ -304,7 +304,7 @@ fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
     assert_eq!(host.ends(), 0);
     std::fs::write(&path, "mine").unwrap();
     project.aye(&words).exits(2).says(&["not a socket of yours"]);
-    let open = project.beside("open");
+    let open = project.directory("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
     project.aye(&["serve", "--socket", open.join("s").to_str().unwrap()]).exits(2).says(&["is writable by others"]);

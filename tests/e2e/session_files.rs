@@ -33,15 +33,15 @@ fn id_of(project: &Project) -> String {
 #[test]
 fn a_session_goes_on_in_another_data_directory_with_the_same_thread() {
     let server = script();
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "write it"]).exits(0);
     let id = id_of(&project);
-    let file = project.beside("home").join("session.json");
+    let file = project.directory("home").join("session.json");
     let path = file.to_str().unwrap().to_owned();
     project.aye(&["sessions", "export", &id, "-o", &path]).exits(0);
     let exported: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!((&exported["checkpointVersion"], &exported["sessionId"]), (&json!("1.0"), &json!(id)));
-    let other = project.beside("elsewhere");
+    let other = project.directory("elsewhere");
     let project = project.env("AYE_DATA_DIR", other.to_str().unwrap());
     let imported = project.aye(&["sessions", "import", &path]).exits(0);
     assert!(imported.stdout.contains(&format!("imported session {id}")), "{}", imported.stdout);
@@ -62,7 +62,7 @@ fn a_session_goes_on_in_another_data_directory_with_the_same_thread() {
 #[test]
 fn a_seeds_checkpoint_alone_is_taken_up() {
     let server = Server::new([Answer::text("It went on.")]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let checkpoint = json!({
         "checkpointVersion": "1.0", "sessionId": "sess_789", "workspaceId": "ws_456", "sessionStatus": "SESSION_RUNNING",
         "task": {"taskId": "task_001", "prompt": "Refactor the client", "status": "running", "stepCount": 0, "maxSteps": 40},
@@ -94,7 +94,7 @@ fn a_file_that_is_no_session_changes_nothing_and_is_pointed_into() {
 #[test]
 fn a_text_is_found_wherever_it_was_said_and_its_absence_is_an_exit_code() {
     let server = script();
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "write it"]).exits(0);
     let id = id_of(&project);
     for (text, place) in [("NEEDLE", "answer"), ("haystack", "arguments"), ("write it", "title"), ("/h.yst\\w+/", "arguments")] {
@@ -112,7 +112,7 @@ fn a_text_is_found_wherever_it_was_said_and_its_absence_is_an_exit_code() {
 #[test]
 fn lists_and_pages_of_a_session_say_what_it_came_to() {
     let server = script();
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "write it"]).exits(0);
     let session = only_session(&project);
     assert_eq!((&session["tasks"], &session["steps"]), (&json!(1), &json!(2)));
@@ -134,7 +134,7 @@ fn lists_and_pages_of_a_session_say_what_it_came_to() {
 #[test]
 fn what_is_pruned_is_said_first_and_gone_then() {
     let server = Server::new([done(), done()]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "first"]).exits(0);
     project.aye(&["exec", "second"]).exits(0);
     assert!(project.aye(&["sessions", "prune"]).exits(0).stdout.contains("0 sessions were deleted"));
@@ -142,7 +142,7 @@ fn what_is_pruned_is_said_first_and_gone_then() {
     assert_eq!((would["sessions"].as_array().map(Vec::len), &would["dryRun"]), (Some(2), &json!(true)));
     assert!(would["freedBytes"].as_u64() > Some(0), "{would}");
     assert_eq!(project.aye(&["sessions", "list", "--json"]).exits(0).json().as_array().map(Vec::len), Some(2));
-    let elsewhere = project.beside("home");
+    let elsewhere = project.directory("home");
     let elsewhere = elsewhere.to_str().unwrap();
     let here = project.aye(&["-C", elsewhere, "sessions", "prune", "--older-than", "0"]).exits(0).stdout;
     assert!(here.contains("0 sessions were deleted"), "{here}");
@@ -154,15 +154,15 @@ fn what_is_pruned_is_said_first_and_gone_then() {
 #[test]
 fn a_start_gives_up_what_is_over_the_budgets_once_a_day() {
     let server = Server::new([done(), done(), done()]);
-    let project = Project::with(&server).without_questions().config("[retention]\nlogs_mb = 1\n");
+    let project = Project::with(&server).allowing_everything().config("[retention]\nlogs_mb = 1\n");
     project.aye(&["exec", "first"]).exits(0);
-    let logs = project.beside("data").join("logs");
+    let logs = project.directory("data").join("logs");
     fs::create_dir_all(&logs).unwrap();
     let old = logs.join("aye.log.2020-01-01");
     fs::write(&old, vec![b'x'; 2 << 20]).unwrap();
     fs::write(logs.join("aye.log.2020-01-02"), "x").unwrap();
     project.aye(&["exec", "second"]).exits(0);
-    let stamp = fs::File::options().write(true).open(project.beside("data").join("pruned")).unwrap();
+    let stamp = fs::File::options().write(true).open(project.directory("data").join("pruned")).unwrap();
     stamp.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(90_000)).unwrap();
     fs::write(&old, vec![b'x'; 2 << 20]).unwrap();
     project.aye(&["exec", "third"]).exits(0);
@@ -184,15 +184,15 @@ fn a_session_that_was_rewound_is_imported_as_it_stands_and_puts_no_file_back() {
         Answer::text("The second is done."),
         Answer::text("It went on."),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "do the first"]).exits(0);
     project.aye(&["exec", "-c", "do the second"]).exits(0);
     project.aye(&["rewind", "--yes"]).exits(0);
     assert_eq!(project.read("new.txt"), "first\n");
-    let file = project.beside("home").join("session.json").display().to_string();
+    let file = project.directory("home").join("session.json").display().to_string();
     project.aye(&["sessions", "export", &id_of(&project), "-o", &file]).exits(0);
     fs::write(project.path("new.txt"), "by hand\n").unwrap();
-    let other = project.beside("elsewhere");
+    let other = project.directory("elsewhere");
     let project = project.env("AYE_DATA_DIR", other.to_str().unwrap());
     project.aye(&["sessions", "import", &file]).exits(0);
     project.aye(&["exec", "-c", "go on"]).exits(0);

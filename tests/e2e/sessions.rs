@@ -17,7 +17,7 @@ fn the_model_works_in_a_session_and_its_end_is_the_end_of_the_session() {
         Answer::call("c4", "CliRead", json!({"id": "s1", "screen": true})),
         done(),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let output = project.aye(&["exec", "--json", "greet"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("s1 is running: read") && result(1).contains("Your name?"), "{}", result(1));
@@ -38,7 +38,7 @@ fn a_background_command_is_read_and_ends_with_aye() {
         Answer::call("c2", "CliRead", json!({"id": "s1", "waitSeconds": 1})),
         done(),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "--json", "serve it"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
@@ -58,7 +58,7 @@ fn nothing_of_a_session_outlives_a_killed_aye() {
         Answer::call("c2", "RunCommand", json!({"command": "sleep 987003", "background": true})),
         Answer::text("Waiting.").and_wait(&gate),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let run = project.start(&["exec", "--json", "wait"]);
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "987003"]) == 3), "not all of it began");
     run.signal(Signal::SIGKILL);
@@ -122,7 +122,7 @@ fn plan_mode_starts_nothing_and_types_nothing() {
         Answer::call("c1", "CliSession", json!({"command": "touch made; cat"})).and_call("c2", "CliGetPlatform", json!({})),
         done(),
     ]);
-    let project = Project::with(&server).without_questions();
+    let project = Project::with(&server).allowing_everything();
     let output = project.aye(&["exec", "--json", "--mode", "plan", "x"]);
     let events = output.events();
     let completed = events.all("tool_completed");

@@ -6,7 +6,7 @@ use std::fs;
 #[test]
 fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
     let project = Project::empty();
-    let file = |name: &str| fs::read_to_string(project.beside("config").join(name)).unwrap();
+    let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     project.aye(&["setup", "--yes", "--policy", "strict", "-m", "anthropic/claude-x"]).exits(0);
     assert!(file("policy.toml").contains("bundle_version = \"strict.1\""));
     assert_eq!(file("config.toml"), "[model]\ndefault = \"anthropic/claude-x\"\n");
@@ -44,7 +44,7 @@ fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
     terminal.wait_for("wrote");
     terminal.send("are you there\n");
     terminal.wait_for("aye: Still here.");
-    let policy = fs::read_to_string(project.beside("config").join("policy.toml")).unwrap();
+    let policy = fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
     assert!(policy.contains("readonly.1"));
     assert!(server.request(1).messages().contains("hello"), "it is the same session");
 }
@@ -64,7 +64,7 @@ fn the_first_lines_say_what_was_done_here_last_and_what_is_not_done() {
 /// The permissions of a file of the person's settings.
 fn mode(project: &Project, name: &str) -> u32 {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(project.beside("config").join(name)).unwrap().permissions().mode() & 0o777
+    fs::metadata(project.directory("config").join(name)).unwrap().permissions().mode() & 0o777
 }
 
 /// Presses the letter of a choice that is on the screen, once it takes keys.
@@ -91,7 +91,7 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     assert!(screen.contains("1  ask · suggested") && screen.contains("sandbox: "), "{screen}");
     press(&mut terminal, 's');
     terminal.wait_for("run /setup to see");
-    assert!(!project.beside("config").join("policy.toml").exists());
+    assert!(!project.directory("config").join("policy.toml").exists());
     assert!(terminal.quit().success());
     let mut terminal = project.open(&ALONE);
     terminal.prompt("hello");
@@ -119,7 +119,7 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
     press(&mut terminal, 't');
     terminal.wait_for("It works: custom/my-model responded in");
     assert_eq!(server.request(0).header("authorization"), Some("Bearer my-secret-key-of-this-server"));
-    assert!(!project.beside("config").join("config.toml").exists(), "nothing is kept before the yes");
+    assert!(!project.directory("config").join("config.toml").exists(), "nothing is kept before the yes");
     press(&mut terminal, 'y');
     terminal.wait_for("What may run without asking?");
     // The hints are drawn last.
@@ -127,9 +127,9 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
     terminal.send("\x1b[C");
     terminal.wait_for("theme dark");
     terminal.decide('4');
-    terminal.wait_gone("What may run without asking?");
+    terminal.wait_until_gone("What may run without asking?");
     terminal.wait_for("readonly");
-    let file = |name: &str| fs::read_to_string(project.beside("config").join(name)).unwrap();
+    let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     let config = file("config.toml");
     for line in ["default = \"custom/my-model\"", &format!("base_url = \"{}/v1\"", server.url()), "theme = \"dark\""] {
         assert!(config.contains(line), "{config}");
@@ -175,7 +175,7 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     let screen = terminal.wait_for("next: run `aye` to start");
     assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");
     assert!(terminal.finish().success());
-    let kept = fs::read_to_string(project.beside("config").join("credentials.toml")).unwrap();
+    let kept = fs::read_to_string(project.directory("config").join("credentials.toml")).unwrap();
     assert!(kept.contains("sk-ant-api03-right-right-right") && !kept.contains("wrong"), "{kept}");
     assert_eq!(mode(&project, "credentials.toml"), 0o600);
     assert_eq!(server.requests().len(), 1, "only the test was sent");

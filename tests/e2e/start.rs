@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// As long as this is held, no other process opens the store.
 fn closed(project: &Project) -> File {
-    let lock = File::options().create(true).write(true).truncate(false).open(project.beside("data").join("aye.lock")).unwrap();
+    let lock = File::options().create(true).write(true).truncate(false).open(project.directory("data").join("aye.lock")).unwrap();
     lock.lock().unwrap();
     lock
 }
@@ -78,7 +78,7 @@ fn a_draft_that_is_left_before_the_session_is_there_is_kept_by_it() {
     let lock = closed(&project);
     let mut terminal = begun(&project, &["-c"], "half a thought");
     terminal.signal(nix::sys::signal::Signal::SIGTERM);
-    terminal.wait_gone("starting");
+    terminal.wait_until_gone("starting");
     drop(lock);
     assert_eq!(terminal.finish().exit_code(), 143);
     let mut terminal = project.open(&["-c"]);

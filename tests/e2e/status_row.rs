@@ -20,7 +20,7 @@ command = "printf '\\033[31m%s files\\033[0m, aye %s\\nmore\\n' $(ls | wc -l) \"
 fn it_counts_changed_files_and_shows_the_line_of_a_command_after_steps_that_wrote() {
     let write = json!({"path": "new.txt", "content": "one\n"});
     let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Finished the work.")]);
-    let project = Project::with(&server).file("a.txt", "1\n").without_questions().config(COMMAND);
+    let project = Project::with(&server).file("a.txt", "1\n").allowing_everything().config(COMMAND);
     if !(git(&project, &["init", "-q", "-b", "main"])
         && git(&project, &["add", "."])
         && git(&project, &["commit", "-q", "-m", "one"]))

@@ -124,7 +124,7 @@ fn what_cannot_be_done_has_its_code() {
 #[test]
 fn a_yes_does_not_open_what_is_denied() {
     let project = Project::empty();
-    let outside = project.beside("home").join("out.txt").display().to_string();
+    let outside = project.directory("home").join("out.txt").display().to_string();
     let result = call(&project, "WriteFile", &json!({"path": outside, "content": "x"}), &["--yes"]).exits(1).json();
     assert_eq!(result["status"], "denied", "{result}");
     let git = json!({"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n", "createDirectories": true});
@@ -136,8 +136,8 @@ fn a_yes_does_not_open_what_is_denied() {
 #[test]
 fn a_link_out_of_the_workspace_leads_nowhere() {
     let project = Project::empty();
-    std::fs::write(project.beside("home").join("secret"), "hidden words").unwrap();
-    std::os::unix::fs::symlink(project.beside("home"), project.path("link")).unwrap();
+    std::fs::write(project.directory("home").join("secret"), "hidden words").unwrap();
+    std::os::unix::fs::symlink(project.directory("home"), project.path("link")).unwrap();
     let output = call(&project, "ReadFile", &json!({"path": "link/secret"}), &[]).exits(1);
     assert!(!output.stdout.contains("hidden words"), "{}", output.stdout);
     assert_eq!(output.json()["status"], "denied");

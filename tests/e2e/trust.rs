@@ -108,7 +108,7 @@ fn quitting_at_the_question_leaves_nothing_behind() {
     terminal.send("q");
     assert!(terminal.finish().success());
     assert!(server.requests().is_empty());
-    assert!(!project.beside("config").join("projects").exists());
+    assert!(!project.directory("config").join("projects").exists());
 }
 
 /// A repository with something for every program that is known to run what it finds.
@@ -143,7 +143,7 @@ fn hostile(project: Project) -> Project {
 fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
     let server = server(1);
     let mut project = hostile(Project::with(&server));
-    let (stubs, mark) = (project.beside("home").join("stubs"), project.beside("home").join("mark"));
+    let (stubs, mark) = (project.directory("home").join("stubs"), project.directory("home").join("mark"));
     fs::create_dir(&stubs).unwrap();
     for name in ["git", "sh", "bash", "node", "npm", "yarn", "direnv", "python3", "rg", "env"] {
         let stub = stubs.join(name);
@@ -155,7 +155,7 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
 
     project.aye(&["exec", "hi"]).exits(0);
     assert!(!mark.exists(), "exec started a program of the project's choice");
-    let trace = project.beside("home").join("trace").display().to_string();
+    let trace = project.directory("home").join("trace").display().to_string();
     let traced = ["-f", "-e", "trace=execve,execveat", "-o", &trace, env!("CARGO_BIN_EXE_aye")];
     let strace =
         std::process::Command::new("strace").args(["-o", "/dev/null", "true"]).output().is_ok_and(|run| run.status.success());

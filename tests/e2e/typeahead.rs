@@ -113,7 +113,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
     // Long enough to press a key before, however slow the machine is.
     let project = Project::with(&server).config("[approval]\narming_ms = 2000\n");
     let mut terminal = project.open(&[]);
-    terminal.answers_after(None);
+    terminal.set_reply_delay(None);
     terminal.prompt("write it");
     std::thread::sleep(std::time::Duration::from_millis(1200));
     gate.open();
@@ -215,7 +215,7 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
         let server = script(&gate);
         let project = Project::with(&server);
         let mut terminal = project.open(&[]);
-        terminal.answers_after(line_ms);
+        terminal.set_reply_delay(line_ms);
         terminal.prompt("write it");
         terminal.wait_for("◔");
         // It is on the screen, and the choices do not work yet.

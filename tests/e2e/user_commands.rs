@@ -79,7 +79,7 @@ fn esc_ends_it_and_a_secret_in_it_is_not_written_down() {
     terminal.prompt(&format!("!echo {key}"));
     terminal.wait_for("not run: the command contains a secret");
     assert!(terminal.quit().success());
-    let store = std::fs::read(project.beside("data").join("aye.db")).unwrap();
+    let store = std::fs::read(project.directory("data").join("aye.db")).unwrap();
     assert!(!store.windows(key.len()).any(|window| window == key.as_bytes()), "the key is in the store");
 }
 

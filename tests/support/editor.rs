@@ -13,10 +13,10 @@ use std::thread;
 
 const SCHEMA: &str = "file:///acp.json";
 
-/// What the editor says to a question: one of its options, or nothing yet.
+/// Reply of the editor to a permission request: one of its options, or nothing yet.
 type Answers = Box<dyn FnMut(&Value) -> Option<Value>>;
 
-/// What the editor says of its files: a `result` or an `error`, or nothing at all.
+/// Reply of the editor to a request about its files: a `result` or an `error`, or nothing at all.
 type OfFiles = Box<dyn FnMut(&Value) -> Option<Value>>;
 
 pub struct Editor {
@@ -25,14 +25,14 @@ pub struct Editor {
     lines: Receiver<Value>,
     stderr: Receiver<String>,
     next: u64,
-    /// The methods of what was asked and not answered.
+    /// Methods of requests that were sent and not answered.
     asked: HashMap<u64, String>,
-    /// Updates, in their order.
+    /// Updates, in order.
     pub updates: Vec<Value>,
-    /// Questions, in their order.
+    /// Permission requests, in order.
     pub questions: Vec<Value>,
     answers: Answers,
-    /// What was asked of its files, in its order.
+    /// Requests about files, in order.
     pub of_files: Vec<Value>,
     files: Option<OfFiles>,
     responses: VecDeque<Value>,
@@ -40,12 +40,12 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Starts it and says hello.
+    /// Starts the process and initializes the connection.
     pub fn start(project: &Project, arguments: &[&str]) -> Self {
         Self::start_with(project, arguments, &json!({"session": {"notices": {}}}))
     }
 
-    /// The same with what this editor can do.
+    /// Like `start`, with these client capabilities.
     pub fn start_with(project: &Project, arguments: &[&str], can: &Value) -> Self {
         let mut editor = Self::silent(project, arguments);
         let hello = json!({"protocolVersion": 1, "clientCapabilities": can});
@@ -53,7 +53,7 @@ impl Editor {
         editor
     }
 
-    /// Starts it and says nothing.
+    /// Starts the process and sends nothing.
     pub fn silent(project: &Project, arguments: &[&str]) -> Self {
         let all: Vec<&str> = ["acp"].into_iter().chain(arguments.iter().copied()).collect();
         let mut command = project.command(&all);
@@ -94,7 +94,7 @@ impl Editor {
         }
     }
 
-    /// Answers every question from now on with the first option of this kind.
+    /// Answers each permission request from now on with the first option of this kind.
     pub fn answers_with(&mut self, kind: &'static str) {
         self.answers = Box::new(move |question| {
             let options = question["params"]["options"].as_array()?;
@@ -103,12 +103,12 @@ impl Editor {
         });
     }
 
-    /// Says this of its files from now on. Before it was told what to say, nobody may ask.
+    /// Answers each request about files from now on with this. Until then, such a request fails the test.
     pub fn says_of_files(&mut self, says: impl FnMut(&Value) -> Option<Value> + 'static) {
         self.files = Some(Box::new(says));
     }
 
-    /// Writes a line as it is.
+    /// Writes a line unchanged.
     pub fn write(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).unwrap();
@@ -118,7 +118,7 @@ impl Editor {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// Asks, and does not wait for the answer.
+    /// Sends a request without waiting for the response.
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
         self.asked.insert(self.next, method.to_owned());
@@ -126,14 +126,14 @@ impl Editor {
         self.next
     }
 
-    /// The result or the error.
+    /// Sends a request and returns its result or its error.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.ask(method, params);
         self.answer(id)
     }
 
-    /// Waits for the answer to this.
+    /// Waits for the response to a request.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Result<Value, Value> {
         let found = |message: &Value| message["id"] == id;
@@ -147,7 +147,7 @@ impl Editor {
         }
     }
 
-    /// Waits until something came: an update, a question.
+    /// Waits until such a message arrived: an update or a request.
     #[track_caller]
     pub fn wait_for(&mut self, what: impl Fn(&Self) -> bool) {
         while !what(self) {
@@ -155,7 +155,7 @@ impl Editor {
         }
     }
 
-    /// Takes the next message in, checked.
+    /// Receives and checks the next message.
     #[track_caller]
     fn hear(&mut self) {
         let Ok(message) = self.lines.recv_timeout(TIMEOUT) else {
@@ -186,7 +186,7 @@ impl Editor {
         }
     }
 
-    /// Answers a question that was left open.
+    /// Answers a permission request that was left open.
     pub fn decide(&mut self, number: usize, outcome: Value) {
         let id = self.questions[number]["id"].clone();
         self.write(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}).to_string());
@@ -211,7 +211,7 @@ impl Editor {
         schema.check(&definition, value);
     }
 
-    /// A new session in the project.
+    /// Creates a session in the project.
     #[track_caller]
     pub fn new_session(&mut self, directory: &Path) -> String {
         let made = self.call("session/new", json!({"cwd": directory, "mcpServers": []})).unwrap();
@@ -222,7 +222,7 @@ impl Editor {
         self.ask("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]}))
     }
 
-    /// Sends a prompt and waits for its end: the reason.
+    /// Sends a prompt, waits for its end and returns the stop reason.
     #[track_caller]
     pub fn prompt(&mut self, session: &str, text: &str) -> String {
         let id = self.ask_prompt(session, text);
@@ -235,7 +235,7 @@ impl Editor {
         self.updates.iter().map(|update| &update["update"]).filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    /// What the agent said, of one session or of all.
+    /// The text of the agent, of one session or of all.
     pub fn text(&self, session: Option<&str>) -> String {
         let own = self.updates.iter().filter(|update| session.is_none_or(|session| update["sessionId"] == session));
         let chunks = own.map(|update| &update["update"]).filter(|update| update["sessionUpdate"] == "agent_message_chunk");
@@ -246,7 +246,7 @@ impl Editor {
         self.child.id()
     }
 
-    /// Closes its end and waits for the process: the exit code and stderr.
+    /// Closes the input and waits for the process: the exit code and stderr.
     #[track_caller]
     pub fn leave(mut self) -> (i32, String) {
         drop(self.stdin.take());
@@ -262,12 +262,12 @@ impl Editor {
         (self.child.wait().unwrap().code().unwrap_or(-1), stderr)
     }
 
-    /// Whether the schema of the protocol is there, so that messages are checked against it.
+    /// Whether the schema of the protocol is available, so that messages are checked against it.
     pub fn checks_messages(&self) -> bool {
         self.schema.is_some()
     }
 
-    /// As a crash would end it.
+    /// Kills the process, as a crash would.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -281,7 +281,7 @@ impl Drop for Editor {
     }
 }
 
-/// The protocol's own.
+/// The schema of the protocol.
 struct Schema {
     whole: Value,
     compiled: std::cell::RefCell<(Schemas, Compiler, HashMap<String, SchemaIndex>)>,

@@ -29,6 +29,6 @@ pub use terminal::Terminal;
 
 use std::time::Duration;
 
-/// How long a test waits for something that should come soon; generous, because a busy machine is not a failure. Nothing waits so long
-/// where all is well.
+/// Time limit of a wait for something that should come soon. It is generous because a busy machine is not a failure; a test that
+/// passes never waits so long.
 pub const TIMEOUT: Duration = Duration::from_secs(180);

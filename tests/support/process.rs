@@ -19,10 +19,10 @@ pub struct Running {
     stderr: Receiver<String>,
 }
 
-/// What a process left.
+/// Result of a process.
 #[derive(Debug)]
 pub struct Output {
-    /// The exit code, or 128 and the signal.
+    /// The exit code, or 128 plus the signal.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
@@ -31,7 +31,7 @@ pub struct Output {
 impl Running {
     pub(super) fn start(invocation: &Invocation<'_>, input: Option<&str>) -> Self {
         let mut command = Command::new(invocation.program);
-        hears_hang_ups(&mut command);
+        restore_hangup_signal(&mut command);
         let mut child = command
             .args(&invocation.arguments)
             .current_dir(&invocation.directory)
@@ -44,7 +44,7 @@ impl Running {
             .unwrap();
         if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
             let input = input.to_owned();
-            // A program that does not read its input is no reason to stop here.
+            // The program may end without reading its input.
             thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
         }
         let stdout = collect(child.stdout.take().unwrap());
@@ -52,7 +52,7 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     #[track_caller]
     pub fn finish(mut self) -> Output {
         let ended = wait_until(TIMEOUT, || self.child.try_wait().unwrap().is_some());
@@ -72,16 +72,16 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// As a crash would end it: nothing of it runs any more when this returns.
+    /// Kills the process, as a crash would; none of it runs when this returns.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
-/// Starts a command with `SIGHUP` as a shell would leave it, also where the tests were started with `nohup`.
+/// Gives a command the default action for `SIGHUP`, also if the tests were started with `nohup`.
 #[expect(unsafe_code, reason = "no safe call changes what a child does on a signal")]
-pub(super) fn hears_hang_ups(command: &mut Command) {
+pub(super) fn restore_hangup_signal(command: &mut Command) {
     let reset = || {
         // SAFETY: `signal` may be called between fork and exec, and the default is no handler that could run here.
         unsafe { nix::sys::signal::signal(Signal::SIGHUP, nix::sys::signal::SigHandler::SigDfl) }?;
@@ -102,7 +102,7 @@ fn collect(mut from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl Output {
-    /// Fails, with all that was written, unless the exit code is this.
+    /// Fails, and prints all output, unless the exit code is this.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "exit code\nstdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
@@ -137,7 +137,7 @@ impl Output {
         self
     }
 
-    /// Fails unless stderr has all of these words.
+    /// Fails unless stderr contains all of these words.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
         for word in words {
@@ -156,12 +156,12 @@ impl Events {
         self.0.iter().map(|event| event["eventType"].as_str().unwrap_or("?")).collect()
     }
 
-    /// The payloads of all events of this name.
+    /// The payloads of all events with this name.
     pub fn all(&self, name: &str) -> Vec<&Value> {
         self.0.iter().filter(|event| event["eventType"] == name).map(|event| &event["payload"]).collect()
     }
 
-    /// The payload of the only event of this name.
+    /// The payload of the only event with this name.
     #[track_caller]
     pub fn only(&self, name: &str) -> &Value {
         let found = self.all(name);
@@ -169,12 +169,12 @@ impl Events {
         found[0]
     }
 
-    /// The text that streamed.
+    /// The streamed text.
     pub fn text(&self) -> String {
         self.all("text_chunk").iter().filter_map(|chunk| chunk["text"].as_str()).collect()
     }
 
-    /// Fails unless these names come in this order, others between them or not.
+    /// Fails unless events with these names come in this order; others may come between them.
     #[track_caller]
     pub fn in_order(&self, names: &[&str]) {
         let all = self.names();
@@ -185,7 +185,7 @@ impl Events {
     }
 }
 
-/// Whether a condition comes true in time. It is looked at again and again: what it asks about has no event to wait for.
+/// Polls a condition that has no event to wait for; `true` when it became true in time.
 pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     loop {
@@ -199,7 +199,7 @@ pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bo
     }
 }
 
-/// How many processes run with exactly this command line, in whatever namespace.
+/// Number of processes with exactly this command line, in any namespace.
 #[cfg(target_os = "linux")]
 pub fn processes_running(command: &[&str]) -> usize {
     let wanted = command.join("\0") + "\0";

@@ -9,13 +9,13 @@ use std::process::Command;
 /// The binary under test.
 const AYE: &str = env!("CARGO_BIN_EXE_aye");
 
-/// What a user has before starting aye.
+/// Files, directories and environment of a user who starts aye.
 pub struct Project {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,
 }
 
-/// One start of the binary: where, with what.
+/// One start of a program: arguments, directory and environment.
 pub struct Invocation<'a> {
     pub program: &'a str,
     pub arguments: Vec<String>,
@@ -24,12 +24,12 @@ pub struct Invocation<'a> {
 }
 
 impl Project {
-    /// An empty project that knows no key.
+    /// An empty project without API keys.
     pub fn empty() -> Self {
         Self::below(&std::env::temp_dir())
     }
 
-    /// The same where `/tmp` is not above it, unless all of this lies there; `AYE_TEST_DIR` names another place.
+    /// Like `empty`, but not below `/tmp`, unless all of this is there; `AYE_TEST_DIR` names another parent directory.
     pub fn outside_tmp() -> Self {
         let place = std::env::var("AYE_TEST_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
         Self::below(std::path::Path::new(&place))
@@ -42,24 +42,24 @@ impl Project {
         }
         let mut project = Self { root, environment: Vec::new() };
         for (name, directory) in [("HOME", "home"), ("AYE_CONFIG_DIR", "config"), ("AYE_DATA_DIR", "data")] {
-            let path = project.beside(directory).display().to_string();
+            let path = project.directory(directory).display().to_string();
             project = project.env(name, &path);
         }
         let path = std::env::var("PATH").unwrap_or_default();
         project.env("PATH", &path).env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("COLORTERM", "truecolor")
     }
 
-    /// A project whose Anthropic is the scripted server.
+    /// A project that uses the scripted server as Anthropic API.
     pub fn with(server: &Server) -> Self {
         Self::empty().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
-    /// `with`, for a project that is not below `/tmp`.
+    /// Like `with`, for a project that is not below `/tmp`.
     pub fn outside_tmp_with(server: &Server) -> Self {
         Self::outside_tmp().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
-    /// A project whose OpenAI-compatible server is the scripted one.
+    /// A project that uses the scripted server as OpenAI API.
     pub fn with_chat(server: &Server) -> Self {
         Self::empty().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
     }
@@ -81,24 +81,24 @@ impl Project {
         self
     }
 
-    /// The person's `config.toml`.
+    /// Writes the user's `config.toml`.
     pub fn config(self, text: &str) -> Self {
-        fs::write(self.beside("config").join("config.toml"), text).unwrap();
+        fs::write(self.directory("config").join("config.toml"), text).unwrap();
         self
     }
 
-    /// The person's `policy.toml`.
+    /// Writes the user's `policy.toml`.
     pub fn policy(self, text: &str) -> Self {
-        fs::write(self.beside("config").join("policy.toml"), text).unwrap();
+        fs::write(self.directory("config").join("policy.toml"), text).unwrap();
         self
     }
 
-    /// Everything that would ask is allowed.
-    pub fn without_questions(self) -> Self {
+    /// Allows everything that would need approval.
+    pub fn allowing_everything(self) -> Self {
         self.policy(OPEN_POLICY)
     }
 
-    /// Retries that do not make a test wait.
+    /// Shortens the waits between retries.
     pub fn with_quick_retries(self) -> Self {
         self.config("[llm]\nmax_retries = 3\nretry_base_ms = 5\nidle_timeout_seconds = 1\n")
     }
@@ -107,8 +107,8 @@ impl Project {
         self.root.path().join("work").join(path)
     }
 
-    /// `home`, `config`, `data`: what stands beside the project.
-    pub fn beside(&self, directory: &str) -> PathBuf {
+    /// A directory beside the project: `home`, `config` or `data`.
+    pub fn directory(&self, directory: &str) -> PathBuf {
         self.root.path().join(directory)
     }
 
@@ -121,24 +121,24 @@ impl Project {
         self.path(path).exists()
     }
 
-    /// Runs it to its end.
+    /// Runs aye to its end.
     #[track_caller]
     pub fn aye(&self, arguments: &[&str]) -> Output {
         self.start(arguments).finish()
     }
 
-    /// Runs it to its end with this on stdin.
+    /// Runs aye to its end with this on stdin.
     #[track_caller]
     pub fn aye_with_input(&self, arguments: &[&str], input: &str) -> Output {
         Running::start(&self.invocation(arguments), Some(input)).finish()
     }
 
-    /// Starts it without a terminal.
+    /// Starts aye without a terminal.
     pub fn start(&self, arguments: &[&str]) -> Running {
         Running::start(&self.invocation(arguments), None)
     }
 
-    /// Starts it in a terminal of 100 by 30, the directory trusted.
+    /// Starts aye in a terminal of 100x30, in a trusted directory.
     pub fn open(&self, arguments: &[&str]) -> Terminal {
         let mut all = vec!["--trust"];
         all.extend(arguments);
@@ -149,21 +149,21 @@ impl Project {
         Terminal::start(&self.invocation(arguments), columns, rows)
     }
 
-    /// Another program in the same surroundings.
+    /// Starts another program in a terminal, with the same environment.
     pub fn open_program(&self, program: &'static str, arguments: &[&str]) -> Terminal {
         Terminal::start(&Invocation { program, ..self.invocation(arguments) }, 100, 30)
     }
 
-    /// Runs another program in the same surroundings to its end, without a terminal.
+    /// Runs another program to its end without a terminal, with the same environment.
     #[track_caller]
     pub fn run_program(&self, program: &'static str, arguments: &[&str]) -> Output {
         Running::start(&Invocation { program, ..self.invocation(arguments) }, None).finish()
     }
 
-    /// The binary in its surroundings, to be started by other means.
+    /// A command that starts aye with this environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(AYE);
-        super::process::hears_hang_ups(&mut command);
+        super::process::restore_hangup_signal(&mut command);
         command.args(arguments).current_dir(self.path("")).env_clear().envs(self.environment.iter().cloned());
         command
     }
@@ -177,7 +177,7 @@ impl Project {
         }
     }
 
-    /// What the binary would find in its environment.
+    /// The environment of the binary.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.environment.clone()
     }

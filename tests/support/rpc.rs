@@ -14,25 +14,25 @@ use std::thread;
 /// One connection.
 pub struct Rpc {
     child: Option<Child>,
-    /// Closed for good at the end.
+    /// `None` after the input was closed.
     stream: Option<UnixStream>,
     to: Option<Box<dyn Write + Send>>,
     lines: Receiver<String>,
     errors: Receiver<String>,
-    /// All messages that came, in their order.
+    /// All received messages, in order.
     pub seen: Vec<Value>,
     next_id: u64,
 }
 
 impl Rpc {
-    /// Starts `aye serve --stdio` with these flags before it.
+    /// Starts `aye serve --stdio` with these global flags.
     pub fn start(project: &Project, flags: &[&str]) -> Self {
         let mut words = flags.to_vec();
         words.extend(["serve", "--stdio"]);
         Self::start_with(project, &words)
     }
 
-    /// Starts whatever else speaks in lines.
+    /// Starts another program that speaks JSON-RPC in lines.
     pub fn start_with(project: &Project, words: &[&str]) -> Self {
         let mut command = project.command(words);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -55,7 +55,7 @@ impl Rpc {
         self.child.as_ref().unwrap().id()
     }
 
-    /// Sends these bytes as they are.
+    /// Sends bytes unchanged.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         let to = self.to.as_mut().unwrap();
         to.write_all(bytes)?;
@@ -67,7 +67,7 @@ impl Rpc {
         self.send_bytes(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    /// Sends a request; its id.
+    /// Sends a request and returns its ID.
     #[track_caller]
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.next_id += 1;
@@ -89,7 +89,7 @@ impl Rpc {
         }
     }
 
-    /// The next message that this is true of.
+    /// The next message that matches.
     #[track_caller]
     pub fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
@@ -101,7 +101,7 @@ impl Rpc {
         }
     }
 
-    /// The answer to a request, whole.
+    /// The whole response to a request.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         self.until(|message| message["id"] == id && message.get("method").is_none())
@@ -115,7 +115,7 @@ impl Rpc {
         answer["result"].clone()
     }
 
-    /// The number of the error that a request is answered with.
+    /// The error code of the response to a request.
     #[track_caller]
     pub fn fails(&mut self, method: &str, params: Value) -> i64 {
         let id = self.ask(method, params);
@@ -124,7 +124,7 @@ impl Rpc {
         answer["error"]["code"].as_i64().unwrap()
     }
 
-    /// The payload of the next event of this name.
+    /// The payload of the next event with this name.
     #[track_caller]
     pub fn event(&mut self, name: &str) -> Value {
         self.until(|message| message["params"]["eventType"] == name)["params"]["payload"].clone()
@@ -136,7 +136,7 @@ impl Rpc {
         self.call("CreateSession", Self::hello(project))
     }
 
-    /// What is said to create one.
+    /// Parameters that create a session.
     pub fn hello(project: &Project) -> Value {
         json!({
             "clientInfo": {"name": "test", "version": "1"}, "supportedCapabilities": [],
@@ -144,12 +144,12 @@ impl Rpc {
         })
     }
 
-    /// Says nothing more.
+    /// Closes the input.
     pub fn hang_up(&mut self) {
         self.to = None;
     }
 
-    /// Closes its end and waits for that of the process; its exit code.
+    /// Closes the input, waits for the end of the process and returns its exit code.
     #[track_caller]
     pub fn leave(mut self) -> i32 {
         self.hang_up();
@@ -157,7 +157,7 @@ impl Rpc {
         self.code()
     }
 
-    /// The exit code of a process that ends by itself.
+    /// The exit code of a process that ends on its own.
     #[track_caller]
     pub fn code(&mut self) -> i32 {
         let child = self.child.as_mut().unwrap();
@@ -167,7 +167,7 @@ impl Rpc {
         status.code().unwrap_or_else(|| panic!("{status}"))
     }
 
-    /// Until the end of the connection; the exit code.
+    /// Reads to the end of the connection and returns the exit code.
     #[track_caller]
     pub fn finish(mut self) -> i32 {
         while self.next().is_some() {}
@@ -184,7 +184,7 @@ impl Rpc {
         kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
-    /// What it said beside the protocol until now.
+    /// stderr of the process until now.
     pub fn stderr(&self) -> String {
         self.errors.try_iter().collect::<Vec<_>>().join("\n")
     }

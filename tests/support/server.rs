@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// A point where an answer waits until the test says go.
+/// A point at which a response waits until the test opens it.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -19,42 +19,42 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits until it opens; gives up when the test has long ended.
+    /// Waits until the gate opens, or until the test is long over.
     fn pass(&self) {
         let open = lock(&self.0.0);
         drop(self.0.1.wait_timeout_while(open, TIMEOUT * 3, |open| !*open));
     }
 }
 
-/// One step of an answer that streams.
+/// One part of a streamed response.
 #[derive(Clone)]
 pub(super) enum Piece {
     Text(String),
-    /// Arguments are text, so that they may be no JSON at all.
+    /// Arguments are text, so that they can be invalid JSON.
     Call {
         id: String,
         name: String,
         arguments: String,
     },
     Wait(Gate),
-    /// Bytes that belong to no protocol.
+    /// Bytes outside any protocol.
     Raw(String),
 }
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// As the model says: `end_turn`, `max_tokens`, …
+    /// The stop reason of the model: `end_turn`, `max_tokens`, …
     Reason(&'static str),
     /// The connection is dropped in the middle.
     Dropped,
-    /// The body ends in good order, the answer does not.
+    /// The body ends regularly, but the response is incomplete.
     Short,
-    /// Nothing more comes, the connection stays.
+    /// Nothing more comes, and the connection stays open.
     Stalled,
 }
 
-/// One answer of the script.
+/// One response of the script.
 #[derive(Clone)]
 pub struct Answer(Kind);
 
@@ -65,23 +65,23 @@ enum Kind {
 }
 
 impl Answer {
-    /// An answer that says this and ends.
+    /// A response with this text.
     pub fn text(text: &str) -> Self {
         Self::empty().and(text)
     }
 
-    /// An answer of one tool call.
+    /// A response with one tool call.
     pub fn call(id: &str, name: &str, arguments: Value) -> Self {
         Self::empty().and_call(id, name, arguments)
     }
 
-    /// A refusal with the provider's sentence in it.
+    /// An error response with the provider's message.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         let body = serde_json::json!({"type": "error", "error": {"type": kind, "message": message}});
         Self(Kind::Whole { status, headers: vec![("content-type".into(), "application/json".into())], body: body.to_string() })
     }
 
-    /// What a captive portal says to everything.
+    /// The response of a captive portal.
     pub fn html() -> Self {
         Self(Kind::Whole {
             status: 200,
@@ -102,7 +102,7 @@ impl Answer {
         self.and_raw_call(id, name, &arguments.to_string())
     }
 
-    /// A call whose arguments are this text, whatever it is.
+    /// A call whose arguments are this text, valid or not.
     pub fn and_raw_call(self, id: &str, name: &str, arguments: &str) -> Self {
         self.piece(Piece::Call { id: id.into(), name: name.into(), arguments: arguments.into() }).end(End::Reason("tool_use"))
     }
@@ -153,7 +153,7 @@ impl Answer {
     }
 }
 
-/// One question the client asked.
+/// One request of the client.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
@@ -162,7 +162,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The messages as they were sent, as text to look for words in.
+    /// The messages of the request as JSON text.
     pub fn messages(&self) -> String {
         let told = if self.body["input"].is_array() { &self.body["input"] } else { &self.body["messages"] };
         told.to_string()
@@ -172,43 +172,43 @@ impl Request {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// `(id, text)` of each tool result in it, in order, in any protocol.
+    /// `(id, text)` of each tool result, in order, in any protocol.
     pub fn tool_results(&self) -> Vec<(String, String)> {
         wire::tool_results(&self.body)
     }
 }
 
-/// What a model says to a request, whenever it is asked that.
+/// A function that returns the response to a request.
 type Mind = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 
 #[derive(Default)]
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
-    /// Answers when the script is at its end.
+    /// Responses when the script is over.
     mind: Option<Mind>,
     requests: Mutex<Vec<Request>>,
-    /// What is told of models to who asks for their list, and who did.
+    /// The list of models, and the requests for it.
     models: Mutex<Option<String>>,
     lists: Mutex<Vec<Request>>,
     asked: Condvar,
-    /// Opens when the server goes, so that stalled answers end.
+    /// Opens when the server is dropped, so that stalled responses end.
     over: Gate,
 }
 
-/// The server. It listens until it is dropped.
+/// The server; it listens until it is dropped.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
 impl Server {
-    /// A server that gives these answers, one a request.
+    /// A server that sends these responses, one for each request.
     pub fn new(script: impl IntoIterator<Item = Answer>) -> Self {
         Self::start(Shared { script: Mutex::new(script.into_iter().collect()), ..Shared::default() })
     }
 
-    /// A server whose answer depends on the question alone: who asks again is told the same.
-    pub fn thinking(mind: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+    /// A server whose response depends only on the request: the same request gets the same response.
+    pub fn with_responder(mind: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         Self::start(Shared { mind: Some(Box::new(mind)), ..Shared::default() })
     }
 
@@ -223,20 +223,20 @@ impl Server {
                     return;
                 }
                 let shared = Arc::clone(&host);
-                // A client that goes away in the middle is part of the script, not a failure.
+                // A client that disconnects in the middle is part of the script, not a failure.
                 thread::spawn(move || drop(serve(stream, &shared)));
             }
         });
         Self { address, shared }
     }
 
-    /// What stands before `/v1/messages`.
+    /// The base URL, without `/v1/messages`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lists these models from now on.
-    pub fn has_models(&self, models: &[&str]) {
+    /// Sets the list of models.
+    pub fn set_models(&self, models: &[&str]) {
         let entries: Vec<Value> = models.iter().map(|name| serde_json::json!({"id": name, "max_model_len": 8192})).collect();
         *lock(&self.shared.models) = Some(serde_json::json!({"object": "list", "data": entries}).to_string());
     }
@@ -245,23 +245,23 @@ impl Server {
         self.address.port()
     }
 
-    /// Adds an answer to the end of the script.
+    /// Adds a response to the end of the script.
     pub fn push(&self, answer: Answer) {
         lock(&self.shared.script).push_back(answer);
     }
 
-    /// Tells this to who asks for the list of its models.
-    pub fn tells_models(self, body: &Value) -> Self {
+    /// Sends this body to clients that ask for the list of models.
+    pub fn with_model_list(self, body: &Value) -> Self {
         *lock(&self.shared.models) = Some(body.to_string());
         self
     }
 
-    /// Who asked for the list of models until now.
+    /// Requests for the list of models until now.
     pub fn lists(&self) -> Vec<Request> {
         lock(&self.shared.lists).clone()
     }
 
-    /// All that was asked until now.
+    /// All requests until now.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
     }
@@ -283,7 +283,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.over.open();
-        // Wakes the listener, so that its thread sees that it is over.
+        // Wakes the listener, so that its thread ends.
         drop(TcpStream::connect_timeout(&self.address, Duration::from_secs(1)));
     }
 }
@@ -292,7 +292,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One request and its answer; the connection is closed after it.
+/// Handles one request; the connection is closed after the response.
 fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -309,7 +309,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(protocol) = wire::Protocol::of(&path) else {
         return send_whole(stream, 404, &[], r#"{"error":{"message":"no such path","type":"not_found_error"}}"#);
     };
-    // The question and its answer are taken together, so that two clients at once do not mix them up.
+    // Request and response are taken together, so that two simultaneous clients do not mix them up.
     let answer = {
         let mut requests = lock(&shared.requests);
         let answer = lock(&shared.script).pop_front().or_else(|| shared.mind.as_ref().map(|mind| mind(&request)));
@@ -390,7 +390,7 @@ fn send_stream(
         End::Dropped => stream.shutdown(std::net::Shutdown::Both),
         End::Stalled => {
             over.pass();
-            // Keeps the connection until here.
+            // Keeps the connection open until here.
             drop(stream);
             Ok(())
         }

@@ -20,32 +20,32 @@ use std::time::{Duration, Instant};
 
 const FIRST: &str = "begin the long work";
 const SECOND: &str = "now the rest of it";
-/// Steps of the first prompt, and of both.
+/// Steps of the first prompt, and of both prompts.
 const FIRST_STEPS: usize = 4;
 const STEPS: usize = 8;
-/// A story that is not at its end after so many starts without a fault never comes there.
+/// Maximum number of starts without a fault until the story must be complete.
 const STARTS: usize = 8;
 
-/// How commands of the story run.
+/// Way in which commands of the story run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commands {
     Bare,
-    /// Each in a preview that is kept without a question.
+    /// Each in a preview that is kept without approval.
     Previewed,
 }
 
-/// One telling: a project, a model, and what aye said of it until now.
+/// One run of the story: a project, a model, and everything that aye reported until now.
 pub struct Story {
     project: Project,
     server: Server,
     known: Acknowledged,
-    /// How many prompts have come to their end.
+    /// Number of completed prompts.
     ended: usize,
-    /// For how long something of it lived after aye was killed, at most.
+    /// The longest time that a process of it outlived aye.
     pub orphans: Duration,
-    /// Starts that met their fault.
+    /// Number of starts that met their fault.
     pub faults: usize,
-    /// All starts, for who has to understand what happened.
+    /// All starts, for the report of a failure.
     log: Vec<String>,
 }
 
@@ -88,13 +88,13 @@ fn step(number: usize) -> Answer {
     }
 }
 
-/// The last step that the model was told the results of.
+/// The last step whose results the model received.
 fn done(request: &Request) -> usize {
     let number = |id: &str| id.split('.').next().and_then(|number| number.parse::<usize>().ok());
     request.tool_results().iter().filter_map(|(id, _)| number(id)).max().unwrap_or(0)
 }
 
-/// What comes next depends only on what the model was told.
+/// The next response depends only on what the model received.
 fn mind(request: &Request) -> Answer {
     let done = done(request);
     if done == FIRST_STEPS && !request.messages().contains(SECOND) {
@@ -105,7 +105,7 @@ fn mind(request: &Request) -> Answer {
 
 impl Story {
     pub fn new(commands: Commands) -> Self {
-        let server = Server::thinking(mind);
+        let server = Server::with_responder(mind);
         let policy = match commands {
             Commands::Bare => POLICY.replace("COMMANDS", "sandbox = \"off\""),
             Commands::Previewed => POLICY.replace("COMMANDS", "preview = \"always\""),
@@ -113,7 +113,7 @@ impl Story {
         let project = files::FIRST
             .iter()
             .fold(Project::with(&server).policy(&policy), |project, (path, content)| project.file(path, content));
-        // What goes to the log is no part of the story.
+        // Writes to the log are not part of the story.
         let project = project
             .env("AYE_LOG", "off")
             .config("[llm]\nmax_retries = 1\nretry_base_ms = 5\n")
@@ -121,12 +121,12 @@ impl Story {
         Self { project, server, known: Acknowledged::default(), ended: 0, orphans: Duration::ZERO, faults: 0, log: Vec::new() }
     }
 
-    /// Where effects count.
+    /// Directories in which effects are counted.
     fn roots(&self) -> [PathBuf; 2] {
-        [self.project.beside("data"), self.project.path("")]
+        [self.project.directory("data"), self.project.path("")]
     }
 
-    /// Starts aye once, with what a person would say next, and looks at what it left.
+    /// Starts aye once, with the next input of the user.
     pub fn start(&mut self, point: Option<Point>) -> Result<Traced, String> {
         let arguments = self.next();
         let mut command = self.project.command(&["exec", "--json", "--trust"]);
@@ -137,7 +137,7 @@ impl Story {
         Ok(traced)
     }
 
-    /// How many effects each start has where nothing goes wrong; `None`, and why is said, where nobody can be traced.
+    /// Number of effects of each start without a fault; `None`, with a message, if processes cannot be traced here.
     pub fn effects_of_its_starts(mut self) -> Option<Vec<usize>> {
         let mut counts = Vec::new();
         while !self.is_over() {
@@ -155,7 +155,7 @@ impl Story {
         Some(counts)
     }
 
-    /// What is wrong after a start, if anything is.
+    /// Checks the state after a start and returns what is wrong.
     pub fn judge(&mut self, traced: &Traced) -> Result<(), String> {
         let since = Instant::now();
         let gone = wait_until(TIMEOUT, || !files::is_used(&self.project));
@@ -171,14 +171,14 @@ impl Story {
         }
         self.known.learn(&traced.stdout)?;
         for prompt in [FIRST, SECOND] {
-            // What the model was asked was said as well as what stood on stdout.
+            // What the model received was acknowledged like text on stdout.
             if self.server.requests().last().is_some_and(|last| last.messages().contains(prompt)) {
                 self.known.prompt(prompt);
             }
         }
         files::are_whole(&self.project)?;
         self.known.is_told_to_the_model(&self.server.requests())?;
-        // What a person sees last says where the task stands.
+        // The last message for the user gives the state of the task.
         let before = self.ended;
         if traced.stderr.contains("nothing to continue") {
             self.ended = self.ended.max(self.known.all_was_done(self.answered())?);
@@ -195,7 +195,7 @@ impl Story {
         Ok(())
     }
 
-    /// To its end, with these faults in its starts, one after the other. Every start is judged, and the whole at last.
+    /// Runs the story to its end with these faults in its starts, one after the other; checks it after each start and at the end.
     pub fn tell(&mut self, points: &[Option<Point>]) -> Result<(), String> {
         let mut points = points.iter().copied();
         let mut calm = 0;
@@ -223,7 +223,7 @@ impl Story {
         self.ended == 2
     }
 
-    /// What a person would say next.
+    /// The next input of the user.
     fn next(&self) -> &'static [&'static str] {
         let (asked, ended) = (self.known.prompts(), self.ended);
         match (asked, self.log.is_empty()) {
@@ -240,12 +240,12 @@ impl Story {
         self.log.last().is_some_and(|line| line.contains(words))
     }
 
-    /// The second prompt was given, and nothing came of it that could be seen: whether it is there has to be asked.
+    /// Whether the second prompt was sent without any visible result: its state has to be queried.
     fn went_on_in_vain(&self) -> bool {
         self.log.last().is_some_and(|line| line.starts_with(&format!("{:?}", ["-c", SECOND])))
     }
 
-    /// How many prompts the model has said its last word to.
+    /// Number of prompts that the model has completed.
     fn answered(&self) -> usize {
         let requests = self.server.requests();
         let Some(last) = requests.last() else { return 0 };
@@ -256,7 +256,7 @@ impl Story {
         }
     }
 
-    /// What must be true at the end.
+    /// Checks the final state.
     fn check(&self) -> Result<(), String> {
         let requests = self.server.requests();
         let last = requests.last().ok_or("nothing was ever asked")?;
@@ -269,17 +269,18 @@ impl Story {
         }
         files::agree_with(&self.project, &told)?;
         if files::previews(&self.project) > 0 {
-            // What a call came to that was found at the last start is kept until its journal has it: until the next one.
+            // The recovered outcome of a call is stored until the journal contains it, which is at the next start.
             self.project.aye(&["exec", "--trust", "-c", "one more thing"]).exits(0);
         }
         files::are_all_known(&self.project, &told, &self.log.join("\n"))?;
-        let store = rusqlite::Connection::open(self.project.beside("data").join("aye.db")).map_err(|error| error.to_string())?;
+        let store =
+            rusqlite::Connection::open(self.project.directory("data").join("aye.db")).map_err(|error| error.to_string())?;
         let verdict: String =
             store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(|error| error.to_string())?;
         if verdict == "ok" { Ok(()) } else { Err(verdict) }
     }
 
-    /// What is wrong, and all that happened until then.
+    /// The fault and all starts until then.
     fn story(&self, why: &str) -> String {
         let told = self.server.requests().last().map(Request::tool_results).unwrap_or_default();
         format!("{why}\n{}\nthe model was told {told:#?}", self.log.join("\n"))

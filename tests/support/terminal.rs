@@ -13,18 +13,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a wait goes on before it is looked whether the process still lives.
+/// Interval at which a wait checks whether the process still runs.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long the start of a frame hides what follows, where its end never comes.
+/// Maximum time for which an unfinished frame hides the text after its start.
 const FRAME: Duration = Duration::from_secs(2);
 
 type Writer = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// From what is on the screen to the key that answers it, at least.
+/// Minimum reaction time of a user, from a change on the screen to the key.
 const REACTION: Duration = Duration::from_millis(400);
 
-/// The terminal and the process in it, which is killed when this is dropped.
+/// The terminal and its process, which is killed on drop.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
@@ -32,27 +32,27 @@ pub struct Terminal {
     view: Arc<View>,
     /// Line settings before aye started, to compare with those after.
     settings: String,
-    /// Keeps the line open, so that its settings can be read after the child has gone.
+    /// Keeps the line open, so that its settings can be read after the process has ended.
     line: Option<Box<dyn portable_pty::SlavePty + Send>>,
 }
 
 struct View {
     parser: Mutex<vt100::Parser<Replies>>,
     changed: Condvar,
-    /// How long the line takes with an answer of the terminal, in milliseconds; below zero it never comes.
+    /// Delay of replies of the terminal, in milliseconds; no replies if negative.
     line_ms: AtomicI64,
-    /// All that was ever written has been shown.
+    /// Whether all output has been processed.
     ended: AtomicBool,
 }
 
-/// What the terminal has to say, and what it keeps besides the cells.
+/// Replies of the terminal, and its state besides the cells.
 #[derive(Default)]
 struct Replies {
-    /// Answers to what it was asked, not sent yet.
+    /// Replies that were not sent yet.
     answers: Vec<u8>,
-    /// What it was told to copy last, as it was told.
+    /// The last text for the clipboard, as received.
     copied: Vec<u8>,
-    /// What was on the screen when a frame began that has not ended: a person never sees half of one.
+    /// The screen before an unfinished frame, which stays visible until the frame is complete.
     before: Option<(Instant, String)>,
 }
 
@@ -111,46 +111,46 @@ impl Terminal {
         Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
     }
 
-    /// What the terminal is asked is answered so much later, or never.
-    pub fn answers_after(&self, line_ms: Option<u16>) {
+    /// Delays replies of the terminal by so many milliseconds, or suppresses them.
+    pub fn set_reply_delay(&self, line_ms: Option<u16>) {
         self.view.line_ms.store(line_ms.map_or(-1, i64::from), Ordering::Release);
     }
 
-    /// Whether an approval waits, under the keys or not.
+    /// Whether an approval is open, focused or not.
     pub fn asks(screen: &str) -> bool {
         row(screen, 'y').is_some() || screen.contains("tab to review")
     }
 
-    /// What the screen shows, one line a row, without trailing blanks.
+    /// The screen as text, one line for each row, without trailing blanks.
     pub fn screen(&self) -> String {
         visible(&lock(&self.view.parser))
     }
 
-    /// What is in the terminal's clipboard.
+    /// The clipboard of the terminal.
     pub fn copied(&self) -> String {
         let data = lock(&self.view.parser).callbacks().copied.clone();
         let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Waits until the screen shows this.
+    /// Waits until the screen contains this text.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
         self.wait_that(&format!("the screen shows `{text}`"), |screen| screen.contains(text))
     }
 
-    /// Waits until the screen shows this no more.
+    /// Waits until the screen no longer contains this text.
     #[track_caller]
-    pub fn wait_gone(&mut self, text: &str) -> String {
+    pub fn wait_until_gone(&mut self, text: &str) -> String {
         self.wait_that(&format!("the screen no longer shows `{text}`"), |screen| !screen.contains(text))
     }
 
-    /// Waits until something is true of the screen, and says what it showed.
+    /// Waits until the screen meets a condition, and returns it.
     #[track_caller]
     pub fn wait_that(&mut self, what: &str, condition: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            // Asked before the look: what a process wrote before its end is on the screen soon after.
+            // Checked before the screen: the last output of a process appears soon after its end.
             let end = self.child.try_wait().ok().flatten();
             match self.look(LOOK, &condition) {
                 Ok(screen) => return screen,
@@ -163,7 +163,7 @@ impl Terminal {
         }
     }
 
-    /// The screen once it is as wanted, or as it was when patience ended.
+    /// The screen when it meets the condition, or an error with the screen when the time is over.
     pub fn look(&self, patience: Duration, condition: impl Fn(&str) -> bool) -> Result<String, String> {
         let deadline = Instant::now() + patience;
         let mut parser = lock(&self.view.parser);
@@ -187,7 +187,7 @@ impl Terminal {
         writer.flush().unwrap();
     }
 
-    /// Types as a person does: one key after the other.
+    /// Types text like a user: one key after the other.
     pub fn type_text(&mut self, text: &str, between_ms: u64) {
         for letter in text.chars() {
             self.send(letter.encode_utf8(&mut [0; 4]));
@@ -195,7 +195,7 @@ impl Terminal {
         }
     }
 
-    /// Types a prompt and sends it, once the composer has it.
+    /// Types a prompt into the composer and sends it.
     #[track_caller]
     pub fn prompt(&mut self, text: &str) {
         self.wait_that("the composer is there", |screen| screen.contains('❯'));
@@ -204,18 +204,18 @@ impl Terminal {
         self.enter();
     }
 
-    /// Enter, not in the same breath as the letters before it: that would be part of a paste.
+    /// Presses enter after a pause: without one it would be part of a paste.
     pub fn enter(&mut self) {
         thread::sleep(Duration::from_millis(100));
         self.send("\r");
     }
 
-    /// Waits as long as a user who reads what has just appeared.
+    /// Waits as long as a user needs to react to a change on the screen.
     pub fn react() {
         thread::sleep(REACTION);
     }
 
-    /// Brings an approval under the keys, and waits until it takes them.
+    /// Focuses an approval, and waits until it accepts keys.
     #[track_caller]
     pub fn review(&mut self, title: &str) -> String {
         let asked = |screen: &str| screen.contains(title) && (takes_keys(screen) || screen.contains("tab to review"));
@@ -224,19 +224,19 @@ impl Terminal {
             self.send("\t");
         }
         let screen = self.wait_that("the approval takes keys", takes_keys);
-        // A letter is text right after text, and right after the question changed under the fingers: so fast nobody answers.
+        // A letter right after typed text, or right after the prompt changed, is text.
         Self::react();
         screen
     }
 
-    /// Presses the letter of a choice of the question under the keys, and waits until the question has gone.
+    /// Presses the letter of a choice of the focused approval, and waits until the approval is closed.
     #[track_caller]
     pub fn decide(&mut self, letter: char) {
         self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
         Self::react();
         self.send(letter.encode_utf8(&mut [0; 4]));
         let gone = |screen: &str| row(screen, letter).is_none();
-        // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
+        // At low risk the letter decides; otherwise the choice is highlighted first and needs enter.
         let highlighted = |screen: &str| row(screen, letter).is_some_and(|row| row.trim_start().starts_with('❯'));
         let screen =
             self.wait_that(&format!("`{letter}` decides or is highlighted"), |screen| gone(screen) || highlighted(screen));
@@ -261,13 +261,13 @@ impl Terminal {
         kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
-    /// As a crash would end it: nothing of it runs any more when this returns.
+    /// Kills the process, as a crash would; none of it runs when this returns.
     pub fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the process.
     #[track_caller]
     pub fn finish(&mut self) -> ExitStatus {
         let child = &mut self.child;
@@ -279,7 +279,7 @@ impl Terminal {
         status.unwrap_or_else(|| panic!("it did not end\n{}", self.screen()))
     }
 
-    /// Leaves with the key that leaves, also where something waits and it has to be pressed again.
+    /// Quits with the quit key, and presses it again if aye asks for that.
     #[track_caller]
     pub fn quit(&mut self) -> ExitStatus {
         self.send("\x04");
@@ -294,11 +294,11 @@ impl Terminal {
         self.finish()
     }
 
-    /// Fails unless the terminal is as it was before aye: main screen, cursor, line settings, no reporting left on.
+    /// Fails unless the terminal is restored: main screen, cursor, line settings, no reporting left on.
     #[track_caller]
     pub fn assert_restored(&mut self) {
         assert_eq!(settings(self.master.as_ref()), self.settings, "line settings");
-        // With the last holder of the line gone, the reader comes to its end.
+        // The reader ends when the last handle of the line is closed.
         self.line = None;
         let shown = wait_until(TIMEOUT, || self.view.ended.load(Ordering::Acquire));
         assert!(shown, "something still holds the line\n{}", self.screen());
@@ -324,7 +324,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What a person would see: no frame before it is whole.
+/// The visible screen: an unfinished frame is not shown.
 fn visible(parser: &vt100::Parser<Replies>) -> String {
     match &parser.callbacks().before {
         Some((since, before)) if since.elapsed() < FRAME => before.clone(),
@@ -332,7 +332,7 @@ fn visible(parser: &vt100::Parser<Replies>) -> String {
     }
 }
 
-/// The row with a choice: its letter, blanks, words; a sign may stand before it, and other choices beside it.
+/// The row with a choice: letter, blanks, words; a marker may precede it, and other choices may follow.
 fn row(screen: &str, letter: char) -> Option<&str> {
     let (start, beside) = (format!("{letter}  "), format!("   {letter}  "));
     screen.lines().find(|line| {
@@ -341,17 +341,17 @@ fn row(screen: &str, letter: char) -> Option<&str> {
     })
 }
 
-/// Whether a question has just opened, and nothing decides yet.
+/// Whether a prompt has just opened and nothing decides yet.
 fn is_arming(screen: &str) -> bool {
     screen.contains('◔')
 }
 
-/// Whether an approval may be answered.
+/// Whether an approval accepts keys.
 fn takes_keys(screen: &str) -> bool {
     row(screen, 'y').is_some() && !is_arming(screen) && !screen.contains("tab to review")
 }
 
-/// Shows what comes until the line closes.
+/// Processes output until the line is closed.
 fn follow(mut reader: Box<dyn Read + Send>, view: &View, writer: &Writer) {
     let mut bytes = [0; 8192];
     while let Ok(count @ 1..) = reader.read(&mut bytes) {

@@ -18,21 +18,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A process that does nothing for so long is stuck.
+/// A process without an effect for so long is stuck.
 const STUCK: Duration = Duration::from_secs(180);
 
-/// What happens at an effect.
+/// Kind of fault at an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is killed, and this effect never is.
+    /// The process is killed before the effect.
     KilledBefore,
-    /// It is killed when this effect has been.
+    /// The process is killed after the effect.
     KilledAfter,
-    /// This one fails, all others do not.
+    /// This effect fails, all others succeed.
     Fails(i32),
-    /// This one fails and all that come after it, as on a disk that is full or gone.
+    /// This effect and all later ones fail, as on a full or removed disk.
     FailsFromHereOn(i32),
-    /// This one fails and all of its kind on the same file.
+    /// This effect and all of the same kind on the same file fail.
     FailsAlways(i32),
 }
 
@@ -43,38 +43,38 @@ pub struct Point {
     pub fault: Fault,
 }
 
-/// What became of it.
+/// Result of a traced process.
 #[derive(Debug)]
 pub struct Traced {
-    /// The exit code, or 128 and the signal.
+    /// The exit code, or 128 plus the signal.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
-    /// All effects, in words.
+    /// Descriptions of all effects.
     pub effects: Vec<String>,
-    /// The one at which the fault was.
+    /// The effect at which the fault occurred.
     pub hit: Option<String>,
     pub stuck: bool,
 }
 
 impl Traced {
-    /// Whether a person or a program is told why it failed.
+    /// Whether the reason of a failure is reported to the user or the client.
     pub fn says_why(&self) -> bool {
         let tells = |line: &str| ["\"session_paused\"", "\"task_failed\""].iter().any(|event| line.contains(event));
         !self.stderr.trim().is_empty() || self.stdout.lines().any(tells)
     }
 }
 
-/// Runs a command to its end. What has an effect below one of the `roots` counts, in any thread of it, but not in processes that
-/// it starts. An error says why nobody can be traced here.
+/// Runs a command to its end. System calls that change something below one of the `roots` are counted, in any of its threads, but
+/// not in processes that it starts. The error says why processes cannot be traced here.
 pub fn trace(mut command: Command, roots: &[PathBuf], point: Option<Point>) -> Result<Traced, String> {
-    // Who traces is a thread, not a process: this one starts it, and waits for nothing else.
+    // The tracer is a thread, not a process: it starts this process and waits for nothing else.
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect();
     thread::scope(|scope| scope.spawn(|| follow(&mut command, &roots, point)).join().unwrap())
 }
 
-/// Follows a process that runs already, which somebody else started and waits for, until its end. Its effects from here on. Until the
-/// thread is finished nobody may wait for the process: that would take away what the tracer waits for.
+/// Follows a running process, which was started and is awaited elsewhere, to its end, and returns its effects from here on. Nothing
+/// may wait for the process until the thread has finished: that would take the status that the tracer waits for.
 pub fn follow_running(process: u32, roots: &[PathBuf], point: Point) -> Result<thread::JoinHandle<Vec<String>>, String> {
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect();
     let (began, begun) = std::sync::mpsc::channel();
@@ -118,7 +118,7 @@ fn collect(mut from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
-/// Kills what does not end; whether it had to.
+/// Kills a process that does not end; `true` if it had to.
 fn watch(leader: i32, over: &Arc<AtomicBool>) -> thread::JoinHandle<bool> {
     let (over, deadline) = (Arc::clone(over), Instant::now() + STUCK);
     thread::spawn(move || {
@@ -133,7 +133,7 @@ fn watch(leader: i32, over: &Arc<AtomicBool>) -> thread::JoinHandle<bool> {
     })
 }
 
-/// A call between its beginning and its end.
+/// A system call between entry and exit.
 struct Pending {
     number: usize,
     error: Option<i32>,
@@ -156,7 +156,7 @@ impl<'a> Tracer<'a> {
         Self { leader, roots, point, threads, pending, effects: Vec::new(), hit: None, dying: false }
     }
 
-    /// Until nothing of it is left; how it ended.
+    /// Follows the process until no thread of it is left, and returns how it ended.
     fn run(&mut self) -> Result<i32, String> {
         let mut code = None;
         while let Some((thread, stop)) = kernel::wait() {
@@ -167,7 +167,7 @@ impl<'a> Tracer<'a> {
                         code = Some(ended);
                     }
                 }
-                // The first stop is the one after exec, of a thread that of its beginning: no signals of anybody.
+                // The first stop follows exec, or the start of a thread: neither is a signal.
                 Stop::Signal(signal) if self.threads.insert(thread) => {
                     let first = thread == self.leader && signal == libc::SIGTRAP;
                     if first && let Err(error) = kernel::follow_threads(thread) {
@@ -189,7 +189,7 @@ impl<'a> Tracer<'a> {
         code.ok_or_else(|| "it was lost".to_owned())
     }
 
-    /// The same where no first stop tells of its threads.
+    /// Like `follow`, for a process without first stops of its threads.
     fn run_seized(&mut self) {
         while let Some((thread, stop)) = kernel::wait() {
             match stop {
@@ -229,7 +229,7 @@ impl<'a> Tracer<'a> {
         let error = match point.fault {
             Fault::KilledBefore if here => return self.kill(),
             Fault::Fails(error) if here => Some(error),
-            // What makes room works on a full disk too.
+            // Calls that free space work on a full disk too.
             Fault::FailsFromHereOn(error) if number >= point.effect && (error != libc::ENOSPC || effect.takes_room) => {
                 Some(error)
             }

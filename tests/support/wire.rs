@@ -22,11 +22,11 @@ impl Protocol {
     }
 }
 
-/// Writes the events of one answer.
+/// Writer of the events of one response.
 pub(super) struct Emitter {
     protocol: Protocol,
     model: String,
-    /// Content blocks (Anthropic), calls (Chat Completions) or items (Responses) until now.
+    /// Number of content blocks (Anthropic), calls (Chat Completions) or items (Responses) until now.
     count: usize,
 }
 
@@ -66,7 +66,7 @@ impl Emitter {
         }
     }
 
-    /// The arguments come in two halves, as real ones come in many.
+    /// The arguments come in two chunks; real ones come in many.
     pub fn call(&mut self, id: &str, name: &str, arguments: &str) -> String {
         let middle = arguments.char_indices().map(|(at, _)| at).find(|&at| at * 2 >= arguments.len());
         let (first, second) = arguments.split_at(middle.unwrap_or(0));
@@ -102,7 +102,7 @@ impl Emitter {
         }
     }
 
-    /// An item of Responses from its beginning to its end.
+    /// An item of Responses from start to end.
     fn item(&mut self, start: &Value, deltas: Vec<Value>, whole: &Value) -> String {
         let index = self.count;
         self.count += 1;
@@ -114,7 +114,7 @@ impl Emitter {
         out + &event(&json!({"type": "response.output_item.done", "output_index": index, "item": whole}))
     }
 
-    /// `reason` in Anthropic's words.
+    /// `reason` in the terms of Anthropic.
     pub fn finish(&self, reason: &str) -> String {
         match self.protocol {
             Protocol::Anthropic => {
@@ -184,7 +184,7 @@ fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
 }
 
-/// `(id, text)` of every tool result in a request, in order.
+/// `(id, text)` of each tool result in a request, in order.
 pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     let mut results = Vec::new();
     for item in body["input"].as_array().into_iter().flatten().filter(|item| item["type"] == "function_call_output") {
@@ -204,7 +204,7 @@ pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     results
 }
 
-/// Text as text, a list of text blocks as their text, anything else as JSON.
+/// Text of a content: a string, a list of text blocks, or anything else as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -4,7 +4,7 @@ use crate::support::server::Request;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 
-/// How a call ended, as it was said.
+/// The end of a call, as reported.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     status: String,
@@ -14,12 +14,12 @@ struct Outcome {
 #[derive(Default)]
 pub(super) struct Acknowledged {
     prompts: Vec<String>,
-    /// Tasks that were said to be completed, by their ids.
+    /// IDs of tasks that were reported as completed.
     ended: HashSet<String>,
     results: BTreeMap<String, Outcome>,
-    /// Whether the last start went on with a session that had come to its end.
+    /// Whether the last start continued a completed session.
     at_its_end: bool,
-    /// What the model was told of each call until now, and in how many requests it was looked for.
+    /// The result of each call that the model received, and the number of requests that were checked for it.
     told: BTreeMap<String, String>,
     seen: usize,
 }
@@ -37,14 +37,14 @@ impl Acknowledged {
         self.at_its_end
     }
 
-    /// A prompt was taken.
+    /// Notes that a prompt was accepted.
     pub fn prompt(&mut self, prompt: &str) {
         if !self.prompts.iter().any(|known| known == prompt) {
             self.prompts.push(prompt.to_owned());
         }
     }
 
-    /// The events of one start. The last line may be cut.
+    /// Reads the events of one start. The last line may be cut.
     pub fn learn(&mut self, stdout: &str) -> Result<(), String> {
         let whole = &stdout[..stdout.rfind('\n').map_or(0, |end| end + 1)];
         let mut began = false;
@@ -78,7 +78,7 @@ impl Acknowledged {
         Ok(())
     }
 
-    /// Nothing waits to be done, aye says: how many prompts that were acknowledged have come to their end then.
+    /// Called when aye reports that nothing is left to do: the number of acknowledged prompts that are completed then.
     pub fn all_was_done(&self, answered: usize) -> Result<usize, String> {
         let prompts = self.prompts();
         if prompts > answered || answered == 0 && !self.results.is_empty() {
@@ -87,7 +87,7 @@ impl Acknowledged {
         Ok(prompts)
     }
 
-    /// Every request since the last look has all that was known before it, as it was.
+    /// Checks that each new request contains everything that was known before it, unchanged.
     pub fn is_told_to_the_model(&mut self, requests: &[Request]) -> Result<(), String> {
         for request in &requests[self.seen..] {
             let told: BTreeMap<String, String> = request.tool_results().into_iter().collect();

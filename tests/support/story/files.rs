@@ -4,7 +4,7 @@ use crate::support::Project;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is there at the beginning, besides `other.txt`.
+/// Files at the start, besides `other.txt`.
 pub(super) const FIRST: &[(&str, &str)] = &[
     ("gone.txt", "gone\n"),
     ("moved.txt", "moved\n"),
@@ -28,7 +28,7 @@ pub(super) const PATCH: &str = "*** Begin Patch
 *** End Patch
 ";
 
-/// Longer than a page of the disk.
+/// More than one disk page.
 pub(super) fn notes(version: usize) -> String {
     let version_of_rest = if version == 2 { 1 } else { version };
     let rest = (2..1_500).map(|line| format!("note {line} of {version_of_rest}\n"));
@@ -44,7 +44,7 @@ pub(super) fn other(patched: bool, edited: bool) -> String {
     (1..2_000).map(line).collect()
 }
 
-/// Every content a file may ever have; `None` for a file that nobody may make.
+/// All contents that a file may have; `None` for a file that must not exist.
 fn allowed(path: &str) -> Option<Vec<String>> {
     let one = |content: &str| Some(vec![content.to_owned()]);
     match path {
@@ -62,7 +62,7 @@ fn allowed(path: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Every file below, by its path; what stands beside a file until a change of it is whole has a name of its own.
+/// All files below, by path; temporary files of unfinished writes have names of their own.
 fn all(project: &Project) -> (BTreeMap<String, String>, Vec<String>) {
     let (root, mut found, mut beside) = (project.path(""), BTreeMap::new(), Vec::new());
     let mut open = vec![root.clone()];
@@ -75,7 +75,7 @@ fn all(project: &Project) -> (BTreeMap<String, String>, Vec<String>) {
             } else if path.is_dir() {
                 open.push(path);
             } else {
-                // It may go at this moment: a command that is being killed writes too.
+                // The file may disappear at this moment: a command that is being killed still writes.
                 found.insert(
                     name,
                     std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default(),
@@ -86,7 +86,7 @@ fn all(project: &Project) -> (BTreeMap<String, String>, Vec<String>) {
     (found, beside)
 }
 
-/// At any moment a file that aye writes has one of its whole contents. The ledger is written by commands themselves.
+/// Checks that each file that aye writes has one of its complete contents. Commands write the ledger themselves.
 pub(super) fn are_whole(project: &Project) -> Result<(), String> {
     for (path, content) in all(project).0 {
         let made_by_command = path.starts_with("ledger/") || path == "made.txt";
@@ -106,7 +106,7 @@ fn is_unknown(text: &str) -> bool {
     text.contains("OUTCOME_UNKNOWN")
 }
 
-/// What the model was told of each call is what happened.
+/// Checks that the results that the model received are what happened.
 pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>) -> Result<(), String> {
     let (files, _) = all(project);
     for id in ["1.a", "2.a", "4.a", "4.b", "6.a", "8.a"] {
@@ -144,18 +144,18 @@ pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>) -> 
     Ok(())
 }
 
-/// Whether a result says that it is not all done.
+/// Whether a result reports an incomplete effect.
 fn failed(text: &str) -> bool {
     is_unknown(text)
         || ["CANCELLED", "CONFLICT", "NOT_FOUND", "INVALID", "FAILED", "ERROR"].iter().any(|code| text.contains(code))
 }
 
-/// Nothing lies about that nobody was told of.
+/// Checks that no file is left that was not reported.
 pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, log: &str) -> Result<(), String> {
     let (_, beside) = all(project);
     let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
     let is_named = |name: &String| told.values().any(|text| text.contains("`.aye-") || text.contains(&bare(name)));
-    // What a disk did not let go of when all else was done stays there.
+    // Files that a failing disk could not remove may stay.
     let named = beside.iter().all(|name| is_named(name) || log.contains(&format!("unlink {name}")));
     if !beside.is_empty() && !named {
         return Err(format!("left behind, and nobody is told: {beside:?}"));
@@ -173,7 +173,7 @@ pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, 
         "pruned",
         "git",
     ];
-    let data = std::fs::read_dir(project.beside("data")).into_iter().flatten().flatten();
+    let data = std::fs::read_dir(project.directory("data")).into_iter().flatten().flatten();
     let strange: Vec<_> = data
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| !known.contains(&name.as_str()))
@@ -187,13 +187,13 @@ pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, 
     }
 }
 
-/// Views of commands that are still there. One that was killed in the making goes after a minute: it may belong to a process that lives.
+/// Layers that still exist. One that was killed during its setup is removed after a minute: it could belong to a process.
 pub(super) fn previews(project: &Project) -> usize {
-    let views = std::fs::read_dir(project.beside("data").join("previews")).into_iter().flatten().flatten();
+    let views = std::fs::read_dir(project.directory("data").join("previews")).into_iter().flatten().flatten();
     views.filter(|view| view.path().join("call.json").exists()).count()
 }
 
-/// Whether a process works in the project or knows of it.
+/// Whether a process runs in the project or has it in its command line.
 pub(super) fn is_used(project: &Project) -> bool {
     let root = project.path("");
     let root = root.parent().unwrap_or(&root);

@@ -4,39 +4,39 @@ use super::Story;
 use crate::support::trace::Point;
 use std::time::{Duration, Instant};
 
-/// Says how many faults all tests make together; without it they make few.
+/// Environment variable with the number of faults of all tests together; the default is few.
 const KILLS: &str = "AYE_CRASH_KILLS";
-/// What is the same for all is seen by then.
+/// Number of stories after which common failures have appeared.
 const FAILURES: usize = 12;
 const EVERY: usize = 50;
 
-/// How many faults a test makes: its share of what the environment says, else `short`.
+/// Number of faults of a test: its share of the environment variable, else `short`.
 pub fn wanted(short: usize, percent: usize) -> usize {
     let all: Option<usize> = std::env::var(KILLS).ok().and_then(|kills| kills.parse().ok());
     all.map_or(short, |all| (all * percent).div_ceil(100))
 }
 
-/// Chooses the moments: the same for all tests of one run. Zero would choose the same one each time.
+/// Seed of the random moments, the same for all tests of a run. Zero would choose the same moment each time.
 pub fn seed() -> u64 {
     let named = std::env::var("AYE_CRASH_SEED").ok().and_then(|seed| seed.parse().ok());
     named.filter(|seed| *seed != 0).unwrap_or(0x2545_f491_4f6c_dd1d)
 }
 
-/// The count of one test.
+/// Statistics of one test.
 pub struct Tally {
     name: String,
     pub wanted: usize,
     pub done: usize,
     stories: usize,
     began: Instant,
-    /// The longest that anything outlived aye.
+    /// The longest time that a process outlived aye.
     orphans: Duration,
     failures: Vec<String>,
     random: u64,
 }
 
 impl Tally {
-    /// `short` faults, or in a long run `percent` of all.
+    /// `short` faults, or `percent` of all in a long run.
     pub fn new(name: &str, short: usize, percent: usize) -> Self {
         let wanted = wanted(short, percent);
         Self {
@@ -51,7 +51,7 @@ impl Tally {
         }
     }
 
-    /// Numbers that look random and are the same each time.
+    /// Reproducible pseudo-random numbers.
     pub fn below(&mut self, limit: u64) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -63,17 +63,17 @@ impl Tally {
         self.done >= self.wanted || self.failures.len() >= FAILURES
     }
 
-    /// One story with these faults.
+    /// Runs one story with these faults.
     pub fn tell(&mut self, mut story: Story, points: &[Option<Point>]) {
         let outcome = story.tell(points);
         self.orphans = self.orphans.max(story.orphans);
         self.count(story.faults, outcome.map_err(|why| format!("{points:?}\n{why}")));
     }
 
-    /// So many faults more, and what came of them.
+    /// Adds the faults of a story and its result.
     pub fn count(&mut self, faults: usize, outcome: Result<(), String>) {
         let before = self.done / EVERY;
-        // One that met no fault counts too, or there would be no end.
+        // A story without a fault counts too, so that the loop ends.
         self.done += faults.max(1);
         self.stories += 1;
         if let Err(why) = outcome {
@@ -98,7 +98,7 @@ impl Tally {
         )
     }
 
-    /// Says how it went, and fails where anything did.
+    /// Prints the statistics, and fails if a story failed.
     #[track_caller]
     pub fn finish(self) {
         println!("{}", self.words());

@@ -5,28 +5,28 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// One call that changes something below the roots, or makes it last.
+/// A system call that changes something below the roots, or syncs it.
 pub(super) struct Effect {
-    /// `pwrite64 aye.db-wal`.
+    /// Description, for example `pwrite64 aye.db-wal`.
     pub words: String,
     /// Whether a full disk could refuse it.
     pub takes_room: bool,
 }
 
-/// Where the arguments name what is changed.
+/// Argument that names the changed file.
 enum Place {
-    /// An open file.
+    /// A file descriptor.
     Fd(usize),
-    /// A path below an open directory.
+    /// A path relative to a directory descriptor.
     At(usize, usize),
     Path(usize),
 }
 
-/// When an open is an effect.
+/// Condition under which an open is an effect.
 enum Opens {
-    /// By the flags in this argument.
+    /// Depends on the flags in this argument.
     Flags(usize),
-    /// By the flags at the beginning of what this argument points to.
+    /// Depends on the flags at the start of the structure that this argument points to.
     How(usize),
     No,
 }
@@ -95,7 +95,7 @@ const ONCE: &[Kind] = &[kind(libc::SYS_renameat, "rename", TWO, true)];
 const WRITES: i32 = libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY | libc::O_RDWR;
 
 impl Effect {
-    /// The effect of a call, where it has one below the roots.
+    /// The effect of a system call, if it has one below the roots.
     pub(super) fn of(thread: i32, number: i64, arguments: &[u64; 6], roots: &[PathBuf]) -> Option<Self> {
         let kind = KINDS.iter().chain(ONCE).find(|kind| kind.number == number)?;
         let memory = Memory { thread };
@@ -116,7 +116,7 @@ impl Effect {
     }
 }
 
-/// The memory of a thread that stands still.
+/// Memory of a stopped thread.
 struct Memory {
     thread: i32,
 }
@@ -129,7 +129,7 @@ impl Memory {
             Place::At(directory, at) => {
                 let directory = arguments[directory] as i32;
                 let base = if directory == libc::AT_FDCWD { "cwd".to_owned() } else { format!("fd/{directory}") };
-                // Without a path it is the open file itself.
+                // An empty path means the descriptor itself.
                 let path = if arguments[at] == 0 { PathBuf::new() } else { self.text(arguments[at])? };
                 if path.is_absolute() { Some(path) } else { Some(self.link(&base)?.join(path)) }
             }
@@ -146,11 +146,11 @@ impl Memory {
         Some(u64::from_ne_bytes(bytes))
     }
 
-    /// What stands there until the first zero.
+    /// Bytes up to the first zero.
     fn text(&self, at: u64) -> Option<PathBuf> {
         let memory = self.open()?;
         let mut text = Vec::new();
-        // Never over the end of a page: the next may not be there.
+        // Never beyond the end of a page: the next one may not be mapped.
         while text.len() < libc::PATH_MAX as usize {
             let from = at + text.len() as u64;
             let mut part = vec![0; 4096 - (from % 4096) as usize];

@@ -3,12 +3,12 @@
 use std::io;
 use std::ptr::null_mut;
 
-/// Why a thread stands still.
+/// Reason of a stop.
 pub(super) enum Stop {
-    /// Its exit code, or 128 and the signal.
+    /// The exit code, or 128 plus the signal.
     Ended(i32),
     Signal(i32),
-    /// Something the tracer asked to be told of.
+    /// An event that the tracer subscribed to.
     Event,
     Syscall,
 }
@@ -18,24 +18,24 @@ pub(super) enum Syscall {
     Ended,
 }
 
-/// In the new process, before it becomes another program.
+/// Called in the new process, before exec.
 pub(super) fn ask_to_be_traced() -> io::Result<()> {
     // SAFETY: the call has no pointers; its other arguments are ignored.
     checked(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<libc::c_void>(), null_mut::<libc::c_void>()) })
 }
 
-/// New threads are followed, new processes are not; with the tracer all of it ends.
+/// Follows new threads, but not new processes; the process ends with the tracer.
 pub(super) fn follow_threads(thread: i32) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
     // SAFETY: the options are passed as a number.
     checked(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0, libc::c_long::from(options)) })
 }
 
-/// All threads of a process that runs already, and those it makes from now on.
+/// Attaches to all threads of a running process, and to those it creates later.
 pub(super) fn seize(process: i32) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE;
     let mut known = std::collections::HashSet::new();
-    // One that is made meanwhile is followed already, or is found at the next look.
+    // A thread created meanwhile is followed already, or is found in the next pass.
     loop {
         let listed = std::fs::read_dir(format!("/proc/{process}/task"))?.flatten();
         let threads: Vec<i32> = listed.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).collect();
@@ -49,13 +49,13 @@ pub(super) fn seize(process: i32) -> io::Result<()> {
             if thread == process {
                 seized?;
             }
-            // SAFETY: no pointers. It stops, and goes on from call to call.
+            // SAFETY: no pointers. The thread stops, and continues from call to call.
             unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0) };
         }
     }
 }
 
-/// To the next call or signal. Fails where it is dead already, and then its end is what comes next.
+/// Continues to the next call or signal. Fails if the thread is dead; its end is reported next.
 pub(super) fn go_on(thread: i32, signal: i32) {
     // SAFETY: the signal is passed as a number.
     unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, libc::c_long::from(signal)) };
@@ -66,7 +66,7 @@ pub(super) fn kill(process: i32) {
     unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
-/// The next thread that stops, of those this thread traces; `None` when there are no more.
+/// The next stopped thread among those that this thread traces; `None` if there are no more.
 pub(super) fn wait() -> Option<(i32, Stop)> {
     loop {
         let mut status = 0;
@@ -93,7 +93,7 @@ pub(super) fn wait() -> Option<(i32, Stop)> {
     }
 }
 
-/// `struct ptrace_syscall_info`, the part that is the same for a beginning and an end.
+/// The common part of `struct ptrace_syscall_info` at entry and exit.
 #[repr(C)]
 #[derive(Default)]
 struct Info {
@@ -111,7 +111,7 @@ const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 
 pub(super) fn syscall(thread: i32) -> Option<Syscall> {
     let mut info = Info::default();
-    // SAFETY: the kernel writes at most as many bytes as it is told the structure has.
+    // SAFETY: the kernel writes at most the given size of the structure.
     let written = unsafe { libc::ptrace(GET_SYSCALL_INFO, thread, size_of::<Info>(), &raw mut info) };
     match (written > 0).then_some(info.op)? {
         1 => Some(Syscall::Begins { number: info.number as i64, arguments: info.arguments }),
@@ -120,12 +120,12 @@ pub(super) fn syscall(thread: i32) -> Option<Syscall> {
     }
 }
 
-/// The call that begins does nothing.
+/// Makes the call that is being entered do nothing.
 pub(super) fn call_off(thread: i32) {
     registers::set_number(thread, -1);
 }
 
-/// The call that ended failed with this.
+/// Makes the call that ended fail with this error.
 pub(super) fn fail(thread: i32, error: i32) {
     registers::set_result(thread, -i64::from(error));
 }
@@ -147,7 +147,7 @@ mod registers {
     }
 
     fn poke(thread: i32, at: usize, value: i64) {
-        // SAFETY: place and value are passed as numbers; the registers stand at the beginning of the user area.
+        // SAFETY: address and value are passed as numbers; the registers are at the start of the user area.
         unsafe { libc::ptrace(libc::PTRACE_POKEUSER, thread, at, value) };
     }
 }
@@ -165,11 +165,11 @@ mod registers {
     }
 
     pub fn set_result(thread: i32, result: i64) {
-        // SAFETY: numbers all of it.
+        // SAFETY: all arguments are numbers.
         let mut all: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::user_regs_struct>();
         let mut part = libc::iovec { iov_base: addr_of_mut!(all).cast(), iov_len: size };
-        // SAFETY: the kernel writes into `all`, at most as much as it holds.
+        // SAFETY: the kernel writes at most the length of `all`.
         unsafe { libc::ptrace(libc::PTRACE_GETREGSET, thread, GENERAL, addr_of_mut!(part)) };
         all.regs[0] = result as u64;
         set(thread, GENERAL, addr_of_mut!(all).cast(), size);
@@ -177,7 +177,7 @@ mod registers {
 
     fn set(thread: i32, what: usize, from: *mut libc::c_void, length: usize) {
         let mut part = libc::iovec { iov_base: from, iov_len: length };
-        // SAFETY: `from` is a variable of the caller, of this length.
+        // SAFETY: `from` is a variable of the caller with this length.
         unsafe { libc::ptrace(libc::PTRACE_SETREGSET, thread, what, addr_of_mut!(part)) };
     }
 }
