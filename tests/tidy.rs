@@ -1,6 +1,8 @@
-//! The shape of the project, kept true: layers, owners, purity, the size and the head of a file, the length of a function, what documents promise.
+//! Rules of the source tree: layers, owners, purity, headers, length of functions, wording, commit messages, promises of documents.
 #![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "tidy/commits.rs"]
+mod commits;
 #[path = "tidy/documents.rs"]
 mod documents;
 #[path = "tidy/exceptions.rs"]
