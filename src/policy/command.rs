@@ -1,18 +1,20 @@
 //! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
 
-use super::bundle::{Approve, Bundle, BundleError, Decision, Rule, Shell};
-use super::danger::{self, leaves};
+use super::bundle::{Approve, Decision, Rule, Shell};
+use super::danger;
 use super::guard;
-use super::layer::{FileRules, Owned, Ready, Scope};
-use super::layer_verdict::{Decided, Finding, across, counts, reason, unlisted};
+use super::layer::{FileRules, Owned, Ready, Scope, counts};
+use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
+use super::path_words::{as_path, leaves, path_in};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
-use super::shell::options::{Reading, reading};
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
 use super::shell::{Arg, COMPUTED, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const DISCARDS: &str = "aye can restore workspace files, except ignored and very large ones";
 const UNCOVERED: &str = "no rule matches this command";
@@ -415,18 +417,6 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
     })
 }
 
-/// Returns the part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
-pub fn path_in(word: &str) -> &str {
-    if !word.starts_with('-') {
-        return word;
-    }
-    match (word.split_once('='), word.find('/')) {
-        (Some((_, value)), _) => value,
-        (None, Some(at)) => &word[at..],
-        (None, None) => "",
-    }
-}
-
 fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
     let text = &arg.text;
     if leaves(arg, scene.context, scene.cwd) || (arg.glob && climbs(text)) {
@@ -445,7 +435,7 @@ fn climbs(text: &str) -> bool {
 
 /// Returns the rule that blocks the path that a word names.
 fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
-    let path = scene.context.resolve(&danger::as_path(arg), scene.cwd);
+    let path = scene.context.resolve(&as_path(arg), scene.cwd);
     if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
         return Some("built-in".to_owned());
     }
@@ -468,35 +458,8 @@ fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)>
     })
 }
 
-/// Checks the `match` and `not_match` examples of a bundle.
-pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
-    let Some(shell) = &bundle.shell else { return Ok(()) };
-    let root = PathBuf::from("/workspace");
-    let context = Context {
-        roots: vec![root.clone()],
-        home: PathBuf::from("/home/user"),
-        mode: Mode::Ask,
-        sandbox: Sandbox::Present,
-        own: Vec::new(),
-    };
-    let scene = Scene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[] };
-    for rule in &shell.rules {
-        let wrong = |example: &(String, usize), what: &str| BundleError {
-            name: name.to_owned(),
-            line: Some(example.1),
-            message: format!("the rule {what} example `{}`", example.0),
-        };
-        if let Some(example) = rule.matches.iter().find(|example| !applies(rule, &example.0, &scene)) {
-            return Err(wrong(example, "does not match its `match`"));
-        }
-        if let Some(example) = rule.not_matches.iter().find(|example| applies(rule, &example.0, &scene)) {
-            return Err(wrong(example, "matches its `not_match`"));
-        }
-    }
-    Ok(())
-}
-
-fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
+/// Returns whether a rule applies to some command of a line, as its examples state.
+pub fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
     let line = read_line(command);
     line.parts.iter().any(|part| {
         part.invocations.iter().any(|invocation| match rule.decision {

@@ -2,8 +2,8 @@
 
 use super::bundle::{Decision, ToolRule};
 use super::command::{self, Scene};
-use super::layer::{Owned, Ready, Scope};
-use super::layer_verdict::{Decided, Finding, counts, reason};
+use super::layer::{Owned, Ready, Scope, counts};
+use super::layer_verdict::{Decided, Finding, reason};
 use super::named::line;
 use super::paths::Context;
 use super::shell::Arg;

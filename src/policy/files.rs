@@ -1,16 +1,14 @@
 //! Verdicts on file actions: capability, place, block list, allow list, approval.
 
-use super::bundle::{Bundle, BundleError, Decision};
-use super::layer::{FileRules, Owned, PathRule, Ready, Scope};
-use super::layer_verdict::{Decided, Finding, across, counts, reason, unlisted};
-use super::paths::{
-    CodeReader, Context, Places, Sandbox, credentials, is_deeper_than_credentials, of_the_machine, protected, runs_code,
-};
+use super::bundle::Decision;
+use super::layer::{FileRules, Owned, PathRule, Ready, Scope, counts};
+use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
+use super::paths::{CodeReader, Context, credentials, is_deeper_than_credentials, of_the_machine, protected, runs_code};
 use super::permit::Grant;
 use super::shell::hides;
-use crate::protocol::{Action, Mode, Place, Risk, RunsWhen, Target};
+use crate::protocol::{Action, Place, Risk, RunsWhen, Target};
 use jiff::Timestamp;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -198,43 +196,6 @@ impl Scene<'_> {
         let line = listed.flatten().unwrap_or(files.line);
         Decided::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))
     }
-}
-
-/// Checks the `match` and `not_match` examples of a bundle's rules.
-pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
-    let root = PathBuf::from("/workspace");
-    let context = Context {
-        roots: vec![root.clone()],
-        home: PathBuf::from("/home/user"),
-        mode: Mode::Ask,
-        sandbox: Sandbox::Present,
-        own: Vec::new(),
-    };
-    let tables = [(Access::Read, &bundle.read), (Access::Write, &bundle.write), (Access::Delete, &bundle.delete)];
-    for (access, files) in tables.into_iter().filter_map(|(access, files)| Some((access, files.as_ref()?))) {
-        let allowed = files.allowed.as_ref().map(|patterns| Places::new(patterns, &context, false));
-        for rule in &files.rules {
-            let places = PathRule::new(rule.clone(), &context).places;
-            let applies = |text: &str| {
-                let path = context.resolve(text, &root);
-                let within = || allowed.as_ref().map_or_else(|| context.in_workspace(&path), |all| all.reach(&path).is_some());
-                let open = || access == Access::Read || protected(&path, &context).is_none();
-                places.reach(&path).is_some() && (rule.decision != Decision::Allow || (within() && open()))
-            };
-            let wrong = |example: &(String, usize), what: &str| BundleError {
-                name: name.to_owned(),
-                line: Some(example.1),
-                message: format!("the rule {what} example `{}`", example.0),
-            };
-            if let Some(example) = rule.matches.iter().find(|example| !applies(&example.0)) {
-                return Err(wrong(example, "does not match its `match`"));
-            }
-            if let Some(example) = rule.not_matches.iter().find(|example| applies(&example.0)) {
-                return Err(wrong(example, "matches its `not_match`"));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Guard of a protected path: closed, with the reason, or opened by a rule of the user or an administrator.

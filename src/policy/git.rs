@@ -1,6 +1,7 @@
 //! Git commands that write to their repository, which the sandbox then makes writable.
 
-use super::shell::options::{Reading, reading};
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
 use super::shell::{Arg, Invocation, read};
 
 /// Access to a repository that the git commands of a line need.

@@ -1,7 +1,6 @@
 //! Paths that are hidden from a command that runs without approval, as far as a line names them.
 
-use super::command::path_in;
-use super::danger::as_path;
+use super::path_words::{as_path, path_in};
 use super::paths::{Context, is_secret_name};
 use super::shell::{Arg, read};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Verdicts on tools of MCP servers: listed, allowed by rules, and unchanged since they were allowed.
 
 use super::bundle::{Decision, ToolPattern, Tools};
-use super::layer::{Ready, Scope};
-use super::layer_verdict::{Decided, Finding, across, counts, reason, unlisted};
+use super::layer::{Ready, Scope, counts};
+use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
 use crate::protocol::Risk;
 use jiff::Timestamp;
 

@@ -1,7 +1,6 @@
 //! Layers of the policy: the name of a bundle in verdicts, what it may do, and its compiled patterns.
 
 use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
-use super::layer_verdict::counts;
 use super::paths::{Context, Places};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -82,6 +81,11 @@ impl Scope {
 pub struct Owned<R> {
     pub scope: Scope,
     pub rule: R,
+}
+
+/// Returns whether a rule is still in force.
+pub fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
+    expires_at.is_none_or(|end| now < end)
 }
 
 /// A rule about paths with compiled patterns.

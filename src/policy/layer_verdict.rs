@@ -4,7 +4,6 @@ use super::bundle::Approve;
 use super::layer::Ready;
 use super::permit::Grant;
 use crate::protocol::{CommandPart, Risk, VerdictKind};
-use jiff::Timestamp;
 
 /// Verdict of one layer on one action.
 #[derive(Debug, Clone)]
@@ -98,11 +97,6 @@ fn not_granted(rule: impl Into<String>, capability: &str) -> Decided {
 /// Returns the reason of a rule, or `otherwise` if it has none.
 pub fn reason(given: &str, otherwise: &str) -> String {
     if given.is_empty() { otherwise } else { given }.to_owned()
-}
-
-/// Returns whether a rule is still in force.
-pub fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
-    expires_at.is_none_or(|end| now < end)
 }
 
 /// Returns the next higher risk.

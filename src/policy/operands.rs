@@ -1,9 +1,9 @@
 //! Operands that a line's programs read, so that links at these paths can be checked before it runs.
 
-use super::command::path_in;
-use super::danger::as_path;
 use super::effect::find_places;
-use super::shell::options::{Reading, reading};
+use super::path_words::{as_path, path_in};
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
 use super::shell::{Arg, Invocation, read};
 
 /// Maximum number of operands of a line; longer lines are not analysed.

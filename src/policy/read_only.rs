@@ -1,6 +1,7 @@
 //! Read-only lines, recognized by their words. No allow verdict depends on this.
 
-use super::shell::options::{Reading, reading};
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
 use super::shell::{Invocation, Simple, read};
 
 /// Returns whether every program of the line is called by its plain name and is known to only read. Unknown programs may write.

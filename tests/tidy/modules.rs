@@ -10,7 +10,6 @@ const IN_A_CYCLE: &[Exception] = &[
     Exception { modules: &["agent"], count: 18 },
     Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 39 },
     Exception { modules: &["config"], count: 6 },
-    Exception { modules: &["policy"], count: 21 },
     Exception { modules: &["ports"], count: 2 },
     Exception { modules: &["session"], count: 4 },
     Exception { modules: &["store"], count: 8 },

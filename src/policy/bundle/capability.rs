@@ -1,16 +1,11 @@
 //! Capability tables of a bundle and their keys.
 
 use super::file_rule::FileRule;
-use super::reader::{BundleError, Section, Text};
+use super::path_patterns::patterns;
+use super::reader::{BundleError, Section};
 use super::rule::{Blocked, Rule};
 use super::sandbox_terms::Terms;
-
-/// A path pattern as written in the policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
-    pub text: String,
-    pub line: usize,
-}
+use crate::policy::paths::Pattern;
 
 /// The table `File.Read`, `File.Write` or `File.Delete`.
 #[derive(Debug, Clone, Default)]
@@ -63,25 +58,6 @@ impl Files {
             rules: section.sections("rules")?.iter().map(FileRule::read).collect::<Result<_, _>>()?,
         })
     }
-}
-
-/// Reads a list of path patterns.
-pub fn patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<Pattern>>, BundleError> {
-    let one = |text: Text| {
-        if text.text.is_empty() || text.text.contains('\0') {
-            return Err(section.source.error(&text.span, format!("`{key}` contains an empty path; expected a prefix or a glob")));
-        }
-        let open = text.text.replace("${workspace}", "");
-        if open.contains("${") {
-            let message = format!("unknown variable in `{}`; expected `${{workspace}}` or `~`", text.text);
-            return Err(section.source.error(&text.span, message));
-        }
-        globset::Glob::new(&text.text.replace("${workspace}", "/w")).map_err(|error| {
-            section.source.error(&text.span, format!("`{}` is not a valid glob: {}", text.text, error.kind()))
-        })?;
-        Ok(Pattern { line: section.source.line(&text.span), text: text.text })
-    };
-    section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
 }
 
 impl Shell {

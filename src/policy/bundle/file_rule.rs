@@ -1,8 +1,9 @@
 //! Rules about paths: `[[capabilities."File.Write".rules]]`.
 
-use super::capability::{Pattern, patterns};
+use super::path_patterns::patterns;
 use super::reader::{BundleError, Section};
 use super::rule::{Decision, decision, examples};
+use crate::policy::paths::Pattern;
 use jiff::Timestamp;
 
 /// A rule about paths.

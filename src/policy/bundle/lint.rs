@@ -1,9 +1,11 @@
 //! Lints for a valid bundle whose content is probably not intended. Every warning is certain.
 
+use super::Bundle;
 use super::capability::{Files, Shell};
 use super::rule::{Blocked, Decision, Rule};
-use super::{Bundle, Pattern};
-use crate::policy::shell::options::{Reading, reading};
+use crate::policy::paths::Pattern;
+use crate::policy::shell::option_verdict::Reading;
+use crate::policy::shell::options::reading;
 use crate::policy::shell::{Arg, pattern};
 use jiff::Timestamp;
 

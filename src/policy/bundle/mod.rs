@@ -2,7 +2,6 @@
 
 mod approve;
 mod capability;
-mod diagnostics;
 mod entries;
 mod examples;
 mod extras;
@@ -10,6 +9,7 @@ mod file_rule;
 mod lint;
 mod named_command;
 mod network;
+mod path_patterns;
 mod project_limits;
 mod quote;
 mod reader;
@@ -19,7 +19,7 @@ mod sandbox_terms;
 mod tools;
 
 pub use approve::Approve;
-pub use capability::{Files, Pattern, Shell, Upload};
+pub use capability::{Files, Shell, Upload};
 pub use entries::Stated;
 pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
@@ -41,7 +41,6 @@ use toml::de::DeTable;
 
 /// Maximum size of a policy file; nobody writes a larger one by hand.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
 
 pub const CAPABILITIES: &[&str] =
     &["File.Read", "File.Write", "File.Delete", "Shell.Exec", "Network.Http", "Mcp.Invoke", "Tool.Custom", "Workspace.Upload"];
@@ -84,8 +83,8 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Parses a bundle; `name` is the name of the file in errors.
-    pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
+    /// Parses a bundle without checking the examples of its rules; `name` is the name of the file in errors.
+    pub(super) fn parse_unchecked(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
         if text.len() > MAX_BYTES {
             return Err(whole(format!("the file has {} bytes; the limit for a policy is {MAX_BYTES}", text.len())));
@@ -99,47 +98,7 @@ impl Bundle {
             return Err(whole("the file is empty; expected at least `schema_version = 1`".to_owned()));
         }
         let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
-        let bundle = Self { text: text.into(), ..Self::read(&root)? };
-        crate::policy::command::check_examples(&bundle, name)?;
-        crate::policy::files::check_examples(&bundle, name)?;
-        Ok(bundle)
-    }
-
-    /// Parses a file that may contain only rules: the rules that a user saved for one project.
-    pub fn parse_rules(text: &str, name: &str) -> Result<Self, BundleError> {
-        let bundle = Self::parse(text, name)?;
-        let rules = |stated: &&Stated| match stated.section.as_str() {
-            "" => matches!(stated.key.as_str(), "schema_version" | "bundle_version"),
-            "capabilities.\"Shell.Exec\"" if stated.key == "readable_paths" => true,
-            section => section.starts_with("capabilities.") && stated.key == "rules",
-        };
-        match bundle.stated.iter().find(|stated| !rules(stated)) {
-            None => Ok(bundle),
-            Some(stated) => {
-                let message = format!("`{}` is not allowed here: this file may contain only rules", stated.key);
-                Err(BundleError { name: name.to_owned(), line: Some(stated.line), message })
-            }
-        }
-    }
-
-    /// Parses the bytes of a file, which need not be UTF-8.
-    pub fn parse_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
-        Self::parse(text_of(bytes, name)?, name)
-    }
-
-    /// Parses the bytes of a file that may contain only rules.
-    pub fn parse_rules_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
-        Self::parse_rules(text_of(bytes, name)?, name)
-    }
-
-    /// Returns the text of the built-in policy, which applies if there is no policy file.
-    pub fn built_in_text() -> &'static str {
-        DEFAULT
-    }
-
-    /// Returns the built-in policy, which applies if there is no policy file.
-    pub fn built_in() -> Result<Self, BundleError> {
-        Self::parse(DEFAULT, "the built-in policy")
+        Ok(Self { text: text.into(), ..Self::read(&root)? })
     }
 
     /// Returns the number of `match` and `not_match` lines of the rules.
@@ -210,6 +169,11 @@ impl Bundle {
         &self.widens
     }
 
+    /// Returns the text of a line of the file; for a table, its first lines.
+    pub fn quoted(&self, line: usize) -> Vec<String> {
+        entry_at(&self.text, line)
+    }
+
     fn capabilities(&mut self, section: &Section<'_>) -> Result<(), BundleError> {
         for (name, capability) in section.children()? {
             match name.text.as_str() {
@@ -231,17 +195,6 @@ impl Bundle {
             self.granted.push(name.text);
         }
         Ok(())
-    }
-}
-
-fn text_of<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, BundleError> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Err(error) => {
-            let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
-            let message = format!("byte 0x{:02x} is not valid UTF-8; expected a TOML file", bytes[error.valid_up_to()]);
-            Err(BundleError { name: name.to_owned(), line: Some(line), message })
-        }
     }
 }
 

@@ -1,18 +1,9 @@
 //! Quotes of bundle lines for messages.
 
-use super::Bundle;
-
 /// Maximum number of quoted lines of one entry.
 const MAX_LINES: usize = 6;
 /// Maximum number of characters of a quoted line; a longer one is cut.
 const MAX_CHARACTERS: usize = 300;
-
-impl Bundle {
-    /// Returns the text of a line of the file; for a table, its first lines.
-    pub fn quoted(&self, line: usize) -> Vec<String> {
-        entry_at(&self.text, line)
-    }
-}
 
 /// Returns the text of a line; for a table, its first lines.
 pub fn entry_at(text: &str, line: usize) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! Sandbox terms of a command: sandbox, network, limits, environment; and their combination across layers.
 
 use super::approve::{APPROVES, Approve};
-use super::capability::{Pattern, patterns};
+use super::path_patterns::patterns;
 use super::reader::{BundleError, Section};
+use crate::policy::paths::Pattern;
 
 /// Value of `sandbox`, from the strictest to the laxest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

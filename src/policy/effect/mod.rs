@@ -5,10 +5,12 @@ mod git;
 mod network;
 mod programs;
 
-use super::danger::{as_path, is_credential, leaves};
+use super::path_words::{as_path, is_credential, leaves, path_in};
 use super::paths::Context;
+use super::program_kinds::runs_its_input;
 use super::shell::builtins::destination;
-use super::shell::options::{Reading, reading};
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
 use super::shell::{Arg, COMPUTED, Invocation, Simple, read};
 use super::steering::steers;
 use crate::protocol::Risk;
@@ -97,7 +99,7 @@ fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
 
 /// Returns the effect of running code that was downloaded or is known only at run time.
 fn of_unseen_code(part: &Simple) -> Option<Effect> {
-    let piped = part.piped && (part.reads_code || part.invocations.iter().any(super::danger::runs_its_input));
+    let piped = part.piped && (part.reads_code || part.invocations.iter().any(runs_its_input));
     if part.unknown_code || piped {
         let lines = [part.input_from.as_deref(), part.unknown_code.then_some(part.text.as_str())].map(|text| text.map(read));
         let printers = lines.iter().flatten().flat_map(|line| &line.parts).flat_map(|part| &part.invocations);
@@ -133,7 +135,7 @@ fn of_variable(name: &str) -> Effect {
 /// Returns the effect of reading a file with credentials: critical if the command uses the network.
 fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
     // A program that uses the network may send a file that any part of a word names: `-T.env`.
-    let path = if network { &word.text } else { super::command::path_in(&word.text) };
+    let path = if network { &word.text } else { path_in(&word.text) };
     if !is_credential(path) {
         return None;
     }

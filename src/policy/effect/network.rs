@@ -1,7 +1,7 @@
 //! Effects of programs that use the network or act on other machines.
 
 use super::{Arg, Effect, listed, plain_words, quoted};
-use crate::policy::danger::NETWORK;
+use crate::policy::program_kinds::NETWORK;
 use crate::policy::shell::Invocation;
 use crate::policy::url::parse;
 use crate::protocol::Risk;

@@ -2,8 +2,8 @@
 
 use super::of_variable;
 use super::{Arg, DISKS, Effect, Place, listed, plain_words, quoted};
-use crate::policy::command::path_in;
-use crate::policy::danger::is_recursive;
+use crate::policy::path_words::path_in;
+use crate::policy::program_kinds::is_recursive;
 use crate::policy::steering::steers;
 use crate::protocol::Risk;
 

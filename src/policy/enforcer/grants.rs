@@ -3,10 +3,10 @@
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, Rule, SandboxSetting};
 use crate::policy::command::{self, Scene};
-use crate::policy::danger::obeys_repository;
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
+use crate::policy::program_kinds::obeys_repository;
 use crate::policy::shell::hides;
 use crate::protocol::{Action, Always, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
 use jiff::Timestamp;

@@ -15,7 +15,6 @@ pub use spending::Most;
 use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::custom::{self, Custom};
-use super::danger::obeys_repository;
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::guard;
@@ -27,8 +26,9 @@ use super::named::{self, Filled};
 use super::opening;
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
+use super::program_kinds::obeys_repository;
+use super::request;
 use super::upload;
-use super::url;
 use crate::protocol::action::NAMED;
 use crate::protocol::{Action, ApproveWhen, CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
@@ -336,7 +336,7 @@ impl Enforcer {
             Action::Exec { command, cwd } => {
                 return self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
             }
-            Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
+            Action::Fetch { url, method } => return request::judge(url, method, &self.layers, self.context.mode),
             Action::Named { name, argv, cwd: _, inputs, paths } => {
                 let filled = Filled { name, argv, inputs, paths };
                 return self.held(self.loosened(false, named::judge(&filled, &self.layers, &self.context, now)));
@@ -443,7 +443,7 @@ impl Enforcer {
 
     /// Returns an error if a connection for this URL may not use the resolved address.
     pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
-        url::may_connect(url, address, &self.layers)
+        request::may_connect(url, address, &self.layers)
     }
 
     /// Returns the smallest limit on whole-file reads, in bytes.

@@ -3,8 +3,7 @@
 use super::Enforcer;
 use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
 use crate::policy::files::keeps_credentials;
-use crate::policy::layer::{FileRules, Ready};
-use crate::policy::layer_verdict::counts;
+use crate::policy::layer::{FileRules, Ready, counts};
 use crate::policy::paths::{PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places};
 use crate::protocol::Mode;
 use jiff::Timestamp;

@@ -3,6 +3,7 @@
 mod credentials;
 mod macos;
 mod names;
+mod pattern;
 mod protected;
 mod runs_code;
 mod secret_names;
@@ -10,6 +11,7 @@ mod secret_names;
 mod tests;
 mod windows;
 
+pub use pattern::Pattern;
 pub use protected::{
     PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_in_other_home, is_protected_name, of_the_machine,
     protected, start_up_places,
@@ -17,7 +19,6 @@ pub use protected::{
 pub use runs_code::{CodeReader, is_left_only_with_approval, opened_entry, runs_code};
 pub use secret_names::is_secret_name;
 
-use super::bundle::Pattern;
 use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::borrow::Cow;

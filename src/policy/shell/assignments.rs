@@ -1,10 +1,11 @@
 //! Commands of a line that assign variables, aliases and positional parameters.
 
 use super::MAX_PRINTED;
-use super::expand::{Arg, Values};
-use super::lexer::{Assignment, Command, Scan};
+use super::arg::Arg;
+use super::expand::Values;
+use super::lexer::{Assignment, Command, Reader, Scan};
 use super::names::assigned;
-use super::word::{Parameter, Piece, Reader, Word};
+use super::word::{Parameter, Piece, Word};
 
 /// Maximum number of fields of one text that `read` may assign.
 const MAX_FIELDS: usize = 16;

@@ -1,7 +1,8 @@
 //! Brace expansion, `{a,b}` and `{1..9}`, on the text of a word before all other expansions, as in bash.
 
-use super::expand::UNKNOWN;
-use super::word::{Reader, Word};
+use super::arg::UNKNOWN;
+use super::lexer::Reader;
+use super::word::Word;
 
 /// Maximum number of words from the braces of one word, and of bytes copied for it.
 const MAX_WORDS: usize = 8192;

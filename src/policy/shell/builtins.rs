@@ -1,7 +1,7 @@
 //! Builtins of the shell that only look or print, with exactly the arguments for which they stay so.
 
-use super::expand::Arg;
-use super::options::Reading;
+use super::arg::Arg;
+use super::option_verdict::Reading;
 
 /// Returns the reading of a builtin; `None` for any other program.
 pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {

@@ -1,6 +1,6 @@
 //! Backslash escapes of `$'…'`, `echo -e` and `printf`, decoded as in bash.
 
-use super::expand::UNKNOWN;
+use super::arg::UNKNOWN;
 
 /// Kind of decoder; they differ in a few escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

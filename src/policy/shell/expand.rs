@@ -1,5 +1,6 @@
 //! Word expansion from the line's own assignments; everything from outside the line stays unknown.
 
+use super::arg::{Arg, UNKNOWN, join};
 use super::braces::braces;
 use super::escapes::{Style, decode};
 use super::fields::{Field, assigns_tilde, has_tilde};
@@ -8,8 +9,6 @@ use super::pattern;
 use super::word::{Parameter, Piece, Word};
 use std::collections::{HashMap, HashSet};
 
-/// Placeholder in a text for a part that is unknown before it runs.
-pub const UNKNOWN: char = '\0';
 /// Maximum number of readings of one command.
 const MAX: usize = 512;
 /// Maximum number of readings of one command that combine the values of several words.
@@ -24,28 +23,6 @@ const DEPTH: usize = 12;
 /// Limit on the work for variables that refer to variables.
 const STEPS: usize = 20_000;
 const MAX_BYTES: usize = 256 * 1024;
-
-/// One argument of a program.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Arg {
-    pub text: String,
-    /// Whether the word has an unquoted `*`, `?` or `[`.
-    pub glob: bool,
-    /// Whether the word starts with an unquoted `~`.
-    pub tilde: bool,
-    pub quoted: bool,
-}
-
-impl Arg {
-    pub fn plain(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
-    }
-
-    /// Returns whether the whole word is known before it runs.
-    pub fn is_known(&self) -> bool {
-        !self.text.contains(UNKNOWN)
-    }
-}
 
 /// Everything the line says about its variables, in whatever order it runs.
 #[derive(Debug, Default)]
@@ -425,10 +402,6 @@ pub fn printed(name: &str, args: &[Arg]) -> Vec<String> {
     }
     texts.dedup();
     texts
-}
-
-pub fn join(args: &[Arg]) -> String {
-    args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the elements for `${x[@]:1}`; if the numbers are unknown, all of them.

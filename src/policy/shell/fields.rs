@@ -1,6 +1,6 @@
 //! Fields of one word: where it splits, and which parts are patterns or a home directory.
 
-use super::expand::Arg;
+use super::arg::Arg;
 use super::names::assigned;
 use super::word::{Piece, Word};
 

@@ -1,9 +1,13 @@
 //! Lexer of shell text: the simple commands in it. The only reader of operators, reserved words and here-documents.
 
+mod reader;
 mod redirects;
 
+pub use reader::Reader;
+
 use super::names::{assigned, evaluates};
-use super::word::{Reader, Word, could_be_commands};
+use super::word::Word;
+use reader::could_be_commands;
 
 /// One simple command, as written.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,6 @@
 //! Static analysis of a shell line: every simple command, seen through wrappers, quotes and variables. Nothing runs.
 
+mod arg;
 mod assignments;
 mod braces;
 pub mod builtins;
@@ -11,6 +12,7 @@ mod grammar;
 mod interactive;
 mod lexer;
 mod names;
+pub mod option_verdict;
 pub mod options;
 pub mod pattern;
 mod resolve;
@@ -19,8 +21,8 @@ mod runners;
 mod word;
 mod wrappers;
 
+pub use arg::Arg;
 pub use confusables::hides;
-pub use expand::Arg;
 pub use interactive::{keeps_meaning, runs_input};
 pub use run_files::run_files;
 #[cfg(test)]

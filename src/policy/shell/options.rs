@@ -1,7 +1,8 @@
 //! Option tables of programs that only read: the options with which they stay read-only, and the words that are paths.
 
+use super::arg::Arg;
 use super::builtins;
-use super::expand::Arg;
+use super::option_verdict::Reading;
 
 /// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the value is a
 /// path).
@@ -122,16 +123,6 @@ const STATUS: &str = "short branch show-stash porcelain? long verbose untracked-
 /// Long options of git whose value is never a path.
 const GIT_TEXTS: &[&str] =
     &["grep", "author", "committer", "since", "until", "after", "before", "date", "format", "word-diff-regex"];
-
-/// Result of checking a command against the option tables.
-pub enum Reading<'a> {
-    /// There is no table for the program.
-    NoTable,
-    /// The command only reads; these words are the paths.
-    Reads { paths: Vec<&'a str> },
-    /// This word lets the command write or run something.
-    MayDoMore { word: &'a str },
-}
 
 /// Checks a command against the table of its program.
 pub fn reading(argv: &[Arg]) -> Reading<'_> {

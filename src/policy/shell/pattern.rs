@@ -1,7 +1,7 @@
 //! Text operations of a shell: parameter operators, `printf` formats, escapes.
 
+use super::arg::{Arg, UNKNOWN};
 use super::escapes::{Style, decode};
-use super::expand::{Arg, UNKNOWN};
 
 /// Maximum length of a value that is trimmed by a pattern, which takes cubic time.
 const MAX_TRIMMED: usize = 256;

@@ -1,10 +1,11 @@
 //! Resolution of a command to the program it starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
-use super::expand::{Arg, UNKNOWN, join, printed};
-use super::lexer::Command;
+use super::arg::{Arg, UNKNOWN, join};
+use super::expand::printed;
+use super::lexer::{Command, Reader};
 use super::names::evaluates;
 use super::runners::{TEXT_OPERANDS, TEXT_OPTIONS};
-use super::word::{Reader, Word};
+use super::word::Word;
 use super::wrappers::{starts, wraps};
 use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
 

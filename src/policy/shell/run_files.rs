@@ -1,6 +1,6 @@
 //! Files that a line runs: programs with a path, and files that an interpreter executes.
 
-use super::expand::Arg;
+use super::arg::Arg;
 use super::resolve::SHELLS;
 use super::{Invocation, read};
 

@@ -1,6 +1,6 @@
 //! Programs that run their arguments: their own options with values, and the start of the inner command.
 
-use super::expand::Arg;
+use super::arg::Arg;
 use super::runners::{ANYWHERE, COMMAND_OPTIONS, RUNNERS};
 use std::collections::HashSet;
 

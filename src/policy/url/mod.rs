@@ -1,17 +1,13 @@
 //! URL verdicts: a URL is parsed once, into the form used to connect, and judged by its text.
 
-mod host;
-mod judge;
+pub(super) mod host;
 mod parse;
 mod pattern;
-mod ports;
-mod ranges;
-mod sends;
+pub(super) mod ports;
+pub(super) mod ranges;
+pub(super) mod sends;
 
-pub use judge::{judge, may_connect};
-#[cfg(test)]
-use parse::Host;
-pub use parse::{Destination, parse};
+pub use parse::{Destination, Host, parse};
 pub use pattern::{HostPattern, PrivateHost};
 
 /// Returns whether a method only reads and changes nothing on the server.

@@ -1,8 +1,8 @@
 //! Redirects of a simple command, and here-documents after its line.
 
 use super::super::names::names_descriptor;
-use super::super::word::{Reader, Word};
-use super::{DESCRIPTOR, DOCUMENT, Redirect, Scanner, UNPARSABLE};
+use super::super::word::Word;
+use super::{DESCRIPTOR, DOCUMENT, Reader, Redirect, Scanner, UNPARSABLE};
 
 impl Scanner<'_> {
     pub(super) fn redirect(&mut self) {

@@ -1,6 +1,6 @@
 //! Comparison of the words that aye reads from a line with those that bash passes to a program.
 
-use super::super::expand::UNKNOWN;
+use super::super::arg::UNKNOWN;
 use super::super::{Arg, Line, read};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};

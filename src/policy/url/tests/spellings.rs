@@ -1,6 +1,7 @@
 //! Addresses in all possible spellings, and arbitrary text.
 
 use super::*;
+use crate::policy::request::may_connect;
 
 /// Returns spellings of a private address that no list of forbidden texts contains.
 fn forms(address: Ipv4Addr) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! All mistakes of a bundle at once. The reader stops at the first mistake, so aye blanks that one out and reads the rest
 //! again.
 
-use super::{Bundle, BundleError};
+use super::bundle::{Bundle, BundleError};
 use std::ops::Range;
 use toml::de::DeTable;
 

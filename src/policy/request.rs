@@ -1,13 +1,13 @@
 //! Verdicts on requests: by the URL, the resolved addresses, the lists of every layer, and the mode.
 
-use super::parse::{Destination, Host, parse};
-use super::ports::odd;
-use super::ranges::{Kind, special};
-use super::sends::carries;
-use super::{host, only_asks};
-use crate::policy::bundle::Http;
-use crate::policy::layer::{Ready, Scope};
-use crate::policy::layer_verdict::{Decided, Finding, across, unlisted};
+use super::bundle::Http;
+use super::layer::{Ready, Scope};
+use super::layer_verdict::{Decided, Finding, across, unlisted};
+use super::url::host;
+use super::url::ports::odd;
+use super::url::ranges::{Kind, special};
+use super::url::sends::carries;
+use super::url::{Destination, Host, only_asks, parse};
 use crate::protocol::{Mode, Risk};
 use core::net::IpAddr;
 

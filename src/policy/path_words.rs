@@ -1,0 +1,56 @@
+//! Words of a command as paths: where they lead, and whether they name credentials.
+
+use super::paths::Context;
+use super::shell::Arg;
+use std::path::Path;
+
+/// Returns whether a word, resolved as a path, is outside the workspace or unknown.
+pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
+    if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
+        return true;
+    }
+    !context.in_workspace(&context.resolve(&as_path(arg), cwd))
+}
+
+/// Returns a word as a path: a quoted `~` is an ordinary character.
+pub fn as_path(arg: &Arg) -> String {
+    if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
+}
+
+/// Returns the part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
+pub fn path_in(word: &str) -> &str {
+    if !word.starts_with('-') {
+        return word;
+    }
+    match (word.split_once('='), word.find('/')) {
+        (Some((_, value)), _) => value,
+        (None, Some(at)) => &word[at..],
+        (None, None) => "",
+    }
+}
+
+/// Returns whether a path usually contains keys, tokens or passwords.
+pub fn is_credential(text: &str) -> bool {
+    let places = [
+        ".ssh/",
+        ".aws/",
+        ".gnupg/",
+        ".netrc",
+        ".kube/config",
+        ".docker/config",
+        "id_rsa",
+        "id_ed25519",
+        "id_ecdsa",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "gcloud/",
+        "/etc/shadow",
+        ".env",
+    ];
+    let path = text.trim_end_matches('/');
+    places.iter().any(|place| match place.strip_suffix('/') {
+        Some(directory) => text.contains(place) || path.ends_with(directory),
+        None => path.ends_with(place),
+    })
+}

@@ -1,0 +1,257 @@
+//! Kinds of programs by name: those that act as root, delete, use the network, interpret code or install packages.
+
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
+use super::shell::{Arg, Invocation};
+
+pub const PRIVILEGED: &[&str] = &[
+    "sudo",
+    "su",
+    "doas",
+    "pkexec",
+    "mkfs",
+    "dd",
+    "shutdown",
+    "reboot",
+    "halt",
+    "poweroff",
+    "systemctl",
+    "mount",
+    "umount",
+    "fdisk",
+    "parted",
+    "wipefs",
+    "insmod",
+    "modprobe",
+    "iptables",
+    "nft",
+    "useradd",
+    "usermod",
+    "passwd",
+    "crontab",
+    "launchctl",
+    "init",
+    "swapoff",
+];
+pub const DELETING: &[&str] = &["rm", "rmdir", "shred", "unlink", "truncate", "srm", "trash"];
+pub const NETWORK: &[&str] = &[
+    "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "ping", "dig", "nslookup",
+    "host", "aria2c", "http", "xh", "gh", "docker", "podman", "kubectl", "aws", "gcloud", "az",
+];
+pub const INTERPRETERS: &[&str] = &[
+    "python",
+    "python2",
+    "python3",
+    "node",
+    "deno",
+    "bun",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "awk",
+    "gawk",
+    "mawk",
+    "sed",
+    "osascript",
+    "tclsh",
+    "Rscript",
+    "julia",
+    "ghci",
+    "irb",
+    "vim",
+    "vi",
+    "nvim",
+    "emacs",
+    "ed",
+    "ex",
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "fish",
+    "eval",
+    "source",
+    ".",
+    "xargs",
+    "env",
+    "find",
+    "npx",
+    "uvx",
+    "pipx",
+    "make",
+    "tee",
+    "trap",
+    "exec",
+    "command",
+    "builtin",
+];
+const INSTALLERS: &[(&str, &[&str])] = &[
+    ("npm", &["install", "i", "ci", "add", "exec", "publish", "update"]),
+    ("pnpm", &["install", "i", "add", "dlx", "publish"]),
+    ("yarn", &["install", "add", "dlx", "publish"]),
+    ("bun", &["install", "add", "x"]),
+    ("pip", &["install", "download"]),
+    ("pip3", &["install", "download"]),
+    ("uv", &["add", "pip", "sync", "tool"]),
+    ("cargo", &["install", "publish", "add", "fetch"]),
+    ("go", &["install", "get"]),
+    ("gem", &["install", "push"]),
+    ("brew", &["install", "upgrade"]),
+    ("apt", &["install", "remove", "upgrade"]),
+    ("apt-get", &["install", "remove", "upgrade"]),
+    (
+        "git",
+        &["push", "clone", "fetch", "pull", "ls-remote", "submodule", "clean", "filter-branch", "send-email", "daemon", "reset"],
+    ),
+];
+
+/// Programs that developers use every day. Without a sandbox, other programs have a higher risk.
+const TOOLS: &[&str] = &[
+    "awk",
+    "basename",
+    "bat",
+    "black",
+    "bundle",
+    "bun",
+    "c++",
+    "cargo",
+    "cat",
+    "cc",
+    "cd",
+    "chmod",
+    "clang",
+    "clippy-driver",
+    "cmake",
+    "comm",
+    "composer",
+    "cp",
+    "ctest",
+    "cut",
+    "date",
+    "deno",
+    "df",
+    "diff",
+    "dirname",
+    "dotnet",
+    "du",
+    "echo",
+    "eslint",
+    "expr",
+    "fd",
+    "file",
+    "gcc",
+    "g++",
+    "git",
+    "go",
+    "gofmt",
+    "gradle",
+    "gradlew",
+    "gzip",
+    "head",
+    "hostname",
+    "id",
+    "java",
+    "javac",
+    "jest",
+    "jq",
+    "just",
+    "ln",
+    "ls",
+    "make",
+    "meson",
+    "mkdir",
+    "mv",
+    "mvn",
+    "mypy",
+    "ninja",
+    "npm",
+    "patch",
+    "pip",
+    "pip3",
+    "pnpm",
+    "poetry",
+    "prettier",
+    "printf",
+    "ps",
+    "pwd",
+    "pytest",
+    "readlink",
+    "realpath",
+    "rspec",
+    "ruff",
+    "rustc",
+    "rustfmt",
+    "rustup",
+    "seq",
+    "sleep",
+    "sort",
+    "stat",
+    "swift",
+    "tar",
+    "task",
+    "time",
+    "timeout",
+    "touch",
+    "tox",
+    "tr",
+    "tree",
+    "tsc",
+    "uname",
+    "uniq",
+    "unzip",
+    "uv",
+    "vitest",
+    "wc",
+    "which",
+    "whoami",
+    "yarn",
+    "zip",
+];
+
+/// Returns whether a program is one that developers use every day, by its name.
+pub fn is_known_program(invocation: &Invocation) -> bool {
+    let name = invocation.base();
+    invocation.argv[0].text == name
+        && (TOOLS.contains(&name) || INTERPRETERS.contains(&name) || !matches!(reading(&invocation.argv), Reading::NoTable))
+}
+
+/// Returns whether a program runs other programs that a repository's configuration names, such as `filter.*.clean` on `git
+/// status`.
+pub fn obeys_repository(program: &str) -> bool {
+    matches!(program, "git" | "hg")
+}
+
+/// Returns whether an interpreter gets its program only from its input.
+pub fn runs_its_input(invocation: &Invocation) -> bool {
+    let name = invocation.base();
+    let reads =
+        name.starts_with("python") || matches!(name, "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "deno" | "bun");
+    let mut words = invocation.argv[1..].iter().map(|arg| arg.text.as_str());
+    reads
+        && words.all(|word| {
+            word == "-" || word == "/dev/stdin" || (word.starts_with('-') && !word.contains(['c', 'e', 'm', 'V', 'v']))
+        })
+}
+
+pub fn installs(name: &str, argv: &[Arg]) -> bool {
+    INSTALLERS.iter().any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
+}
+
+/// Returns whether the arguments of `chmod` and similar programs mean whole trees.
+pub fn is_recursive(words: &[Arg]) -> bool {
+    let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
+    words.iter().any(|word| word.text == "--recursive" || is_cluster(&word.text) && word.text.contains('R'))
+}
+
+/// Returns whether a command changes many things at once: `chmod -R`, `git reset --hard`, `kill`.
+pub fn recursive_change(name: &str, argv: &[Arg]) -> bool {
+    let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
+    match name {
+        "chmod" | "chown" | "chgrp" => is_recursive(&argv[1..]),
+        "git" => flag(&["--hard", "-D", "--force", "-f", "drop", "clear"]),
+        "kill" | "pkill" | "killall" => true,
+        _ => false,
+    }
+}
