@@ -1,12 +1,14 @@
 //! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
 
+use super::draft::{Draft, Effect};
 use super::markers::hide_in_proposal;
 use super::registry::resolve;
 use super::runs_code::marked_by_actions;
+use super::settings::Settings;
 use super::shell::amended as command_amended;
 use super::shell::command_run::Work;
 use super::text::running;
-use super::tool::{AnyTool, Draft, Effect, Payload, Settings};
+use super::tool::{AnyTool, Payload};
 use crate::ports::{Amends, Plan};
 use crate::protocol::{Amendment, ToolError};
 use std::sync::Arc;

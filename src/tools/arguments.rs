@@ -1,8 +1,8 @@
 //! Conversion of a model's arguments into typed structs: the JSON Schema and the error messages.
 
+use super::error::invalid;
 use super::habits::settle;
-use super::tool::invalid;
-use crate::protocol::ToolError;
+use crate::protocol::{Arguments, ToolError};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -97,4 +97,19 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Val
         let at = if path == "." || path.is_empty() { String::new() } else { format!("`{path}`: ") };
         invalid(format!("{at}{reason}; fix that and call again"))
     })
+}
+
+/// Returns the arguments of a call as an object.
+pub(super) fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
+    match arguments {
+        Arguments::Object(object) => Ok(object.clone()),
+        Arguments::Malformed(text) => {
+            let shown: String = text.chars().take(200).collect();
+            let reason =
+                serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();
+            Err(invalid(format!(
+                "the arguments are not a JSON object{reason}: `{shown}`; send the call again with a JSON object"
+            )))
+        }
+    }
 }

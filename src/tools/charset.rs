@@ -1,8 +1,8 @@
 //! Detection of the encoding of a text: its own declaration, then UTF-8, then the user's locale, then Latin-1.
 
+use super::error::invalid;
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
 use crate::tools::write::document::{Form, NotText};
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use memchr::memrchr;

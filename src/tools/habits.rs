@@ -1,7 +1,7 @@
 //! Common deviations of models from a schema, and their unambiguous corrections.
 
+use super::error::invalid;
 use super::shapes::{plain, reshape, unwrap};
-use super::tool::invalid;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 

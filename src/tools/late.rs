@@ -1,7 +1,8 @@
 //! Impossible calls whose error would reveal a hidden path: the policy judges the path first.
 
 use super::paths::Paths;
-use super::tool::{AnyTool, Settings};
+use super::settings::Settings;
+use super::tool::AnyTool;
 use crate::ports::Plan;
 use crate::protocol::{Action, ToolCall, ToolError};
 use serde_json::{Map, Value};

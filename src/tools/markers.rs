@@ -1,6 +1,7 @@
 //! Redaction markers: inserted into tool output, restored in written content.
 
-use super::tool::{Settings, invalid};
+use super::error::invalid;
+use super::settings::Settings;
 use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
 use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
 use crate::tools::write::document::Document;

@@ -3,11 +3,14 @@
 mod alias;
 mod amend;
 mod arguments;
+mod call_result;
 mod changes;
 mod charset;
 mod custom;
 mod definition;
 mod diff;
+mod draft;
+mod error;
 mod follow;
 mod habits;
 mod hints;
@@ -31,6 +34,7 @@ mod runs_code;
 mod search;
 mod seen;
 mod sessions;
+mod settings;
 mod shapes;
 mod shell;
 #[cfg(test)]
@@ -51,6 +55,7 @@ pub use registry::{known, name_of, starts_nothing};
 pub use remote::{Pins, Remote, RemoteTools};
 pub use router::{Router, actions_for, actions_now};
 pub use seen::Seen;
+pub use settings::Settings;
 pub use shell::cache_budget::{cache_use, prune_caches};
 pub use shell::caches::Caches;
 pub use shell::commands::Commands;
@@ -61,7 +66,6 @@ pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;
 pub use shell::visible::{Machine, Visible};
 pub use text::TextTools;
-pub use tool::Settings;
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
 #[cfg(feature = "fuzzing")]

@@ -1,6 +1,7 @@
 //! Conversion of path arguments to targets, and of paths to names for the model.
 
-use super::tool::{Settings, invalid};
+use super::error::invalid;
+use super::settings::Settings;
 use crate::protocol::{ARTIFACT_SCHEME, ErrorCode, Place, Target, ToolError};
 use crate::sys::path::{self, Kind, PathError, Resolved};
 use std::io;

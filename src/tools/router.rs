@@ -1,8 +1,11 @@
 //! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
 
 use super::amend::{amended, offered};
+use super::arguments::object;
 use super::changes;
 use super::definition::{concise, definition};
+use super::draft::Effect;
+use super::error::invalid;
 use super::follow::follow;
 use super::hints::Served;
 use super::late::{Late, hidden, told_later};
@@ -11,7 +14,8 @@ use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
 use super::registry::{available, built_in_names, find, local, offered as tools_offered, resolve};
 use super::runs_code::marked_by_actions;
-use super::tool::{AnyTool, Effect, Payload, Settings, invalid, object};
+use super::settings::Settings;
+use super::tool::{AnyTool, Payload};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,

@@ -1,7 +1,7 @@
 //! Notes in a proposal about changed files that other programs run as code.
 
 use super::paths::shown_in_one_line;
-use super::tool::Settings;
+use super::settings::Settings;
 use crate::policy::{self, CodeReader};
 use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
 use std::path::{Path, PathBuf};

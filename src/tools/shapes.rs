@@ -1,6 +1,6 @@
 //! Conversion of argument shapes of other agents' tools to those of aye.
 
-use super::tool::invalid;
+use super::error::invalid;
 use crate::policy::line;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};

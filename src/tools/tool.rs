@@ -2,264 +2,21 @@
 
 use super::alias::Alias;
 use super::arguments;
+use super::call_result::Output;
+use super::draft::Draft;
+use super::error::not_amended;
 use super::hints::{self, Hints};
 use super::paths::Paths;
-use crate::policy::Explanation;
-use crate::policy::redact::Redactor;
-use crate::policy::{NamedCommand, Permit, Unasked};
-use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
-use crate::protocol::{
-    Action, Amendable, Amendment, Arguments, Artifact, ErrorCode, Image, LeftOut, Outside, PlaceChange, Proposal, SessionId,
-    Target, ToolError,
-};
-use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper, Shell};
-use crate::tools::changes::Changes;
-use crate::tools::custom::CustomTool;
-use crate::tools::in_editor::InEditor;
-use crate::tools::on_demand::{FindTools, LoadedTools};
-use crate::tools::remote::RemoteTools;
-use crate::tools::seen::Seen;
-use crate::tools::shell::commands::Commands;
-use crate::tools::shell::confine::Holding;
-use crate::tools::text::TextTools;
+use super::settings::Settings;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Amendable, Amendment, ErrorCode, PlaceChange, ToolError};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::marker::PhantomData;
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
-
-pub(super) type MayTouch = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
-pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
-pub(super) type Grants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
-pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
-
-/// Settings shared by all tools.
-#[derive(Clone)]
-pub struct Settings {
-    /// Real path that relative paths refer to.
-    pub workspace: PathBuf,
-    /// Replacement for `~`.
-    pub home: Option<PathBuf>,
-    /// Size limit in bytes for reading a whole file and for editing.
-    pub max_file_size_bytes: u64,
-    /// Size limit in bytes for the output of a command.
-    pub max_output_bytes: usize,
-    pub environment: Environment,
-    /// The shell for the lines of RunCommand.
-    pub shell: Shell,
-    /// Names of variables with provider keys, which no command sees.
-    pub secret_names: Vec<String>,
-    /// Whether a search may show this real path. The policy judges where a search starts; this hides blocked paths below.
-    pub may_read: MayTouch,
-    /// A faster version of `may_read` for the entries of a directory that may be shown.
-    pub may_read_entry: Option<MayTouch>,
-    /// Whether a copied or moved tree may write this real path.
-    pub may_write: MayTouch,
-    /// Whether a deleted or moved tree may remove this real path.
-    pub may_delete: MayTouch,
-    /// Whether the user may be asked to let one command write this real path outside the workspace.
-    pub may_open: MayTouch,
-    /// Whether the user may be asked to let a command read this real path outside the workspace.
-    pub may_show: MayTouch,
-    /// Whether a symlink may lead a command to read this real path without approval.
-    pub may_follow: MayTouch,
-    /// Whether a path may be relative to the workspace.
-    pub relative_paths: bool,
-    /// Whether a path may contain symlinks. The target is judged in either case.
-    pub follow_links: bool,
-    /// Restrictions of the text tools.
-    pub text: TextTools,
-    pub helper: Helper,
-    /// Commands that the policy offers as tools.
-    pub named: Vec<NamedCommand>,
-    /// Custom tools from manifests.
-    pub custom: Vec<Arc<CustomTool>>,
-    /// MCP tools; `None` if no server is configured.
-    pub remote: Option<Arc<RemoteTools>>,
-    /// Whether rarely needed built-in tools are loaded on demand.
-    pub on_demand: bool,
-    /// The tools loaded by the session, kept when the policy changes.
-    pub loaded: LoadedTools,
-    /// The tool that loads others, set by `Router::new`; `None` if all tools are offered.
-    pub finder: Option<Arc<FindTools>>,
-    /// Whether the policy grants a capability to any call.
-    pub grants: Grants,
-    /// Whether a tool may be used at all, or why not.
-    pub may_use: MayUse,
-    /// Verdict of the policy for a request, checked again for each redirect.
-    pub may_fetch: MayFetch,
-    /// Whether a connection for this URL may be opened to this address.
-    pub may_connect: MayConnect,
-    pub fetcher: Fetcher,
-    /// Store for workspace snapshots before commands; `None` if there is none.
-    pub checkpoints: Option<Arc<dyn Checkpoints>>,
-    /// Changes made in the session; `None` if they are not tracked.
-    pub changes: Option<Changes>,
-    /// Store for long output; `None` if there is none.
-    pub artifacts: Option<Arc<dyn Artifacts>>,
-    /// Files open in an editor, if one is connected; kept when the policy changes.
-    pub editor: Option<InEditor>,
-    /// The sandbox of commands.
-    pub holding: Holding,
-    /// Running sessions and background commands, kept when the policy changes.
-    pub commands: Commands,
-    /// File content last seen by the model, kept when the policy changes.
-    pub seen: Seen,
-    /// Session of the calls; `None` if results are not needed after a crash.
-    pub session: Option<SessionId>,
-    /// Start of the session in this process. Later ignore rules do not make a file build output.
-    pub since: SystemTime,
-    /// Redacts secrets in all tool output.
-    pub redactor: Arc<Redactor>,
-}
-
-impl Settings {
-    /// Returns the check for showing entries of this directory.
-    pub(super) fn may_read_in(&self, directory: &Path) -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
-        // If the directory itself may be shown, so may all entered ones.
-        let quick = self.may_read_entry.clone().filter(|_| (self.may_read)(directory));
-        quick.unwrap_or_else(|| self.may_read.clone())
-    }
-
-    /// Returns the settings with commands limited to reading.
-    pub(super) fn reading_only(&self) -> Self {
-        Self { holding: self.holding.clone().read_only(), ..self.clone() }
-    }
-
-    /// Returns the settings for an unapproved command in a preview, whose changes are reviewed before they apply.
-    pub(super) fn viewed(&self) -> Self {
-        Self { holding: Holding { unasked: Some(Unasked::default()), ..self.holding.clone() }, ..self.clone() }
-    }
-
-    /// Returns the settings for a command in a layer before approval: it sees no secrets, and only the usual variables.
-    pub(super) fn layered(&self) -> Self {
-        let viewed = self.viewed();
-        let environment = match viewed.environment {
-            Environment::Inherit | Environment::Core => Environment::Core,
-            Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => Environment::CoreOf(names),
-        };
-        Self { environment, holding: Holding { layered: true, ..viewed.holding }, ..viewed }
-    }
-
-    /// Returns the settings for a call with this permit.
-    pub(super) fn under(&self, permit: &Permit) -> Self {
-        let settings = if permit.reads_only() { self.reading_only() } else { self.clone() };
-        let unasked = permit.relies_on();
-        let narrowed = unasked.is_some_and(|unasked| unasked.as_reading) && !self.holding.is_read_only_view();
-        Self { holding: Holding { unasked, narrowed, ..settings.holding }, ..settings }
-    }
-}
-
-/// A planned call before anything is done.
-pub(super) struct Draft<Work> {
-    /// One-line summary for the user.
-    pub summary: String,
-    pub actions: Vec<Action>,
-    pub proposal: Option<Proposal>,
-    pub effect: Effect,
-    pub work: Work,
-}
-
-impl<Work> Draft<Work> {
-    /// Drafts a call that reads at one path.
-    pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
-        Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
-    }
-
-    /// Drafts a call that makes the proposed changes.
-    pub(super) fn changes(actions: Vec<Action>, proposal: Proposal, work: Work) -> Self {
-        Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: Effect::Changes, work }
-    }
-}
-
-impl<Work> Draft<Work> {
-    /// Converts the work of a draft.
-    pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> Draft<Other> {
-        let Self { summary, actions, proposal, effect, work } = self;
-        Draft { summary, actions, proposal, effect, work: make(work) }
-    }
-}
-
-impl<Work> Draft<Option<Work>> {
-    /// Drafts a call that the policy will deny for these actions; nothing else is examined.
-    pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
-        Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
-    }
-}
-
-/// Error of a call whose denial was lifted by a policy change in the meantime.
-pub(super) fn never_allowed() -> ToolError {
-    ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done. Try again")
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Effect {
-    Reads,
-    Changes,
-    /// `files` are the files that it would run.
-    Runs {
-        timeout_seconds: u64,
-        files: Vec<PathBuf>,
-    },
-}
-
-/// A failed call, and its output until then.
-#[derive(Debug)]
-pub(super) struct Failed {
-    pub error: ToolError,
-    pub printed: String,
-    pub denied: Vec<Outside>,
-    pub changed: Option<Box<Proposal>>,
-    /// Artifacts with the complete output.
-    pub artifacts: Vec<Artifact>,
-    /// Parts of the output that were left out.
-    pub left_out: Option<Box<LeftOut>>,
-}
-
-impl From<ToolError> for Failed {
-    fn from(error: ToolError) -> Self {
-        Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new(), left_out: None }
-    }
-}
-
-/// The result of a call.
-#[derive(Debug, Default)]
-pub(super) struct Told {
-    pub text: String,
-    /// Blocked access that made a command fail.
-    pub denied: Vec<Outside>,
-    /// Changes made by a command, if known.
-    pub changed: Option<Box<Proposal>>,
-    /// Artifacts stored with the text.
-    pub artifacts: Vec<Artifact>,
-    /// Images for models that accept them; each is also an artifact.
-    pub images: Vec<Image>,
-    /// Parts that the text leaves out.
-    pub left_out: Option<Box<LeftOut>>,
-}
-
-impl Told {
-    /// Appends a note to the text.
-    pub(super) fn and(mut self, note: &str) -> Self {
-        self.text.push_str(note);
-        self
-    }
-}
-
-impl From<String> for Told {
-    fn from(text: String) -> Self {
-        Self { text, ..Self::default() }
-    }
-}
-
-pub(super) type Output = Result<Told, Failed>;
 
 /// One tool. A new tool is a type with this trait and an entry in the registry.
 pub(super) trait Tool: Send + Sync + 'static {
@@ -293,10 +50,6 @@ pub(super) trait Tool: Send + Sync + 'static {
         Err(not_amended())
     }
     fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
-}
-
-pub(super) fn not_amended() -> ToolError {
-    invalid("this call can only be approved unchanged, or denied")
 }
 
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -412,37 +165,5 @@ impl<T: Tool> AnyTool for Hidden<T> {
         }
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
         futures_util::future::ready(Err(error.into())).boxed()
-    }
-}
-
-/// Runs blocking work on a separate thread.
-pub(super) fn blocking<T: Into<Told> + Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
-) -> BoxFuture<'static, Output> {
-    async move {
-        tokio::task::spawn_blocking(|| work().map(Into::into)).await.unwrap_or_else(|error| {
-            let message = format!("the tool crashed: {error}");
-            Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into())
-        })
-    }
-    .boxed()
-}
-
-pub(super) fn invalid(message: impl Into<String>) -> ToolError {
-    ToolError::new(ErrorCode::InvalidRequest, message)
-}
-
-/// Returns the arguments of a call as an object.
-pub(super) fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
-    match arguments {
-        Arguments::Object(object) => Ok(object.clone()),
-        Arguments::Malformed(text) => {
-            let shown: String = text.chars().take(200).collect();
-            let reason =
-                serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();
-            Err(invalid(format!(
-                "the arguments are not a JSON object{reason}: `{shown}`; send the call again with a JSON object"
-            )))
-        }
     }
 }

@@ -8,8 +8,8 @@ mod rewind;
 mod told;
 mod written;
 
+use super::settings::Settings;
 use super::shell::checkpoint::{self, Directories};
-use super::tool::Settings;
 use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
 use crate::protocol::{Action, ChangedFiles, SessionId, TaskId};
 use outside::Outside;

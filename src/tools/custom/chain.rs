@@ -5,11 +5,15 @@ use super::fill::{Piece, pieces, word_of};
 use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
+use crate::tools::call_result::{Failed, Output, Told};
+use crate::tools::draft::{Draft, Effect};
+use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::registry::{built_in, resolve};
+use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::Work as CommandWork;
 use crate::tools::text::{drafted, running};
-use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, Told, invalid};
+use crate::tools::tool::{AnyTool, Payload};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The hunks of a diff as separate parts that can each be applied, left out or edited.
 
 use crate::protocol::HunkChoice;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use crate::tools::write::line_breaks::{Breaks, only_cr, shown_lines};
 use crate::tools::write::replacement::{ending_near, endings, relined, with_lf};
 use similar::{DiffOp, DiffTag};

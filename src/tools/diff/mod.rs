@@ -3,7 +3,7 @@
 pub(in crate::tools) mod cuts;
 mod long_lines;
 
-use super::tool::Settings;
+use super::settings::Settings;
 use super::write::document::Document;
 use super::write::line_breaks::shown_lines;
 use crate::ports::Stood;

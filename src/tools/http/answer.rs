@@ -7,8 +7,9 @@ use crate::protocol::ToolError;
 use crate::protocol::{ArtifactKind, LeftOut, size, truncated_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
 use crate::sys::http::{UnpackError, unpack_body};
+use crate::tools::call_result::{Failed, Told};
 use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, way_to};
-use crate::tools::tool::{Failed, Settings, Told};
+use crate::tools::settings::Settings;
 use encoding_rs::{Encoding, UTF_8};
 use std::fmt::Write;
 

@@ -4,9 +4,11 @@
 mod known;
 mod text;
 
+use super::arguments::object;
 use super::paths::Paths;
 use super::registry::resolve;
-use super::tool::{AnyTool, Settings, object};
+use super::settings::Settings;
+use super::tool::AnyTool;
 use crate::ports::{BUFFER_BYTES, Buffers, RunContext};
 use crate::protocol::{Action, CallId, ErrorCode, Place, Target, ToolCall, ToolError};
 use crate::tools::write::document::{Document, Form};

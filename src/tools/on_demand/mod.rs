@@ -8,7 +8,8 @@ mod tests;
 pub use find_tools::FindTools;
 pub use loaded::{FIND_TOOLS, LoadedTools};
 
-use super::tool::{AnyTool, Settings};
+use super::settings::Settings;
+use super::tool::AnyTool;
 use crate::protocol::{ErrorCode, ToolError};
 
 /// Built-in tools that few tasks need, by topic.

@@ -5,7 +5,7 @@ use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact};
 use crate::protocol::{cut_before, size};
 use crate::sys::process::whole_start;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::sync::Arc;
 
 /// Reserved bytes for the note about the cut.

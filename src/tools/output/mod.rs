@@ -8,7 +8,8 @@ pub(in crate::tools) use image::{image_type, keep_image};
 pub(in crate::tools) use keeper::{Keeper, keep_text};
 pub(in crate::tools) use printed::{Whole, Wholes};
 
-use super::tool::{Output, Settings};
+use super::call_result::Output;
+use super::settings::Settings;
 use crate::ports::{ArtifactError, Artifacts, KeptArtifact, NewArtifact};
 use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_before, size};
 use std::io::{Read, Seek, SeekFrom};

@@ -3,7 +3,8 @@
 use super::{Keeper, Kept, new, way_to};
 use crate::protocol::ArtifactKind;
 use crate::sys::process::{Finished, Piece, Printed};
-use crate::tools::tool::{Output, Settings};
+use crate::tools::call_result::Output;
+use crate::tools::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

@@ -5,9 +5,13 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, counted, size
 use crate::sys::file::usage::{Part, Sum, Usage, Watch, usage};
 use crate::sys::path::facts;
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, blocking};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::paths::{Meant, Paths, listed, not_found, open_error, shown, special};
 use crate::tools::search::gather::First;
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::cmp::Reverse;

@@ -4,9 +4,13 @@ use crate::ports::{ARTIFACT_BYTES, ArtifactError, Artifacts, BoxFuture, RunConte
 use crate::protocol::{Action, Artifact, ArtifactKind, ErrorCode, Place, Target, ToolError, size};
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Failed, Output, Told, blocking};
+use crate::tools::draft::{Draft, Effect};
+use crate::tools::error::invalid;
 use crate::tools::output::{image_type, new};
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Effect, Failed, Output, Settings, Told, Tool, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use crate::tools::write::document::{Document, NotText};
 use encoding_rs::UTF_8;
 use schemars::JsonSchema;

@@ -5,10 +5,11 @@ use crate::ports::RemoteTool;
 use crate::ports::{RemoteContent, RemoteResult};
 use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncated_with_gap};
 use crate::text::clean;
+use crate::tools::call_result::{Failed, Told};
 use crate::tools::output::{Kept, image_type, keep_text, new, way_to};
 use crate::tools::read::read_file::image;
 use crate::tools::remote::schema::Checked;
-use crate::tools::tool::{Failed, Settings, Told};
+use crate::tools::settings::Settings;
 use serde_json::Value;
 use std::fmt::Write;
 

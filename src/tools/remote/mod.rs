@@ -12,9 +12,11 @@ pub(super) use answer::short;
 pub use pins::Pins;
 pub(super) use server_tool::{ServerTool, full_name};
 
+use super::error::invalid;
 use super::naming::{Conflict, Meaning, NameError, Names};
 use super::registry::local;
-use super::tool::{AnyTool, Settings, invalid};
+use super::settings::Settings;
+use super::tool::AnyTool;
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
 use server_tool::Wires;

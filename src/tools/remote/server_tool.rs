@@ -6,10 +6,14 @@ use super::schema::{self, Checked, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::text::clean;
+use crate::tools::call_result::{Failed, Output, blocking};
+use crate::tools::draft::{Draft, Effect};
+use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::remote::answer::Offer;
 use crate::tools::remote::answer::SUMMARY_CHARS;
-use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
@@ -218,7 +222,7 @@ impl AnyTool for ServerTool {
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         match payload.downcast::<Work>() {
             Ok(work) => called(*work, settings, context).boxed(),
-            Err(_) => std::future::ready(Err(crate::tools::tool::never_allowed().into())).boxed(),
+            Err(_) => std::future::ready(Err(crate::tools::error::never_allowed().into())).boxed(),
         }
     }
 }

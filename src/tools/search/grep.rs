@@ -10,8 +10,12 @@ use super::walk::{Depth, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, Told, blocking};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use ignore::DirEntry;
 use std::sync::Arc;
 

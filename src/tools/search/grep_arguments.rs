@@ -4,7 +4,7 @@ use super::page::Page;
 use super::pattern::{Meaning, expression};
 use super::which::Which;
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 use grep_regex::RegexMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;

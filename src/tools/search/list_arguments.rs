@@ -5,7 +5,7 @@ use super::page::Page;
 use super::walk::{Depth, Reach};
 use super::which::Which;
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

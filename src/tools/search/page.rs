@@ -1,7 +1,8 @@
 //! Paging of results: the requested part within the size limit, and how to continue.
 
 use crate::protocol::{Items, LeftOut, Run, ToolError};
-use crate::tools::tool::{Told, invalid};
+use crate::tools::call_result::Told;
+use crate::tools::error::invalid;
 
 /// Maximum offset, because all items before it are held in memory.
 const MAX_OFFSET: u64 = 10_000;

@@ -1,7 +1,7 @@
 //! Search patterns for lines or multi-line text, compiled or rejected.
 
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
 /// Options of a pattern.

@@ -3,7 +3,7 @@
 use super::gather::First;
 use crate::sys::path::is_without_links;
 use crate::tools::paths::shown;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,7 @@
 
 use super::walk::glob as compiled;
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 use globset::{GlobSet, GlobSetBuilder};
 use ignore::types::{FileTypeDef, Types, TypesBuilder};
 use std::path::Path;

@@ -6,8 +6,10 @@ use super::run_command::redrafted;
 use crate::ports::Plan;
 use crate::protocol::{Action, Amendable, Amendment, Outside, ToolError};
 use crate::sys::sandbox::NetworkAccess;
+use crate::tools::draft::Effect;
+use crate::tools::error::invalid;
 use crate::tools::markers::hide_in_proposal;
-use crate::tools::tool::{Effect, Settings, invalid};
+use crate::tools::settings::Settings;
 
 /// The tool whose command line can be edited.
 const LINES: &str = "RunCommand";

@@ -7,7 +7,7 @@ use super::search_path::SearchPath;
 use crate::ports::Doubts;
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::process::command_environment;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::runs_code::marked;
 use crate::tools::search::unread::Unread;
 use crate::tools::search::walk::{Depth, Reach, walk};
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -14,10 +14,11 @@ use crate::sys::process::{
     Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
 };
 use crate::sys::sandbox::{Confinement, NetworkAccess};
+use crate::tools::call_result::{Failed, Output, Told};
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::sessions::cli_read::told;
+use crate::tools::settings::Settings;
 use crate::tools::shell::blocking::off_thread;
-use crate::tools::tool::{Failed, Output, Settings, Told};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

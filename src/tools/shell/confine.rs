@@ -10,7 +10,7 @@ use super::visible::Visible;
 use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, Unasked, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View, is_served};
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::policy::{deleted, normal};
 use crate::protocol::{Target, counted, size};
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::path::Path;
 
 /// Maximum number of counted entries; beyond it, the text says "more than".

@@ -6,7 +6,7 @@
 use crate::policy::{Follows, Operand, operands};
 use crate::sys::path::{PathError, resolve};
 use crate::sys::process::command_environment;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{DirEntry, read_dir};

@@ -5,7 +5,7 @@ use crate::policy::url::{self, Destination};
 use crate::protocol::{Outside, VerdictKind};
 use crate::sys::proxy::{DeniedHost, Gate, Proxy, Refusal, Server};
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::tool::{MayConnect, MayFetch, Settings};
+use crate::tools::settings::{MayConnect, MayFetch, Settings};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;

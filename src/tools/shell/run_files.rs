@@ -5,7 +5,7 @@ use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::{PreImage, ReadError, read};
 use crate::sys::path::{Identity, Kind, identity, resolve};
 use crate::tools::custom::Print;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 //! names.
 
 use crate::policy::programs;
+use crate::tools::settings::Settings;
 use crate::tools::shell::confine::Holding;
-use crate::tools::tool::Settings;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,10 @@
 //! Restrictions of the text tools in addition to the policy, for each of their names.
 
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::tools::draft::Draft;
 use crate::tools::paths::Paths;
-use crate::tools::tool::{AnyTool, Draft, Payload, Settings};
+use crate::tools::settings::Settings;
+use crate::tools::tool::{AnyTool, Payload};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::outline::{Outline, Part};
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 
 /// Maximum number of parts named in an error.
 const MAX_NAMED: usize = 20;

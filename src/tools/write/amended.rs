@@ -6,9 +6,11 @@ use crate::protocol::{Action, Amendable, Amendment, Hunk, HunkChoice, Proposal, 
 use crate::sys::file::Parents;
 use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
 use crate::tools::diff::{plain, unified};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::shown_in_one_line;
-use crate::tools::tool::{Draft, Settings, invalid};
+use crate::tools::settings::Settings;
 use crate::tools::write::file_change::Made;
 use crate::tools::write::file_change::fitted;
 use std::fmt::Write as _;

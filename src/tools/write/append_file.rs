@@ -11,12 +11,16 @@ use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Target, T
 use crate::sys::file::append::{Content, append, read_through};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, blocking};
 use crate::tools::diff::{plain, unified};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
 use crate::tools::seen::Seen;
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use crate::tools::write::file_change::not_text;
 use schemars::JsonSchema;
 use serde::Deserialize;

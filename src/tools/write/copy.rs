@@ -6,9 +6,13 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, blocking};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -108,7 +112,7 @@ impl Tool for Copy {
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || {
-            let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
+            let work = work.ok_or_else(crate::tools::error::never_allowed)?;
             let stop = || context.kill.is_cancelled();
             guarded(&[(&work.destination.real, &work.destination.given)], || {
                 duplicate(&work.source.real, &work.destination.real, &work.planned, &stop)

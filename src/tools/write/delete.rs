@@ -8,9 +8,13 @@ use crate::protocol::{Action, Place, PlaceChange, Proposal, Standing, Target, To
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, blocking};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::outcome;
 use crate::tools::paths::{Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -114,7 +118,7 @@ impl Tool for Delete {
 
     fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || {
-            let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
+            let work = work.ok_or_else(crate::tools::error::never_allowed)?;
             remove(&work.target.real, &work.planned).map_err(|error| why_not(&work.target, error))?;
             Ok(work.done)
         })

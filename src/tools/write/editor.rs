@@ -4,7 +4,7 @@
 use crate::protocol::ToolError;
 use crate::tools::alias::Alias;
 use crate::tools::arguments;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 use crate::tools::write::edit_arguments::Arguments;
 use crate::tools::write::edit_arguments::Edit;
 use schemars::JsonSchema;

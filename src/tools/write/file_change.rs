@@ -5,12 +5,15 @@ use super::replacement::{endings, with_lf};
 use super::repository::{guard, guarded};
 use crate::protocol::{ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
+use crate::tools::call_result::Failed;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::diff::{plain, unified, unified_with_cuts};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
 use crate::tools::outcome;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::seen::Seen;
-use crate::tools::tool::{Draft, Failed, Settings, invalid};
+use crate::tools::settings::Settings;
 use crate::tools::write::replacement::replace_all;
 
 /// Size in bytes above which a deleted file is not shown.

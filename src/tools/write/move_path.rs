@@ -6,9 +6,12 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, blocking};
+use crate::tools::draft::Draft;
 use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -112,7 +115,7 @@ impl Tool for Move {
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || {
-            let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
+            let work = work.ok_or_else(crate::tools::error::never_allowed)?;
             let stop = || context.kill.is_cancelled();
             let places = [&work.source, &work.destination].map(|target| (target.real.as_path(), target.given.as_str()));
             guarded(&places, || {

@@ -2,9 +2,11 @@
 
 use crate::protocol::{ErrorCode, Place, Target, ToolError, counted};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
+use crate::tools::call_result::Failed;
+use crate::tools::error::invalid;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::runs_code::is_opened;
-use crate::tools::tool::{Failed, Settings, invalid};
+use crate::tools::settings::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
 

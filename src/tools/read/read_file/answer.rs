@@ -3,7 +3,8 @@
 use super::lines::{Rest, Taken};
 use super::{Asked, Work};
 use crate::protocol::{Items, LeftOut, Run, ToolError, Within};
-use crate::tools::tool::{Told, invalid};
+use crate::tools::call_result::Told;
+use crate::tools::error::invalid;
 
 pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
     let (given, Asked { range, manner }) = (&work.target.given, &work.asked);

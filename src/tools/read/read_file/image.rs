@@ -2,8 +2,8 @@
 
 use crate::ports::Artifacts;
 use crate::protocol::Image;
+use crate::tools::call_result::Told;
 use crate::tools::output::keep_image;
-use crate::tools::tool::Told;
 use std::fmt::Write as _;
 
 /// Size limit in bytes: providers accept 5 MB as base64.

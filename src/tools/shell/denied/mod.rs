@@ -10,8 +10,8 @@ pub(in crate::tools) use opened::Opened;
 use crate::protocol::Outside;
 use crate::sys::path::{Kind, resolve};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, View};
+use crate::tools::settings::Settings;
 use crate::tools::shell::network::Kept;
-use crate::tools::tool::Settings;
 use printed::{Place, Want, Why};
 use std::path::{Path, PathBuf};
 

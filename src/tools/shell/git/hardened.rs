@@ -3,7 +3,7 @@
 use super::programs::{Override, Use, always, instead};
 use super::repositories::{Ground, Reached, RepositoryTrust, reached};
 use crate::policy::Unasked;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;

@@ -2,7 +2,7 @@
 
 use super::RepositoryTrust;
 use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 
 impl Settings {
     /// Returns notes about the sandbox of this line in addition to the general ones.

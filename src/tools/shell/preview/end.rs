@@ -7,7 +7,7 @@ use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::process::{End, Finished, signal_name};
 use crate::sys::sandbox::Confinement;
 use crate::tools::runs_code::reader;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::File;

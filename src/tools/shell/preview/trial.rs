@@ -8,12 +8,13 @@ use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::overlay::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, Substitute, View as Seen};
+use crate::tools::call_result::Output;
 use crate::tools::output::{Whole, Wholes};
+use crate::tools::settings::Settings;
 use crate::tools::shell::blocking::off_thread;
 use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged};
 use crate::tools::shell::commands::how_it_ended;
 use crate::tools::shell::confine::Wanted;
-use crate::tools::tool::{Output, Settings};
 use std::io;
 use std::sync::Arc;
 

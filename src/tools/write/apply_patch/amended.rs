@@ -3,7 +3,9 @@
 use super::tree::{File, Now, Stood};
 use super::{Changes, Work, changes};
 use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
-use crate::tools::tool::{Draft, Settings, invalid};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
+use crate::tools::settings::Settings;
 use crate::tools::write::amended::{Sides, offered, texts};
 use crate::tools::write::document::Document;
 use crate::tools::write::file_change::Before;

@@ -6,7 +6,7 @@ use super::find::{Level, Lost};
 use super::parse::{Hunk, Section};
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
-use crate::tools::tool::invalid;
+use crate::tools::error::invalid;
 use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
 use crate::tools::write::replacement::with_lf;
 use std::fmt::Write as _;

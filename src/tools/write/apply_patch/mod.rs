@@ -23,10 +23,14 @@ use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Stand
 use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{self as file, Failure, Step, Was, commit};
 use crate::tools::alias::Alias;
+use crate::tools::call_result::{Output, blocking};
 use crate::tools::diff::cuts::Cut;
+use crate::tools::draft::Draft;
+use crate::tools::error::{invalid, not_amended};
 use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths};
-use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid, not_amended};
+use crate::tools::settings::Settings;
+use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;

@@ -18,7 +18,7 @@ use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
 use crate::sys::file::append::scan;
 use crate::tools::paths::open_error;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 
 /// Size in bytes above which a file is not held in memory.
 pub(super) const HELD_BYTES: u64 = 16 << 20;

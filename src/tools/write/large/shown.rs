@@ -5,7 +5,7 @@ use super::pieces::{Part, Pieces};
 use crate::protocol::{Proposal, Target};
 use crate::tools::diff::{plain, unified};
 use crate::tools::paths::shown_in_one_line;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use crate::tools::write::document::Form;
 use std::fmt::Write;
 use std::io;

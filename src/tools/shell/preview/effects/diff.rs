@@ -5,7 +5,7 @@ use crate::sys::file;
 use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::diff::{plain, unified};
 use crate::tools::paths::shown_in_one_line;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use crate::tools::write::document::{Document, Form};
 use std::fmt::Write as _;
 use std::io::Read;

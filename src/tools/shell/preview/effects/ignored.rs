@@ -2,7 +2,7 @@
 
 use crate::sys::ignore_files::{trap, trap_above};
 use crate::sys::overlay::{Change, Changes, Kind};
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::HashMap;

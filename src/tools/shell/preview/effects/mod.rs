@@ -15,9 +15,9 @@ use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileEffect, Refu
 use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::runs_code::reader;
+use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
 use crate::tools::shell::preview::end::Rest;
-use crate::tools::tool::Settings;
 use diff::Diff;
 pub(super) use ignored::Ignored;
 use std::collections::{BTreeMap, BTreeSet};

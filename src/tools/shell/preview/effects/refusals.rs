@@ -2,7 +2,7 @@
 //! git run a program.
 
 use crate::sys::overlay::{Change, Changes};
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use crate::tools::write::repository::{MARKS, TRUSTED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

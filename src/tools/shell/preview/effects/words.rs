@@ -7,7 +7,7 @@ use crate::sys::overlay::{Change, Changes, Kind, Unkept, Why};
 use crate::sys::path::read_link;
 use crate::tools::paths::listed;
 use crate::tools::paths::shown_in_one_line;
-use crate::tools::tool::Settings;
+use crate::tools::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,69 @@
+//! The result of a call: its output, or its failure with the output until then.
+
+use crate::ports::BoxFuture;
+use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, Outside, Proposal, ToolError};
+use futures_util::FutureExt;
+
+/// A failed call, and its output until then.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub error: ToolError,
+    pub printed: String,
+    pub denied: Vec<Outside>,
+    pub changed: Option<Box<Proposal>>,
+    /// Artifacts with the complete output.
+    pub artifacts: Vec<Artifact>,
+    /// Parts of the output that were left out.
+    pub left_out: Option<Box<LeftOut>>,
+}
+
+impl From<ToolError> for Failed {
+    fn from(error: ToolError) -> Self {
+        Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new(), left_out: None }
+    }
+}
+
+/// The result of a call.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub text: String,
+    /// Blocked access that made a command fail.
+    pub denied: Vec<Outside>,
+    /// Changes made by a command, if known.
+    pub changed: Option<Box<Proposal>>,
+    /// Artifacts stored with the text.
+    pub artifacts: Vec<Artifact>,
+    /// Images for models that accept them; each is also an artifact.
+    pub images: Vec<Image>,
+    /// Parts that the text leaves out.
+    pub left_out: Option<Box<LeftOut>>,
+}
+
+impl Told {
+    /// Appends a note to the text.
+    pub(super) fn and(mut self, note: &str) -> Self {
+        self.text.push_str(note);
+        self
+    }
+}
+
+impl From<String> for Told {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
+
+pub(super) type Output = Result<Told, Failed>;
+
+/// Runs blocking work on a separate thread.
+pub(super) fn blocking<T: Into<Told> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
+) -> BoxFuture<'static, Output> {
+    async move {
+        tokio::task::spawn_blocking(|| work().map(Into::into)).await.unwrap_or_else(|error| {
+            let message = format!("the tool crashed: {error}");
+            Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into())
+        })
+    }
+    .boxed()
+}

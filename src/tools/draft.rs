@@ -1,0 +1,52 @@
+//! A planned call: its actions, its proposal and the work that is left to do.
+
+use crate::protocol::{Action, Proposal, Target};
+use std::path::PathBuf;
+
+/// A planned call before anything is done.
+pub(super) struct Draft<Work> {
+    /// One-line summary for the user.
+    pub summary: String,
+    pub actions: Vec<Action>,
+    pub proposal: Option<Proposal>,
+    pub effect: Effect,
+    pub work: Work,
+}
+
+impl<Work> Draft<Work> {
+    /// Drafts a call that reads at one path.
+    pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
+        Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
+    }
+
+    /// Drafts a call that makes the proposed changes.
+    pub(super) fn changes(actions: Vec<Action>, proposal: Proposal, work: Work) -> Self {
+        Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: Effect::Changes, work }
+    }
+}
+
+impl<Work> Draft<Work> {
+    /// Converts the work of a draft.
+    pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> Draft<Other> {
+        let Self { summary, actions, proposal, effect, work } = self;
+        Draft { summary, actions, proposal, effect, work: make(work) }
+    }
+}
+
+impl<Work> Draft<Option<Work>> {
+    /// Drafts a call that the policy will deny for these actions; nothing else is examined.
+    pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
+        Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Effect {
+    Reads,
+    Changes,
+    /// `files` are the files that it would run.
+    Runs {
+        timeout_seconds: u64,
+        files: Vec<PathBuf>,
+    },
+}
