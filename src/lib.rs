@@ -11,9 +11,10 @@ macro_rules! shared {
 
 mod acp;
 mod agent;
-mod app;
+mod cli;
 mod config;
 mod headless;
+mod host;
 mod llm;
 mod mcp;
 mod policy;
@@ -25,9 +26,11 @@ mod store;
 mod sys;
 mod text;
 mod tools;
+mod transfer;
 mod tui;
+mod workspace;
 
-pub use app::{Commit, commit_in, main};
+pub use cli::{Commit, commit_in, main};
 
 /// The MCP client for `tests/conformance/client.rs`; not part of the public API.
 #[cfg(feature = "conformance")]

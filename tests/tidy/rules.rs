@@ -42,21 +42,21 @@ const OWNERS: &[Owner] = &[
         places: &["src/policy/"],
         why: "the shell's grammar belongs to `policy`",
     },
-    Owner { words: &["clap"], places: &["src/app/"], why: "the command line belongs to `app`" },
+    Owner { words: &["clap"], places: &["src/cli/"], why: "the command line belongs to `cli`" },
     Owner {
         words: &["env::var", "env::var_os", "env::vars"],
-        places: &["src/app/", "src/config/", "src/sys/"],
+        places: &["src/cli/", "src/config/", "src/host/", "src/sys/"],
         why: "the environment is read once, at the start",
     },
     Owner {
         words: &["print!", "println!", "eprint!", "eprintln!", "io::stdout", "io::stderr"],
-        places: &["src/app/", "src/headless/", "src/tui/"],
+        places: &["src/cli/", "src/headless/", "src/host/", "src/tui/"],
         why: "what a person reads goes through a front end",
     },
     Owner {
         words: &["process::exit"],
-        places: &["src/app/", "src/main.rs", "src/sys/"],
-        why: "the exit code is chosen by `app`",
+        places: &["src/cli/", "src/host/", "src/main.rs", "src/sys/"],
+        why: "the exit code is chosen by `cli`",
     },
 ];
 

@@ -1,0 +1,74 @@
+//! File access for an editor's session: the content for diffs, and artifacts for prompts.
+
+use crate::acp::Files;
+use crate::host::context::Place;
+use crate::host::query::kept_image;
+use crate::ports::{ArtifactError, Artifacts, NewArtifact};
+use crate::protocol::{ArtifactKind, SessionId};
+use crate::store::ArtifactStore;
+use crate::sys::path::open_file;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Size in bytes above which only the changed parts of a file are shown.
+const TEXT_BYTES: u64 = 128 << 10;
+
+pub struct Beside {
+    roots: Vec<PathBuf>,
+    artifacts: Arc<ArtifactStore>,
+}
+
+impl Beside {
+    pub fn new(place: &Place, session: &SessionId) -> Self {
+        Self { roots: place.roots.clone(), artifacts: Arc::new(place.artifacts(Some(session))) }
+    }
+}
+
+impl Files for Beside {
+    fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>> {
+        let (path, roots) = (path.to_owned(), self.roots.clone());
+        tokio::task::spawn_blocking(move || text(&path, &roots)).map(|read| read.ok().flatten()).boxed()
+    }
+
+    fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>> {
+        let artifacts = self.artifacts.clone();
+        let keep = move || kept_image(&*artifacts, &bytes, "image from the editor").map(|image| image.uri);
+        tokio::task::spawn_blocking(keep).map(said).boxed()
+    }
+
+    fn keep_text(&self, name: String, text: String) -> BoxFuture<'static, Result<String, String>> {
+        let artifacts = self.artifacts.clone();
+        let keep = move || {
+            let new = NewArtifact {
+                kind: ArtifactKind::ToolOutput,
+                name: format!("{name} from the editor"),
+                content_type: "text/plain".to_owned(),
+            };
+            let kept = artifacts.begin(new).and_then(|mut writer| {
+                writer.write(text.as_bytes())?;
+                writer.finish()
+            });
+            kept.map(|artifact| artifact.uri).map_err(|ArtifactError { message }| format!("cannot store `{name}`: {message}"))
+        };
+        tokio::task::spawn_blocking(keep).map(said).boxed()
+    }
+}
+
+fn said<T>(done: Result<Result<T, String>, tokio::task::JoinError>) -> Result<T, String> {
+    done.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Returns the text of a regular file of the workspace, by its canonical path.
+fn text(path: &Path, roots: &[PathBuf]) -> Option<String> {
+    let real = path.canonicalize().ok()?;
+    if !roots.iter().any(|root| real.starts_with(root)) {
+        return None;
+    }
+    let file = open_file(&real).ok()?;
+    let metadata = file.metadata().ok().filter(|metadata| metadata.len() <= TEXT_BYTES)?;
+    let mut text = String::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    file.take(TEXT_BYTES + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= TEXT_BYTES && !text.contains('\0')).then_some(text)
+}

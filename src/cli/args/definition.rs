@@ -1,0 +1,416 @@
+//! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
+
+use super::looks_like_an_id;
+use crate::cli::auth::args::AuthSub;
+use crate::cli::mcp::args::McpSub;
+use crate::cli::policy::args::PolicySub;
+use crate::cli::rewind::args::RewindArgs;
+use crate::cli::sessions::args::SessionsSub;
+use crate::protocol::{Effort, Mode};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+#[derive(Debug, Parser)]
+#[command(name = "aye", version = crate::host::version::version(), max_term_width = 100)]
+#[command(args_override_self = true)]
+/// Run a coding agent in the terminal
+///
+/// Without a subcommand, aye opens a session in the full-screen UI.
+pub(super) struct Line {
+    #[command(flatten)]
+    pub session: SessionArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Run one task and exit, as `aye exec` does
+    #[arg(short = 'p', long = "print")]
+    pub print: bool,
+    /// Do not read standard input
+    #[arg(long = "no-stdin")]
+    pub no_stdin: bool,
+    /// Prompt for the model; quote a prompt of several words
+    pub prompt: Option<String>,
+    #[command(subcommand)]
+    pub subcommand: Option<Sub>,
+    // Last, because its heading applies to all options after it.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(super) struct CommonArgs {
+    /// Work in this directory [default: the current directory]
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// Use this model [default: from config.toml or the API keys]
+    ///
+    /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API key.
+    #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
+    pub model: Option<String>,
+    /// Set the approval mode: which actions ask [default: ask]
+    #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
+    pub mode: Option<Mode>,
+    /// Use this policy file instead of your own policy.toml
+    #[arg(long, value_name = "FILE", global = true)]
+    pub policy: Option<PathBuf>,
+    /// Add a directory to the workspace; repeatable
+    #[arg(long = "add-dir", value_name = "DIR", global = true, action = ArgAction::Append)]
+    pub add_dirs: Vec<PathBuf>,
+    /// Trust the files of this project for this run
+    ///
+    /// These are the files in `.aye/`, `.mcp.json` and AGENTS.md. Without trust, `aye exec` and `aye tool` ignore them.
+    #[arg(long, global = true)]
+    pub trust: bool,
+    /// Override a configuration key for this run; repeatable
+    ///
+    /// `aye config schema` lists the keys.
+    #[arg(long = "set", value_name = "KEY=VALUE", global = true, action = ArgAction::Append, value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+    /// Stop a task after this many model requests [default: 1000]
+    #[arg(long = "max-steps", value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_steps: Option<u32>,
+    /// Stop before the session costs more than this many US dollars
+    #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
+    pub max_budget_usd: Option<String>,
+    /// Set the reasoning effort, for models that support it
+    #[arg(long, value_name = "EFFORT", global = true, value_parser = efforts())]
+    pub effort: Option<Effort>,
+    /// Disable colours
+    #[arg(long = "no-color", global = true)]
+    pub no_color: bool,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// Print lines instead of the full-screen UI
+    ///
+    /// For screen readers, dumb terminals and pipes.
+    #[arg(long, global = true)]
+    pub plain: bool,
+    /// Log more detail; repeatable, up to -vvv
+    ///
+    /// The log is in the data directory, which `aye config path` prints. AYE_LOG overrides this option.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SessionArgs {
+    /// Continue the latest session of this project
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub latest: bool,
+    /// Resume a session; without ID, choose from a list
+    ///
+    /// ID may be the first 6 or more digits. Without a terminal and without ID, the latest session is resumed.
+    #[arg(
+        short = 'r',
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = PICK,
+        value_parser = resume
+    )]
+    pub resume: Option<Resume>,
+    /// Fork a session and continue in the copy [default: latest]
+    ///
+    /// Without ID, the latest session of this project is forked.
+    #[arg(
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = PICK,
+        value_parser = fork,
+        conflicts_with_all = ["resume", "latest", "take_over"]
+    )]
+    pub fork: Option<Fork>,
+    /// Take over a session that is open in another process
+    ///
+    /// The other process saves the session and exits first. Needs --continue or --resume.
+    #[arg(long = "take-over")]
+    pub take_over: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeArgs {
+    /// Resume the latest session of this project
+    #[arg(long)]
+    pub last: bool,
+    /// Take over the session if it is open in another process
+    #[arg(long = "take-over")]
+    pub take_over: bool,
+    /// ID of the session, or its first 6 or more digits
+    pub id: Option<String>,
+    /// Prompt for the model
+    pub prompt: Option<String>,
+}
+
+/// The value of `--resume` without an ID; an empty `--resume=` is an error.
+const PICK: &str = "?";
+
+#[derive(Debug, Clone)]
+pub(super) enum Resume {
+    Pick,
+    Id(String),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Fork {
+    Latest,
+    Id(String),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Print JSON events, like `--output-format stream-json`
+    #[arg(long, conflicts_with = "output_format")]
+    pub json: bool,
+    /// Set the format of stdout [default: text]
+    #[arg(long = "output-format", value_name = "FORMAT")]
+    pub output_format: Option<FormatArg>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatArg {
+    /// The response of the model as text
+    Text,
+    /// One JSON object at the end: the event that ended the task
+    Json,
+    /// Every event as one line of JSON, as it happens
+    StreamJson,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Sub {
+    /// Run one task without the full-screen UI, then exit
+    ///
+    /// Input that is piped to the command is attached to the prompt, or is the prompt if none is given. Nobody is asked: an
+    /// action that needs approval is denied, and the exit code is then 3.
+    Exec {
+        #[command(flatten)]
+        session: SessionArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+        /// Accept `-p`, which changes nothing here
+        #[arg(short = 'p', long = "print", hide = true)]
+        print: bool,
+        /// Do not read standard input
+        #[arg(long = "no-stdin")]
+        no_stdin: bool,
+        /// Prompt for the model, or `-` to read it from stdin
+        prompt: Option<String>,
+    },
+    /// Resume a session; without ID, choose from a list
+    ///
+    /// The same as `aye --resume`. Without a terminal and without ID, the latest session is resumed.
+    Resume(ResumeArgs),
+    /// Serve one session to another program over JSON-RPC 2.0
+    ///
+    /// Each message is one line, on stdin and stdout or on a Unix socket.
+    #[command(group = ArgGroup::new("door").required(true))]
+    Serve {
+        /// Use stdin and stdout
+        #[arg(long, group = "door")]
+        stdio: bool,
+        /// Listen on a Unix socket that only you can use
+        #[arg(long, value_name = "PATH", group = "door")]
+        socket: Option<PathBuf>,
+    },
+    /// Try aye offline: a recorded model on a sample project
+    Demo {
+        /// Approve everything the demo asks
+        #[arg(long)]
+        yes: bool,
+    },
+    /// List, describe and call tools
+    Tool {
+        #[command(subcommand)]
+        tool: ToolSub,
+    },
+    /// Inspect, test and edit the policy
+    Policy {
+        #[command(subcommand)]
+        policy: PolicySub,
+    },
+    /// List, search, export and manage sessions
+    Sessions {
+        #[command(subcommand)]
+        sessions: SessionsSub,
+    },
+    /// Rewind files, conversation or both to an earlier prompt
+    Rewind(RewindArgs),
+    /// Manage API keys
+    Auth {
+        #[command(subcommand)]
+        auth: AuthSub,
+    },
+    /// Manage MCP servers: list, add, sign in, test
+    Mcp {
+        #[command(subcommand)]
+        mcp: McpSub,
+    },
+    /// List models with context windows and prices
+    Models {
+        /// Query the providers and the local model servers too
+        #[arg(long)]
+        ask: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Text that the name of a listed model must contain
+        filter: Option<String>,
+    },
+    /// Show settings and file locations
+    Config {
+        #[command(subcommand)]
+        config: ConfigSub,
+    },
+    /// Check the installation and suggest fixes
+    ///
+    /// The exit code is 1 if something is missing.
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run sessions for an editor over the Agent Client Protocol
+    ///
+    /// The editor starts this command and talks to it on stdin and stdout.
+    Acp,
+    /// Run first-time setup again: model and policy
+    Setup {
+        /// Ask nothing: take the preset and the model from options
+        ///
+        /// `--policy` names a preset here: ask (the default), strict, relaxed or readonly. `-m` names the model.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Generate shell completions
+    Completions {
+        /// Shell to generate the completions for
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// Write the pages of all commands to this directory instead
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolSub {
+    /// List the tools
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the definition of a tool
+    Schema {
+        /// Name of the tool, as `aye tool list` shows it
+        #[arg(required_unless_present = "manifest")]
+        name: Option<String>,
+        /// Print the JSON Schema of custom tool manifests instead
+        #[arg(long, conflicts_with = "name")]
+        manifest: bool,
+    },
+    /// Call a tool as a model would, under the policy
+    Call {
+        /// Name of the tool, as `aye tool list` shows it
+        name: String,
+        /// Set the arguments: JSON, `@FILE`, or `-` for stdin
+        #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}")]
+        args: String,
+        /// Show what the call would do, without doing it
+        #[arg(long)]
+        plan: bool,
+        /// Print the whole result as JSON
+        #[arg(long)]
+        json: bool,
+        /// Approve what the policy asks about (a deny stays a deny)
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigSub {
+    /// Print the paths of the settings, policy, keymap and data
+    Path,
+    /// Print every key with its value and where it was set
+    Show,
+    /// Print every key with its type, default and meaning
+    Schema,
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
+    let value = |mode: Mode| {
+        PossibleValue::new(mode.as_str()).help(match mode {
+            Mode::Plan => "Read-only: tools do not write, and commands only read",
+            Mode::Ask => "Ask whenever the policy says so",
+            Mode::AutoEdit => "Edit files in the workspace without asking",
+            Mode::Auto => "Ask about actions of high risk only",
+        })
+    };
+    PossibleValuesParser::new(MODES.map(value))
+        .map(|given| MODES.into_iter().find(|mode| mode.as_str() == given).unwrap_or_default())
+}
+
+fn efforts() -> impl TypedValueParser<Value = Effort> {
+    let value = |effort: Effort| {
+        PossibleValue::new(effort.as_str()).help(match effort {
+            Effort::Off => "No reasoning, if the model allows it",
+            Effort::Low => "Short reasoning: fast and cheap",
+            Effort::Medium => "A balance of speed and depth",
+            Effort::High => "Long reasoning: slow and thorough",
+        })
+    };
+    PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
+}
+
+/// Parses an amount of US dollars in the form of the configuration.
+fn dollars(given: &str) -> Result<String, String> {
+    let text = given.strip_prefix('$').unwrap_or(given);
+    match text.parse::<f64>() {
+        Ok(dollars) if (0.0..=1e9).contains(&dollars) => Ok(format!("{dollars}")),
+        _ => Err("must be a number of dollars, for example `5` or `0.50`".to_owned()),
+    }
+}
+
+fn model(given: &str) -> Result<String, String> {
+    match given.split_once('/') {
+        Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
+        _ if given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) && !given.is_empty() => {
+            Err(format!(
+                "must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`\nhint: run `aye models {given}` to list the models with that name"
+            ))
+        }
+        _ => Err("must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`".to_owned()),
+    }
+}
+
+fn assignment(given: &str) -> Result<(String, String), String> {
+    match given.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("must be KEY=VALUE, for example `llm.max_retries=5`\nhint: run `aye config schema` to list the keys".to_owned()),
+    }
+}
+
+fn resume(given: &str) -> Result<Resume, String> {
+    if given == PICK { Ok(Resume::Pick) } else { session_id(given).map(Resume::Id) }
+}
+
+fn fork(given: &str) -> Result<Fork, String> {
+    if given == PICK { Ok(Fork::Latest) } else { session_id(given).map(Fork::Id) }
+}
+
+pub fn session_id(given: &str) -> Result<String, String> {
+    if looks_like_an_id(given) {
+        return Ok(given.to_ascii_lowercase());
+    }
+    Err("must be at least 6 hex digits of a session ID\nhint: run `aye sessions list` to list the IDs".to_owned())
+}

@@ -1,0 +1,351 @@
+//! Examples for `--help` and the manual pages, by command.
+
+/// A description and the command line.
+pub(super) type Example = (&'static str, &'static str);
+
+/// Examples by command (the words after `aye`), in the order of `aye --help`.
+const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "",
+        &[
+            ("Start a session in this directory", "aye"),
+            ("Start a session with a prompt", "aye \"explain how this project is built\""),
+            ("Continue the latest session", "aye -c"),
+            ("Run one task and exit", "aye -p \"fix the failing test\""),
+        ],
+    ),
+    (
+        "exec",
+        &[
+            ("Run one task and print the response", "aye exec \"summarize the last commit\""),
+            ("Attach a file to the prompt", "aye exec \"why does the build fail?\" < build.log"),
+            (
+                "Let the model edit files, for at most 2 US dollars",
+                "aye exec --mode auto-edit --max-budget-usd 2 \"fix the typos\"",
+            ),
+            ("Continue the latest session and print events as JSON", "aye exec -c --json \"now add a test\""),
+        ],
+    ),
+    (
+        "resume",
+        &[
+            ("Choose a session from a list", "aye resume"),
+            ("Resume the latest session of this project", "aye resume --last"),
+            ("Resume a session with a prompt", "aye resume 7f3a01 \"now add a test\""),
+        ],
+    ),
+    (
+        "serve",
+        &[
+            ("Serve on stdin and stdout", "aye serve --stdio"),
+            ("Serve on a Unix socket", "aye serve --socket \"$XDG_RUNTIME_DIR/aye.sock\""),
+        ],
+    ),
+    ("demo", &[("Answer the approval prompts yourself", "aye demo"), ("Approve everything", "aye demo --yes")]),
+    (
+        "tool",
+        &[("List the tools", "aye tool list"), ("Call a tool", "aye tool call ReadFile --args '{\"path\": \"README.md\"}'")],
+    ),
+    ("tool list", &[("List the tools", "aye tool list"), ("List the tools as JSON", "aye tool list --json")]),
+    (
+        "tool schema",
+        &[
+            ("Print the definition of a tool", "aye tool schema ReadFile"),
+            ("Save the JSON Schema of custom tool manifests", "aye tool schema --manifest > manifest.schema.json"),
+        ],
+    ),
+    (
+        "tool call",
+        &[
+            ("Call a tool", "aye tool call ReadFile --args '{\"path\": \"README.md\"}'"),
+            ("Show what a call would do", "aye tool call WriteFile --args @arguments.json --plan"),
+            ("Read the arguments from stdin", "aye tool call Grep --args - --json < arguments.json"),
+        ],
+    ),
+    (
+        "policy",
+        &[
+            ("Explain what happens to a command", "aye policy explain -- git push"),
+            ("Show the policy in force", "aye policy show"),
+            ("Write a starter policy", "aye policy init --preset strict"),
+        ],
+    ),
+    (
+        "policy explain",
+        &[
+            ("Explain the verdict for a program and its arguments", "aye policy explain -- git push"),
+            ("Explain the verdict for a shell line", "aye policy explain -- 'git status && rm -rf build'"),
+            ("Explain the verdict for a tool call", "aye policy explain --tool ReadFile --args '{\"path\": \".env\"}'"),
+        ],
+    ),
+    (
+        "policy show",
+        &[
+            ("Show the policy in force", "aye policy show"),
+            ("Show the policy with another file instead of your own", "aye policy show --policy strict.toml --toml"),
+        ],
+    ),
+    (
+        "policy test",
+        &[
+            ("Run the tests of the policy in force", "aye policy test"),
+            ("Run the tests of one file", "aye policy test .aye/policy.toml"),
+        ],
+    ),
+    (
+        "policy validate",
+        &[
+            ("Validate the policy in force", "aye policy validate"),
+            ("Validate one file and print JSON", "aye policy validate .aye/policy.toml --json"),
+        ],
+    ),
+    (
+        "policy init",
+        &[
+            ("Write your own policy", "aye policy init --preset relaxed"),
+            ("Print a policy without writing it", "aye policy init --preset strict --stdout"),
+            ("Write a policy for this project", "aye policy init --project"),
+        ],
+    ),
+    (
+        "policy grants",
+        &[
+            ("List the saved rules", "aye policy grants list"),
+            ("Revoke the rules that have expired", "aye policy grants revoke --expired"),
+        ],
+    ),
+    (
+        "policy grants list",
+        &[("List the saved rules", "aye policy grants list"), ("List the saved rules as JSON", "aye policy grants list --json")],
+    ),
+    (
+        "policy grants revoke",
+        &[
+            ("Revoke one rule", "aye policy grants revoke mine-here:14"),
+            ("Revoke all rules that apply in this project", "aye policy grants revoke --all"),
+        ],
+    ),
+    (
+        "policy log",
+        &[
+            ("Show the latest 10 decisions", "aye policy log -n 10"),
+            ("Show the denials of one session as JSON", "aye policy log --denied --session 7f3a9c --json"),
+        ],
+    ),
+    ("policy schema", &[("Save the schema for your editor", "aye policy schema > policy.schema.json")]),
+    ("policy check", &[("Evaluate the tool calls in a file", "aye policy check --jsonl < calls.jsonl")]),
+    (
+        "policy redact",
+        &[
+            ("Redact the secrets in a file", "aye policy redact < .env"),
+            ("Redact each text of a file of JSON lines", "aye policy redact --jsonl < texts.jsonl"),
+        ],
+    ),
+    (
+        "sessions",
+        &[
+            ("List the sessions of this project", "aye sessions list"),
+            ("Search the sessions of this project", "aye sessions search \"rate limit\""),
+            ("Export a session as Markdown", "aye sessions export 7f3a9c --format md -o session.md"),
+        ],
+    ),
+    (
+        "sessions list",
+        &[
+            ("List the sessions of this project", "aye sessions list"),
+            ("List the sessions of all projects as JSON", "aye sessions list --all --json"),
+            ("List the archived sessions", "aye sessions list --archived"),
+        ],
+    ),
+    (
+        "sessions show",
+        &[
+            ("Print a conversation", "aye sessions show 7f3a9c"),
+            ("Print the events of a session", "aye sessions show 7f3a9c --json"),
+        ],
+    ),
+    (
+        "sessions search",
+        &[
+            ("Search for text", "aye sessions search \"rate limit\""),
+            ("Search all projects for a regular expression", "aye sessions search '/time.?out/' --all"),
+        ],
+    ),
+    (
+        "sessions export",
+        &[
+            ("Export a session with its artifacts", "aye sessions export 7f3a9c --with-artifacts -o session.json"),
+            ("Export a session as an HTML page", "aye sessions export 7f3a9c --format html -o session.html"),
+        ],
+    ),
+    (
+        "sessions import",
+        &[
+            ("Import a session from a file", "aye sessions import session.json"),
+            ("Import a session from stdin", "aye sessions import - < session.json"),
+        ],
+    ),
+    ("sessions fork", &[("Fork a session", "aye sessions fork 7f3a9c")]),
+    ("sessions rename", &[("Rename a session", "aye sessions rename 7f3a9c \"Parser rewrite\"")]),
+    ("sessions archive", &[("Archive a session", "aye sessions archive 7f3a9c")]),
+    ("sessions unarchive", &[("Unarchive a session", "aye sessions unarchive 7f3a9c")]),
+    ("sessions delete", &[("Delete a session", "aye sessions delete 7f3a9c")]),
+    (
+        "sessions prune",
+        &[
+            ("Show what would be deleted", "aye sessions prune --dry-run"),
+            ("Delete sessions of this project not used for 30 days", "aye sessions prune --older-than 30"),
+        ],
+    ),
+    (
+        "rewind",
+        &[
+            ("Show what rewinding the last prompt would do", "aye rewind --plan"),
+            ("Restore the files from before the third prompt", "aye rewind --to 3 --files"),
+            ("Undo the last rewind", "aye rewind --redo"),
+        ],
+    ),
+    ("auth", &[("Save an API key", "aye auth login anthropic"), ("Show where the keys come from", "aye auth status")]),
+    (
+        "auth login",
+        &[
+            ("Type the key in the terminal", "aye auth login anthropic"),
+            ("Read the key from a file", "aye auth login openai --key-stdin < key.txt"),
+        ],
+    ),
+    ("auth logout", &[("Delete one key", "aye auth logout openai"), ("Delete all keys", "aye auth logout --all")]),
+    (
+        "auth status",
+        &[
+            ("Show where the keys come from", "aye auth status"),
+            ("Check that the providers accept the keys", "aye auth status --check"),
+        ],
+    ),
+    (
+        "mcp",
+        &[
+            ("Add a server by its address", "aye mcp add docs https://docs.example.org/mcp"),
+            ("Show the tools of a server", "aye mcp test docs"),
+        ],
+    ),
+    ("mcp list", &[("List the servers", "aye mcp list"), ("List the servers as JSON", "aye mcp list --json")]),
+    (
+        "mcp add",
+        &[
+            ("Add a server by its address", "aye mcp add docs https://docs.example.org/mcp"),
+            (
+                "Send a token that is in an environment variable",
+                "aye mcp add docs https://docs.example.org/mcp --bearer-token-env DOCS_TOKEN",
+            ),
+            ("Add a program", "aye mcp add files --network -- npx -y @modelcontextprotocol/server-filesystem ."),
+        ],
+    ),
+    ("mcp remove", &[("Remove a server", "aye mcp remove docs")]),
+    (
+        "mcp login",
+        &[("Sign in", "aye mcp login docs"), ("Sign in from a machine without a browser", "aye mcp login docs --no-browser")],
+    ),
+    ("mcp logout", &[("Delete the tokens of a server", "aye mcp logout docs")]),
+    ("mcp test", &[("Show the tools of a server", "aye mcp test docs"), ("Show the tools as JSON", "aye mcp test docs --json")]),
+    (
+        "mcp serve",
+        &[
+            ("Deny what the policy asks about", "aye mcp serve"),
+            ("Let the user of the client approve it", "aye mcp serve --ask client"),
+        ],
+    ),
+    (
+        "models",
+        &[
+            ("List the models that aye knows", "aye models"),
+            ("Query the providers for models named like this", "aye models --ask claude"),
+        ],
+    ),
+    (
+        "config",
+        &[("Print where the files are", "aye config path"), ("Print the settings and where each was set", "aye config show")],
+    ),
+    ("config path", &[("Print where the files are", "aye config path")]),
+    (
+        "config show",
+        &[
+            ("Print the settings", "aye config show"),
+            ("Print the settings with one key overridden", "aye config show --set ui.ascii=true"),
+        ],
+    ),
+    ("config schema", &[("Print all keys", "aye config schema")]),
+    ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
+    ("acp", &[("Set this as the agent command of your editor", "aye acp")]),
+    (
+        "setup",
+        &[
+            ("Choose the model and the policy", "aye setup"),
+            ("Set both without questions", "aye setup --yes --policy strict -m anthropic/claude-sonnet-5"),
+        ],
+    ),
+    (
+        "completions",
+        &[
+            ("Install completions for bash", "aye completions bash > ~/.local/share/bash-completion/completions/aye"),
+            ("Install completions for fish", "aye completions fish > ~/.config/fish/completions/aye.fish"),
+        ],
+    ),
+    ("man", &[("Read the manual page", "aye man | man -l -"), ("Install all pages", "aye man --dir ~/.local/share/man/man1")]),
+];
+
+/// Returns the examples of a command, named by its words after `aye`.
+pub(super) fn examples(path: &str) -> &'static [Example] {
+    EXAMPLES.iter().find(|(known, _)| *known == path).map_or(&[], |(_, examples)| examples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::EXAMPLES;
+    use crate::host::nesting::Nesting;
+    use std::ffi::OsString;
+
+    /// Splits a line at spaces outside quotes, up to the first pipe or redirection.
+    fn words(line: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for letter in line.chars() {
+            match (quote, letter) {
+                (None, '|' | '<' | '>') => break,
+                (None, '\'' | '"') => quote = Some(letter),
+                (Some(open), _) if open == letter => quote = None,
+                (None, ' ') => {
+                    if !word.is_empty() {
+                        words.push(std::mem::take(&mut word).into());
+                    }
+                }
+                _ => word.push(letter),
+            }
+        }
+        if !word.is_empty() {
+            words.push(word.into());
+        }
+        words
+    }
+
+    #[test]
+    fn every_example_is_a_valid_command_line_of_its_command() {
+        for (path, examples) in EXAMPLES {
+            for (comment, line) in *examples {
+                assert!(line.starts_with(format!("aye {path}").trim_end()), "{path}: {line}");
+                assert!(!comment.is_empty() && !comment.ends_with('.'), "{path}: {comment}");
+                if let Err(stop) = parse(words(line), Nesting::Outermost) {
+                    panic!("{line}: {stop:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_command_has_two_lists_of_examples() {
+        let mut seen = Vec::new();
+        for (path, _) in EXAMPLES {
+            assert!(!seen.contains(path), "{path} has two lists");
+            seen.push(path);
+        }
+    }
+}

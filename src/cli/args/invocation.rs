@@ -1,0 +1,369 @@
+//! The checked command line: the action and its options.
+
+use super::definition::{
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, SessionArgs, Sub, ToolSub, session_id,
+};
+use super::single_word;
+use crate::cli::auth::args::AuthAction;
+use crate::cli::mcp::args::McpAction;
+use crate::cli::policy::args::PolicyAction;
+use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
+use crate::cli::serve::Door;
+use crate::cli::sessions::args::SessionsAction;
+use crate::host::options::{Color, Common, SessionChoice, Trust};
+use crate::protocol::Mode;
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    pub common: Common,
+    pub action: Action,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    Interactive {
+        prompt: Option<String>,
+        session: SessionChoice,
+    },
+    Exec {
+        prompt: ExecPrompt,
+        /// Whether standard input is attached to the prompt; not after `--no-stdin`.
+        takes_input: bool,
+        session: SessionChoice,
+        format: OutputFormat,
+    },
+    Demo {
+        answers: Answers,
+    },
+    Serve(Door),
+    ToolList {
+        json: bool,
+    },
+    ToolSchema {
+        name: String,
+    },
+    ToolManifest,
+    ToolPlan {
+        name: String,
+        arguments: String,
+    },
+    ToolCall {
+        name: String,
+        arguments: String,
+        json: bool,
+        answers: Answers,
+    },
+    Policy(PolicyAction),
+    Rewind(Rewind),
+    Sessions(SessionsAction),
+    Auth(AuthAction),
+    Mcp(McpAction),
+    Models {
+        ask: bool,
+        json: bool,
+        filter: Option<String>,
+    },
+    ConfigPath,
+    ConfigShow,
+    ConfigSchema,
+    Doctor {
+        json: bool,
+    },
+    Setup {
+        answers: Answers,
+    },
+    Acp,
+    Completions {
+        shell: Shell,
+    },
+    Man {
+        dir: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecPrompt {
+    Text(String),
+    /// The whole of stdin, unchanged.
+    Stdin,
+    /// No prompt was given: piped input is the prompt.
+    Piped,
+    /// Continue where the session stopped.
+    GoOn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
+}
+
+/// The approver of calls that the policy asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    Person,
+    /// `--yes`
+    Yes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionScope {
+    Project,
+    All,
+}
+
+/// Whether the prompt came after `--`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    Plainly,
+    Literally,
+}
+
+impl Line {
+    pub(super) fn check(self, written: Written) -> Result<Invocation, String> {
+        let (take_over, is_new) = match &self.subcommand {
+            Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),
+            Some(Sub::Resume(args)) => (args.take_over, false),
+            Some(_) | None => (self.session.take_over, self.session.choice() == SessionChoice::New),
+        };
+        if take_over && is_new {
+            return Err("`--take-over` needs a session to continue\nhint: add `-c` or `--resume`".to_owned());
+        }
+        let common = Common { take_over, ..self.common.into() };
+        let action = match self.subcommand {
+            None => {
+                let session = self.session.choice();
+                check_prompt(self.prompt.as_deref(), &session, written, if self.print { "aye -p" } else { "aye" })?;
+                if self.print {
+                    exec(self.prompt, session, self.output.format(), !self.no_stdin)?
+                } else {
+                    interactive(self.prompt, session, &self.output, self.no_stdin)?
+                }
+            }
+            Some(subcommand) => {
+                if let Some(prompt) = self.prompt {
+                    return Err(format!(
+                        "unexpected prompt `{prompt}` before a subcommand\nhint: put a prompt of several words in quotes, or after `--`"
+                    ));
+                }
+                if self.print && !matches!(subcommand, Sub::Exec { .. }) {
+                    return Err("`-p` cannot be combined with another subcommand\nhint: put `--` before a prompt that looks like a subcommand".to_owned());
+                }
+                if self.session.choice() != SessionChoice::New || self.session.take_over || self.output.format().is_some() {
+                    return Err("session and output options go after the subcommand".to_owned());
+                }
+                subcommand.check(written)?
+            }
+        };
+        Ok(Invocation { common, action })
+    }
+}
+
+fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputArgs, no_stdin: bool) -> Result<Action, String> {
+    let misplaced = if output.format().is_some() { Some("`--json` and `--output-format` need") } else { None };
+    if let Some(options) = misplaced.or(no_stdin.then_some("`--no-stdin` needs")) {
+        return Err(format!("{options} `-p` or `aye exec`\nhint: run `aye exec` with these options"));
+    }
+    Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
+}
+
+/// Rejects a word that is a command. In a session that continues, a word such as `continue` or `apply` is a valid
+/// prompt.
+fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: Written, start: &str) -> Result<(), String> {
+    let is_plain = written == Written::Plainly && *session == SessionChoice::New;
+    prompt.filter(|_| is_plain).and_then(|prompt| single_word::refuse(prompt, start)).map_or(Ok(()), Err)
+}
+
+fn exec(
+    prompt: Option<String>,
+    session: SessionChoice,
+    format: Option<OutputFormat>,
+    takes_input: bool,
+) -> Result<Action, String> {
+    let prompt = match (prompt, &session) {
+        (Some(dash), _) if dash == "-" && !takes_input => {
+            return Err("`-` reads the prompt from stdin, which `--no-stdin` forbids\nhint: leave one of them out".to_owned());
+        }
+        (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
+        (Some(text), _) if text.trim().is_empty() => {
+            return Err(
+                "the prompt is empty\nhint: run `aye exec PROMPT`, or `aye exec -` to read the prompt from stdin".to_owned()
+            );
+        }
+        (Some(text), _) => ExecPrompt::Text(text),
+        (None, SessionChoice::New) if !takes_input => {
+            return Err("missing prompt\nhint: run `aye exec --no-stdin PROMPT`".to_owned());
+        }
+        (None, SessionChoice::New) => ExecPrompt::Piped,
+        (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
+    };
+    Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text) })
+}
+
+impl Sub {
+    fn check(self, written: Written) -> Result<Action, String> {
+        Ok(match self {
+            Self::Resume(args) => args.check()?,
+            Self::Exec { session, output, print: _, no_stdin, prompt } => {
+                let session = session.choice();
+                check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
+                return exec(prompt, session, output.format(), !no_stdin);
+            }
+            Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
+            Self::Demo { yes } => Action::Demo { answers: answers(yes) },
+            Self::Tool { tool: ToolSub::List { json } } => Action::ToolList { json },
+            Self::Tool { tool: ToolSub::Schema { name: Some(name), .. } } => Action::ToolSchema { name },
+            Self::Tool { tool: ToolSub::Schema { name: None, .. } } => Action::ToolManifest,
+            Self::Tool { tool: ToolSub::Call { name, args, plan: true, json: _, yes: _ } } => {
+                Action::ToolPlan { name, arguments: args }
+            }
+            Self::Tool { tool: ToolSub::Call { name, args, plan: false, json, yes } } => {
+                Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
+            }
+            Self::Policy { policy } => Action::Policy(policy.check()),
+            Self::Rewind(args) => Action::Rewind(args.check()),
+            Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
+            Self::Auth { auth } => Action::Auth(auth.check()),
+            Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
+            Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
+            Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
+            Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
+            Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
+            Self::Doctor { json } => Action::Doctor { json },
+            Self::Setup { yes } => Action::Setup { answers: answers(yes) },
+            Self::Acp => Action::Acp,
+            Self::Completions { shell } => Action::Completions { shell },
+            Self::Man { dir } => Action::Man { dir },
+        })
+    }
+}
+
+fn answers(yes: bool) -> Answers {
+    if yes { Answers::Yes } else { Answers::Person }
+}
+
+impl SessionArgs {
+    fn choice(&self) -> SessionChoice {
+        match &self.fork {
+            Some(Fork::Latest) => return SessionChoice::Fork(None),
+            Some(Fork::Id(id)) => return SessionChoice::Fork(Some(id.clone())),
+            None => {}
+        }
+        match (&self.resume, self.latest) {
+            (Some(Resume::Id(id)), _) => SessionChoice::Id(id.clone()),
+            (Some(Resume::Pick), _) => SessionChoice::Pick,
+            (None, true) => SessionChoice::Latest,
+            (None, false) => SessionChoice::New,
+        }
+    }
+}
+
+impl ResumeArgs {
+    /// A word that cannot be an ID is a mistyped one, several words are a prompt.
+    fn check(self) -> Result<Action, String> {
+        let (session, prompt) = match (self.id, self.last) {
+            (Some(words), last) if words.contains(char::is_whitespace) => {
+                if let Some(more) = self.prompt {
+                    return Err(format!("unexpected argument `{more}`\nhint: put the whole prompt in quotes"));
+                }
+                (if last { SessionChoice::Latest } else { SessionChoice::Pick }, Some(words))
+            }
+            (Some(id), true) => {
+                return Err(format!("`--last` and the ID `{id}` both name a session\nhint: leave one of them out"));
+            }
+            (Some(id), false) => {
+                let known = session_id(&id).map_err(|why| format!("invalid session ID `{id}`: {why}"))?;
+                (SessionChoice::Id(known), self.prompt)
+            }
+            (None, true) => (SessionChoice::Latest, None),
+            (None, false) => (SessionChoice::Pick, None),
+        };
+        Ok(Action::Interactive { prompt, session })
+    }
+}
+
+impl OutputArgs {
+    fn format(&self) -> Option<OutputFormat> {
+        let named = self.output_format.map(|format| match format {
+            FormatArg::Text => OutputFormat::Text,
+            FormatArg::Json => OutputFormat::Json,
+            FormatArg::StreamJson => OutputFormat::StreamJson,
+        });
+        if self.json { Some(OutputFormat::StreamJson) } else { named }
+    }
+}
+
+impl From<CommonArgs> for Common {
+    fn from(args: CommonArgs) -> Self {
+        let mut set = args.set;
+        // Dedicated options override `--set`.
+        set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
+        set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
+        set.extend(args.ascii.then(|| ("ui.ascii".to_owned(), "true".to_owned())));
+        Self {
+            directory: args.directory,
+            model: args.model,
+            mode: args.mode,
+            policy: args.policy,
+            add_dirs: args.add_dirs,
+            trust: if args.trust { Trust::ForThisRun } else { Trust::AsRecorded },
+            set,
+            max_steps: args.max_steps,
+            take_over: false,
+            color: if args.no_color { Color::Never } else { Color::Auto },
+            plain: args.plain,
+            verbosity: args.verbose,
+        }
+    }
+}
+
+impl Invocation {
+    /// Rejects options with which a command that aye runs would extend its own permissions.
+    pub(super) fn refuse_widening(&self) -> Result<(), String> {
+        let says_yes = match &self.action {
+            Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,
+            Action::Rewind(rewind) => rewind.form == RewindForm::Yes,
+            Action::Interactive { .. }
+            | Action::Exec { .. }
+            | Action::Serve(_)
+            | Action::ToolList { .. }
+            | Action::ToolSchema { .. }
+            | Action::ToolManifest
+            | Action::ToolPlan { .. }
+            | Action::Policy(_)
+            | Action::Sessions(_)
+            | Action::Auth(_)
+            | Action::Mcp(_)
+            | Action::Models { .. }
+            | Action::ConfigPath
+            | Action::ConfigShow
+            | Action::ConfigSchema
+            | Action::Completions { .. }
+            | Action::Man { .. }
+            | Action::Setup { .. }
+            | Action::Acp
+            | Action::Doctor { .. } => false,
+        };
+        let checks = [
+            ("--trust", self.common.trust == Trust::ForThisRun),
+            ("--policy", self.common.policy.is_some()),
+            ("--mode auto", matches!(self.common.mode, Some(Mode::AutoEdit | Mode::Auto))),
+            ("--take-over", self.common.take_over),
+            ("--yes", says_yes),
+            ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
+            ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
+            ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
+            ("aye setup", matches!(self.action, Action::Setup { .. })),
+            ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
+        ];
+        match checks.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(format!(
+                "`{flag}` was refused: a command that aye runs (AYE=1) cannot extend its own permissions\nhint: run it yourself, outside aye"
+            )),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Parses the command line into one checked invocation.
+
+pub mod definition;
+mod examples;
+mod help;
+pub mod invocation;
+mod other_agents;
+mod pages;
+mod single_word;
+mod usage_error;
+
+pub use invocation::{Action, Answers, ExecPrompt, Invocation, OutputFormat, SessionScope};
+pub use pages::{completions, manual, write_manual};
+
+use crate::host::nesting::Nesting;
+use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use definition::Line;
+use invocation::Written;
+use other_agents::Translation;
+use std::ffi::OsString;
+
+/// Options that take one value and are repeatable.
+const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
+
+/// The text to print instead of running, and its destination.
+#[derive(Debug)]
+pub enum Stop {
+    /// The text of `--help` or `--version`: on stdout, exit code 0.
+    Told(clap::Error),
+    /// A usage error: on stderr, exit code 2.
+    Usage(String),
+}
+
+/// Parses the arguments, including the program name.
+pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
+    let (words, line) = read_any(words.into_iter().collect());
+    let is_literal = words.iter().any(|word| word == "--");
+    let asks_for_help =
+        words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "help");
+    let before = |word: &str| {
+        let at = words.iter().rposition(|known| known == word)?;
+        words.get(at.checked_sub(1)?)?.to_str()
+    };
+    let usage = |message: String| Stop::Usage(usage_error::own(&message, &words));
+    let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
+        Some(word) if explains(&error) => {
+            usage(format!("unexpected argument `{word}`\nhint: put the command after `--`: aye policy explain -- {word} …"))
+        }
+        Some(word) => match before(word).and_then(|first| Some((first, single_word::elsewhere(first)?))) {
+            Some((first, instead)) if !is_literal => usage(format!("`{first}` is not an aye command\nhint: {instead}")),
+            _ => usage(format!("unexpected argument `{word}`\nhint: put a prompt of several words in quotes")),
+        },
+        None if error.use_stderr() => {
+            if let Some(hint) = foreign_option(&error, &words) {
+                return usage(hint);
+            }
+            let of_help =
+                usage_error::unknown_help(&words).filter(|_| asks_for_help && error.kind() == ErrorKind::InvalidSubcommand);
+            of_help.map_or_else(|| Stop::Usage(usage_error::of_clap(&error, &words)), usage)
+        }
+        None => Stop::Told(error),
+    })?;
+    let written = if is_literal { Written::Literally } else { Written::Plainly };
+    let invocation = line.check(written).map_err(usage)?;
+    if nesting == Nesting::InsideAye {
+        invocation.refuse_widening().map_err(usage)?;
+    }
+    Ok(invocation)
+}
+
+/// Reads a line. Options of other agents with the same meaning are replaced by those of aye; returns the line that was read.
+fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Line, clap::Error>) {
+    loop {
+        let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));
+        let line = read(&words);
+        let unknown = line.as_ref().err().and_then(unknown_option);
+        match unknown.and_then(|option| other_agents::translate(&typed, &option)) {
+            // Every replacement removes an unknown option and adds a known one.
+            Some(Translation::Line(translated)) => typed = translated,
+            Some(Translation::Hint(_)) | None => return (words, line),
+        }
+    }
+}
+
+/// Returns the option that clap does not know.
+fn unknown_option(error: &clap::Error) -> Option<String> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if word.starts_with('-') => Some(word.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the error for an option that only other agents have.
+fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let option = unknown_option(error)?;
+    match other_agents::translate(words, &option)? {
+        Translation::Hint(hint) => Some(format!("unexpected argument `{option}`: it is an option of other agents\nhint: {hint}")),
+        Translation::Line(_) => None,
+    }
+}
+
+fn read(words: &[OsString]) -> Result<Line, clap::Error> {
+    let mut command = help::command();
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Line::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Returns the word that clap did not expect, unless it is an option.
+fn second_word(error: &clap::Error) -> Option<&str> {
+    match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), _) if !word.starts_with('-') => Some(word),
+        // A word after a prompt: no other command accepts one.
+        (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) if usage_has(error, "[PROMPT]") => Some(word),
+        _ => None,
+    }
+}
+
+/// Returns true if the arguments are for `aye policy explain`, which takes a command after `--`.
+fn explains(error: &clap::Error) -> bool {
+    usage_has(error, "policy explain")
+}
+
+fn usage_has(error: &clap::Error, words: &str) -> bool {
+    match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(words),
+        _ => false,
+    }
+}
+
+/// Returns true if a word could be a session ID or its first digits.
+pub(super) fn looks_like_an_id(word: &str) -> bool {
+    (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Turns `--resume ID` and `--fork ID` into `--resume=ID` and `--fork=ID` if the word looks like an ID; any other word
+/// after them is the prompt.
+fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut marked: Vec<OsString> = Vec::new();
+    let mut only_operands = false;
+    for word in words {
+        let id = word.to_str().filter(|word| !only_operands && looks_like_an_id(word));
+        match (id, marked.last_mut()) {
+            (Some(id), Some(last)) if ["--resume", "-r", "--fork"].iter().any(|option| last == *option) => {
+                last.push(format!("={id}"));
+            }
+            _ => {
+                only_operands |= word == "--";
+                marked.push(word);
+            }
+        }
+    }
+    marked
+}
+
+/// Moves repeatable options to one place: if they are given both before and after a subcommand, clap would keep only
+/// the latter.
+fn gather_repeatable(words: Vec<OsString>) -> Vec<OsString> {
+    let (mut gathered, mut others) = (Vec::new(), Vec::new());
+    let mut words = words.into_iter().peekable();
+    others.extend(words.next());
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        if text == "--" {
+            others.push(word);
+            others.extend(words);
+            break;
+        }
+        let bare = REPEATABLE.contains(&text);
+        let with_value = REPEATABLE.iter().any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        let value = words.next_if(|value| bare && !value.as_encoded_bytes().starts_with(b"-"));
+        let place = if with_value || value.is_some() { &mut gathered } else { &mut others };
+        place.push(word);
+        place.extend(value);
+    }
+    let rest = others.split_off(others.len().min(1));
+    others.extend(gathered);
+    others.extend(rest);
+    others
+}
+
+#[cfg(test)]
+mod tests;

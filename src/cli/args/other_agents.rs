@@ -1,0 +1,270 @@
+//! Options of other agents: those with the same meaning here are accepted, the others are explained.
+
+use std::ffi::{OsStr, OsString};
+
+/// How an option of another agent is handled.
+enum Meaning {
+    /// aye has the same option under this name. A value stays as it is.
+    Same(&'static str),
+    /// aye has an option for these values: the value, and the words that replace the option with its value.
+    Values(&'static [(&'static str, &'static [&'static str])], &'static str),
+    /// aye does this without an option, or does it in another way: what to do.
+    Instead(&'static str),
+}
+
+use Meaning::{Instead, Same, Values};
+
+const MODES: &str = "use `--mode plan`, `ask`, `auto-edit` or `auto`";
+const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks about actions of high risk only";
+const TOOLS: &str = "the policy decides which tools run: `aye policy show` prints it, `aye policy init` writes one";
+const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, `aye doctor` shows what the sandbox can do";
+const INSTRUCTIONS: &str = "write instructions into AGENTS.md; `/init` creates the file";
+const STRUCTURED: &str = "use `--output-format json` for one object at the end, `stream-json` for every event";
+const SUBAGENTS: &str = "aye has no subagents";
+
+/// Options that aye does not have, by their names in other agents.
+const OPTIONS: &[(&[&str], Meaning)] = &[
+    (&["--cd", "--cwd", "--workdir", "--working-dir", "--dir", "--project-dir"], Same("--directory")),
+    (&["--max-turns", "--max-session-turns", "--max-iterations"], Same("--max-steps")),
+    (&["--session", "--session-id", "--conversation"], Same("--resume")),
+    (&["--fork-session"], Same("--fork")),
+    (&["--prompt", "--non-interactive", "--headless"], Same("--print")),
+    (&["--screen-reader", "--no-tui"], Same("--plain")),
+    (&["--debug", "--log"], Same("--verbose")),
+    (&["--reasoning-effort", "--thinking", "--variant"], Same("--effort")),
+    (&["--yes-trust", "--trust-workspace", "--skip-trust"], Same("--trust")),
+    (
+        &["--permission-mode"],
+        Values(
+            &[
+                ("plan", &["--mode", "plan"]),
+                ("default", &["--mode", "ask"]),
+                ("manual", &["--mode", "ask"]),
+                ("acceptEdits", &["--mode", "auto-edit"]),
+                ("auto", &["--mode", "auto"]),
+            ],
+            MODES,
+        ),
+    ),
+    (
+        &["--approval-mode"],
+        Values(
+            &[
+                ("plan", &["--mode", "plan"]),
+                ("default", &["--mode", "ask"]),
+                ("auto_edit", &["--mode", "auto-edit"]),
+                ("auto-edit", &["--mode", "auto-edit"]),
+            ],
+            MODES,
+        ),
+    ),
+    (
+        &[
+            "--yolo",
+            "-y",
+            "--dangerously-skip-permissions",
+            "--allow-dangerously-skip-permissions",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--allow-all",
+            "--allow-all-tools",
+            "--yes-always",
+            "--auto-approve",
+        ],
+        Instead(NO_BYPASS),
+    ),
+    (&["--full-auto"], Instead("use `--mode auto`, which asks about actions of high risk only")),
+    (&["--ask-for-approval", "-a", "--approval-policy"], Instead(MODES)),
+    (&["--sandbox", "-s", "--no-sandbox"], Instead(SANDBOX)),
+    (
+        &[
+            "--allowedTools",
+            "--allowed-tools",
+            "--disallowedTools",
+            "--disallowed-tools",
+            "--allow-tool",
+            "--deny-tool",
+            "--exclude-tools",
+        ],
+        Instead(TOOLS),
+    ),
+    (
+        &["--tools", "--available-tools"],
+        Instead("use `--set 'tools.enabled=[\"ReadFile\", \"Grep\"]'` to offer only these tools"),
+    ),
+    (
+        &["--append-system-prompt", "--system-prompt", "--system-prompt-file", "--append-system-prompt-file", "--rules"],
+        Instead(INSTRUCTIONS),
+    ),
+    (
+        &["--mcp-config", "--strict-mcp-config", "--allowed-mcp-server-names", "--additional-mcp-config"],
+        Instead("use `aye mcp add` to add an MCP server, or a `.mcp.json` in the project"),
+    ),
+    (
+        &["--settings", "--config", "--setting-sources", "--config-file"],
+        Instead("use `--set KEY=VALUE` to override a setting; `aye config schema` lists the keys"),
+    ),
+    (&["--profile"], Instead("aye has no profiles; use `--set KEY=VALUE`, or `--policy FILE` for another policy")),
+    (&["--include-directories"], Instead("use `--add-dir DIR`, once for each directory")),
+    (&["--image", "-i", "--file", "-f", "--attach"], Instead("name the file in the prompt as `@FILE` to attach it")),
+    (&["--prompt-interactive", "--interactive"], Instead("use `aye PROMPT`: it starts a session with that prompt")),
+    (&["--search", "--web-search"], Instead("aye has no web search; add an MCP server for it with `aye mcp add`")),
+    (
+        &["--oss", "--local-provider", "--base-url", "--api-base"],
+        Instead("set OPENAI_BASE_URL, for example to http://localhost:11434/v1, for a local model server"),
+    ),
+    (&["--provider"], Instead("use `-m PROVIDER/NAME`; `aye models` lists the models")),
+    (&["--api-key"], Instead("use `aye auth login PROVIDER` to save an API key, or set its environment variable")),
+    (&["--fallback-model", "--small-model", "--weak-model"], Instead("aye uses one model; change it with `-m` or `/model`")),
+    (&["--list-models"], Instead("use `aye models`")),
+    (&["--list-sessions"], Instead("use `aye sessions list`")),
+    (&["--delete-session"], Instead("use `aye sessions delete ID`")),
+    (
+        &["--list-extensions", "--extensions", "-e", "--plugin-dir"],
+        Instead("aye has no extensions; it has MCP servers (`aye mcp`) and custom tools"),
+    ),
+    (&["--last"], Instead("use `aye -c` to continue the latest session")),
+    (&["--output-last-message", "-o", "--output"], Instead("redirect stdout, for example `aye exec PROMPT > FILE`")),
+    (&["--format"], Instead(STRUCTURED)),
+    (&["--include-partial-messages", "--stream"], Instead("`--output-format stream-json` has partial messages already")),
+    (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
+    (
+        &["--json-schema", "--output-schema"],
+        Instead("aye cannot check a response against a schema; ask for JSON in the prompt and check it"),
+    ),
+    (
+        &["--no-session-persistence", "--ephemeral", "--no-session"],
+        Instead("aye saves every session; `aye sessions delete ID` deletes one"),
+    ),
+    (&["--skip-git-repo-check", "--allow-no-git"], Instead("leave it out: aye runs outside git repositories too")),
+    (&["--checkpointing"], Instead("leave it out: checkpoints are always made; `aye rewind` restores one")),
+    (&["--all-files"], Instead("leave it out: the model reads the files it needs")),
+    (&["--worktree", "-w"], Instead("create one with `git worktree add DIR`, then run `aye -C DIR`")),
+    (&["--agent", "--agents"], Instead(SUBAGENTS)),
+    (&["--ide", "--chrome"], Instead("use `aye acp` in an editor that supports the Agent Client Protocol")),
+    (
+        &["--remote", "--remote-control", "--cloud", "--share", "--teleport"],
+        Instead("aye runs on this machine only; `aye sessions export ID` writes a session to a file"),
+    ),
+    (&["--init"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
+    (&["--quiet", "-q"], Instead("use `aye exec`: stdout has only the response")),
+    (&["--version-check", "--update"], Instead("aye does not update itself; reinstall it the way you installed it")),
+];
+
+/// A command line with an option of another agent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Translation {
+    /// The line with the option of aye in its place.
+    Line(Vec<OsString>),
+    /// A sentence that says what to do instead.
+    Hint(&'static str),
+}
+
+/// Translates an option that aye does not know. `words`: the line as it was typed, `option`: `--name` or `-n`.
+pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation> {
+    let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
+    let Some((at, value)) = find(words, option) else {
+        // Part of a group of short options.
+        return if let Instead(hint) = meaning { Some(Translation::Hint(hint)) } else { None };
+    };
+    let with = |replacement: &[&str], taken: usize| {
+        let mut line = words[..at].to_vec();
+        line.extend(replacement.iter().map(OsString::from));
+        line.extend_from_slice(&words[at + taken..]);
+        Translation::Line(line)
+    };
+    Some(match (meaning, value) {
+        (Instead(hint), _) => Translation::Hint(hint),
+        (Same(name), Some(value)) => with(&[&format!("{name}={value}")], 1),
+        (Same(name), None) => with(&[name], 1),
+        (Values(values, hint), given) => {
+            let taken = if given.is_some() { 1 } else { 2 };
+            let given = given.or_else(|| words.get(at + 1)?.to_str());
+            let known = values.iter().find(|(value, _)| given == Some(value));
+            known.map_or(Translation::Hint(hint), |(_, replacement)| with(replacement, taken))
+        }
+    })
+}
+
+/// Returns the position of an option before `--`, and its value if it is part of the same word.
+fn find<'a>(words: &'a [OsString], option: &str) -> Option<(usize, Option<&'a str>)> {
+    let is_end = |word: &&OsString| word.as_os_str() == OsStr::new("--");
+    for (at, word) in words.iter().take_while(|word| !is_end(word)).enumerate().skip(1) {
+        let Some(rest) = word.to_str().and_then(|word| word.strip_prefix(option)) else { continue };
+        if rest.is_empty() {
+            return Some((at, None));
+        }
+        if let Some(value) = rest.strip_prefix('=') {
+            return Some((at, Some(value)));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::definition::Line;
+    use super::*;
+    use clap::CommandFactory;
+
+    fn line(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn an_option_with_the_same_meaning_becomes_the_one_of_aye() {
+        for (given, option, expected) in [
+            ("aye --cd /tmp hi", "--cd", "aye --directory /tmp hi"),
+            ("aye --cd=/tmp hi", "--cd", "aye --directory=/tmp hi"),
+            ("aye exec --max-turns 3 hi", "--max-turns", "aye exec --max-steps 3 hi"),
+            ("aye --permission-mode plan hi", "--permission-mode", "aye --mode plan hi"),
+            ("aye --permission-mode=acceptEdits hi", "--permission-mode", "aye --mode auto-edit hi"),
+            ("aye --approval-mode auto_edit", "--approval-mode", "aye --mode auto-edit"),
+            ("aye --prompt hi", "--prompt", "aye --print hi"),
+        ] {
+            assert_eq!(translate(&line(given), option), Some(Translation::Line(line(expected))), "{given}");
+        }
+    }
+
+    #[test]
+    fn an_option_without_a_counterpart_is_explained() {
+        for (given, option, part) in [
+            ("aye --yolo", "--yolo", "no option skips the policy"),
+            ("aye --permission-mode bypassPermissions", "--permission-mode", "`--mode plan`"),
+            ("aye --permission-mode", "--permission-mode", "`--mode plan`"),
+            ("aye -a never", "-a", "`--mode plan`"),
+            ("aye --allowedTools Read", "--allowedTools", "policy"),
+        ] {
+            let Some(Translation::Hint(hint)) = translate(&line(given), option) else { panic!("{given}") };
+            assert!(hint.contains(part), "{given}: {hint}");
+        }
+        assert_eq!(translate(&line("aye --frobnicate"), "--frobnicate"), None);
+        assert_eq!(translate(&line("aye -- --cd x"), "--cd"), None, "a word of the prompt");
+    }
+
+    #[test]
+    fn no_option_is_listed_twice_or_is_an_option_of_aye_and_every_counterpart_exists() {
+        let command = Line::command();
+        let own: Vec<String> = command.get_arguments().flat_map(names_of).collect();
+        let mut seen = Vec::new();
+        for (names, meaning) in OPTIONS {
+            for name in *names {
+                assert!(!seen.contains(name) && !own.iter().any(|own| own == name), "{name}");
+                seen.push(name);
+            }
+            let counterparts = match meaning {
+                Same(name) => vec![*name],
+                Values(values, _) => values.iter().map(|(_, words)| words[0]).collect(),
+                Instead(_) => Vec::new(),
+            };
+            for name in counterparts {
+                assert!(own.iter().any(|own| own == name), "{names:?}: {name}");
+            }
+        }
+        assert!(seen.len() > 60, "{}", seen.len());
+    }
+
+    fn names_of(argument: &clap::Arg) -> Vec<String> {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        long.into_iter().chain(argument.get_short().map(|short| format!("-{short}"))).collect()
+    }
+}

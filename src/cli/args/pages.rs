@@ -1,0 +1,153 @@
+//! Shell completions and manual pages, generated from the definition of the command line.
+
+use super::definition::Line;
+use super::examples::examples;
+use super::help;
+use crate::config::{Credentials, Directories, provider_variables};
+use crate::host::exit::Exit;
+use crate::host::policy_layers::MANAGED;
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Environment variables that aye reads, except those of the providers.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("AYE_CONFIG_DIR", "The directory of your settings and policy. The default is ~/.config/aye."),
+    ("AYE_DATA_DIR", "The directory of sessions, artifacts and logs. The default is ~/.local/share/aye."),
+    ("AYE_LOG", "Log filter, for example aye=debug, or off. It overrides --verbose."),
+    ("AYE_REDUCE_MOTION", "Reduces motion in the full-screen UI if it is neither empty nor 0."),
+    ("AYE", "Set to 1 in commands that aye runs. aye then rejects options that would extend permissions, such as --trust."),
+    ("NO_COLOR", "Disables colours if it is not empty."),
+    ("VISUAL, EDITOR", "The editor for drafts. The default is vi."),
+    ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to model providers."),
+    ("LC_ALL, LC_CTYPE, LANG", "The locale. Without UTF-8, aye draws with ASCII characters only."),
+];
+
+/// Returns a completion script. It completes global options after every subcommand.
+pub fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Line::command(), "aye", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// Returns the page of aye itself.
+pub fn manual() -> io::Result<String> {
+    page(&built(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Writes that page and the pages of all subcommands.
+pub fn write_manual(directory: &Path) -> io::Result<()> {
+    write_pages(&built(), "", directory)
+}
+
+fn built() -> Command {
+    let mut command = help::command().disable_help_subcommand(true);
+    command.build();
+    command
+}
+
+/// Writes the page of a command and of its subcommands. `path`: the words of the command after `aye`.
+fn write_pages(command: &Command, path: &str, directory: &Path) -> io::Result<()> {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        write_pages(sub, format!("{path} {}", sub.get_name()).trim_start(), directory)?;
+    }
+    std::fs::write(directory.join(Man::new(command.clone()).get_filename()), page(command, path)?)
+}
+
+fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
+    let source = format!("aye {}", crate::host::version::version());
+    let man = Man::new(command.clone()).source(source).manual("aye manual");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if command.get_subcommands().any(|sub| !sub.is_hide_set()) {
+        man.render_subcommands_section(&mut text)?;
+    }
+    let mut roff = Roff::new();
+    let codes: Vec<_> = Exit::ALL.iter().map(|exit| (exit.code().to_string(), exit.meaning().to_owned())).collect();
+    list(&mut roff, "EXIT STATUS", &codes);
+    if path.is_empty() {
+        list(&mut roff, "ENVIRONMENT", &environment());
+        list(&mut roff, "FILES", &files());
+    }
+    roff.control("SH", ["EXAMPLES"]);
+    for (comment, line) in examples(path) {
+        roff.control("PP", []).text([roman(format!("{comment}:"))]);
+        roff.control("PP", []).control("RS", ["4"]).control("nf", []).text([bold(*line)]).control("fi", []).control("RE", []);
+    }
+    see_also(&mut roff, command, path);
+    roff.to_writer(&mut text)?;
+    if path.is_empty() {
+        man.render_version_section(&mut text)?;
+    }
+    Ok(text)
+}
+
+/// Adds a section with one entry for each name.
+fn list(roff: &mut Roff, section: &str, entries: &[(String, String)]) {
+    roff.control("SH", [section]);
+    for (name, text) in entries {
+        roff.control("TP", []).text([bold(name.as_str())]).text([roman(text.as_str())]);
+    }
+}
+
+fn see_also(roff: &mut Roff, command: &Command, path: &str) {
+    roff.control("SH", ["SEE ALSO"]);
+    let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let mut pages: Vec<_> = subs.filter_map(Command::get_display_name).map(|name| format!("{name}(1)")).collect();
+    if !path.is_empty() {
+        roff.text([roman("aye(1) has the global options, the environment variables and the files.")]);
+        if let Some((parents, _)) = path.rsplit_once(' ') {
+            pages.insert(0, format!("aye-{}(1)", parents.replace(' ', "-")));
+        }
+    }
+    if !pages.is_empty() {
+        roff.control("PP", []).text([roman(pages.join(", "))]);
+    }
+}
+
+fn environment() -> Vec<(String, String)> {
+    let (keys, addresses) = provider_variables();
+    let own = ENVIRONMENT.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let of_providers = [
+        (keys.join(", "), "API keys of the model providers. They take precedence over saved keys.".to_owned()),
+        (addresses.join(", "), "Addresses of the model providers, for proxies and gateways.".to_owned()),
+    ];
+    own.chain(of_providers).collect()
+}
+
+/// Returns the files at their default paths, with descriptions.
+fn files() -> Vec<(String, String)> {
+    let usual = Directories { config: PathBuf::from("~/.config/aye"), data: PathBuf::from("~/.local/share/aye") };
+    let credentials = Credentials::at(&usual).file().map(Path::to_owned);
+    let (config, data) = (|name: &str| usual.config.join(name), |name: &str| usual.data.join(name));
+    let of_user = [
+        (Some(usual.config_file()), "Your settings. `aye config schema` lists the keys."),
+        (Some(config("policy.toml")), "Your policy. `aye policy init` creates one."),
+        (Some(usual.keymap_file()), "Your key bindings for the full-screen UI."),
+        (credentials, "API keys and tokens, if the system has no keyring. Only you can read it."),
+        (Some(config("commands/")), "Your slash commands, as Markdown files."),
+        (Some(config("tools/")), "Manifests of your custom tools."),
+        (Some(config("themes/")), "Your colour themes."),
+        (Some(config("projects/")), "Saved rules and trust decisions, by project."),
+        (Some(PathBuf::from(MANAGED)), "The managed policy of this system. No other policy can loosen it."),
+        (
+            Some(PathBuf::from(".aye/")),
+            "Settings, policy, slash commands and tools of a project. aye uses them once you trust it.",
+        ),
+        (Some(PathBuf::from(".mcp.json")), "MCP servers of a project. aye uses them once you trust it."),
+        (Some(PathBuf::from("AGENTS.md")), "Instructions of a project for the model. aye uses them once you trust it."),
+        (Some(data("aye.db")), "Sessions."),
+        (Some(data("artifacts/")), "Long outputs and images of sessions."),
+        (Some(data("logs/")), "Logs, one file per day."),
+        (Some(data("history.jsonl")), "Prompt history of the full-screen UI."),
+    ];
+    let line = |(path, text): (Option<PathBuf>, &str)| Some((path?.display().to_string(), text.to_owned()));
+    of_user.into_iter().filter_map(line).collect()
+}

@@ -1,0 +1,322 @@
+use super::*;
+use crate::cli::auth::args::*;
+use crate::cli::policy::args::*;
+use crate::cli::sessions::args::*;
+use crate::host::options::*;
+use crate::protocol::Mode;
+use clap::CommandFactory;
+use std::path::PathBuf;
+
+fn words(line: &str) -> Vec<OsString> {
+    // Words in these tables are split at spaces; `~` stands for a space inside a word.
+    std::iter::once("aye")
+        .chain(line.split(' ').filter(|word| !word.is_empty()))
+        .map(|word| word.replace('~', " ").into())
+        .collect()
+}
+
+#[track_caller]
+fn invocation(line: &str) -> Invocation {
+    match parse(words(line), Nesting::Outermost) {
+        Ok(invocation) => invocation,
+        Err(stop) => panic!("{line}: {stop:?}"),
+    }
+}
+
+#[track_caller]
+fn usage_error(line: &str, nesting: Nesting) -> String {
+    match parse(words(line), nesting) {
+        Err(Stop::Usage(message)) => message,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn interactive(prompt: Option<&str>, session: SessionChoice) -> Action {
+    Action::Interactive { prompt: prompt.map(str::to_owned), session }
+}
+
+fn run(prompt: ExecPrompt, session: SessionChoice, format: OutputFormat) -> Action {
+    Action::Exec { prompt, takes_input: true, session, format }
+}
+
+fn say(text: &str) -> ExecPrompt {
+    ExecPrompt::Text(text.to_owned())
+}
+
+#[test]
+fn the_definition_is_sound() {
+    definition::Line::command().debug_assert();
+}
+
+#[test]
+fn words_become_actions() {
+    use ExecPrompt::{GoOn, Piped, Stdin};
+    use OutputFormat::{Json, StreamJson, Text};
+    use SessionChoice::{Latest, New, Pick};
+    let id = |id: &str| SessionChoice::Id(id.to_owned());
+    for (line, expected) in [
+        ("", interactive(None, New)),
+        ("fix~the~parser", interactive(Some("fix the parser"), New)),
+        ("~", interactive(None, New)),
+        ("-- status", interactive(Some("status"), New)),
+        ("-- exe", interactive(Some("exe"), New)),
+        ("-c continue", interactive(Some("continue"), Latest)),
+        ("exec -c apply", run(say("apply"), Latest, Text)),
+        ("-p -- login", run(say("login"), New, Text)),
+        ("-- exec", interactive(Some("exec"), New)),
+        ("-- --resume", interactive(Some("--resume"), New)),
+        ("-c", interactive(None, Latest)),
+        ("--continue go~on", interactive(Some("go on"), Latest)),
+        ("--resume", interactive(None, Pick)),
+        ("--resume 7f3a01", interactive(None, id("7f3a01"))),
+        ("--resume 7F3A01bc go~on", interactive(Some("go on"), id("7f3a01bc"))),
+        ("--resume=00112233445566778899aabbccddeeff", interactive(None, id("00112233445566778899aabbccddeeff"))),
+        ("--resume go~on", interactive(Some("go on"), Pick)),
+        ("--resume 7f3a", interactive(Some("7f3a"), Pick)),
+        ("--resume -- 7f3a01", interactive(Some("7f3a01"), Pick)),
+        ("-r", interactive(None, Pick)),
+        ("-r 7f3a01 go~on", interactive(Some("go on"), id("7f3a01"))),
+        ("resume", interactive(None, Pick)),
+        ("resume --last", interactive(None, Latest)),
+        ("resume --last go~on", interactive(Some("go on"), Latest)),
+        ("resume 7F3A01", interactive(None, id("7f3a01"))),
+        ("resume 7f3a01 next", interactive(Some("next"), id("7f3a01"))),
+        ("resume go~on", interactive(Some("go on"), Pick)),
+        ("--session 7f3a01", interactive(None, id("7f3a01"))),
+        ("--prompt hi", run(say("hi"), New, Text)),
+        ("--fork", interactive(None, SessionChoice::Fork(None))),
+        ("--fork 7F3A01 go~on", interactive(Some("go on"), SessionChoice::Fork(Some("7f3a01".to_owned())))),
+        ("--fork go~on", interactive(Some("go on"), SessionChoice::Fork(None))),
+        ("exec --fork=7f3a01 more", run(say("more"), SessionChoice::Fork(Some("7f3a01".to_owned())), Text)),
+        ("exec hi", run(say("hi"), New, Text)),
+        ("exec -", run(Stdin, New, Text)),
+        ("exec --json hi", run(say("hi"), New, StreamJson)),
+        ("exec hi --json", run(say("hi"), New, StreamJson)),
+        ("exec --output-format json hi", run(say("hi"), New, Json)),
+        ("exec --output-format=stream-json hi", run(say("hi"), New, StreamJson)),
+        ("exec --output-format text hi", run(say("hi"), New, Text)),
+        ("exec -p hi", run(say("hi"), New, Text)),
+        ("exec -- -p", run(say("-p"), New, Text)),
+        ("exec -- exec", run(say("exec"), New, Text)),
+        ("exec", run(Piped, New, Text)),
+        ("-p", run(Piped, New, Text)),
+        ("exec -c", run(GoOn, Latest, Text)),
+        ("exec -c more", run(say("more"), Latest, Text)),
+        ("exec --resume", run(GoOn, Pick, Text)),
+        ("exec --resume 7f3a01 --json", run(GoOn, id("7f3a01"), StreamJson)),
+        ("exec --resume=7f3a01 more", run(say("more"), id("7f3a01"), Text)),
+        ("-p hi", run(say("hi"), New, Text)),
+        ("hi -p", run(say("hi"), New, Text)),
+        ("-p --output-format json hi", run(say("hi"), New, Json)),
+        ("-p -c", run(GoOn, Latest, Text)),
+        ("-p -", run(Stdin, New, Text)),
+        ("demo", Action::Demo { answers: Answers::Person }),
+        ("demo --yes", Action::Demo { answers: Answers::Yes }),
+        ("tool list", Action::ToolList { json: false }),
+        ("tool list --json", Action::ToolList { json: true }),
+        ("tool schema ReadFile", Action::ToolSchema { name: "ReadFile".to_owned() }),
+        (
+            "tool call ReadFile --args {\"path\":\"a\"} --json --yes",
+            Action::ToolCall {
+                name: "ReadFile".to_owned(),
+                arguments: "{\"path\":\"a\"}".to_owned(),
+                json: true,
+                answers: Answers::Yes,
+            },
+        ),
+        ("tool call EditFile --args - --plan", Action::ToolPlan { name: "EditFile".to_owned(), arguments: "-".to_owned() }),
+        ("policy check --jsonl", Action::Policy(PolicyAction::Check)),
+        ("sessions list", Action::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: false })),
+        (
+            "sessions list --json --all",
+            Action::Sessions(SessionsAction::List { json: true, scope: SessionScope::All, archived: false }),
+        ),
+        (
+            "sessions list --archived",
+            Action::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: true }),
+        ),
+        ("sessions archive 7f3a01", Action::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: true })),
+        ("sessions unarchive 7f3a01", Action::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: false })),
+        ("sessions show 7f3a01", Action::Sessions(SessionsAction::Show { id: "7f3a01".to_owned(), json: false })),
+        ("sessions delete 7f3a01", Action::Sessions(SessionsAction::Delete { id: "7f3a01".to_owned() })),
+        (
+            "sessions export 7f3a01 --format md -o -",
+            Action::Sessions(SessionsAction::Export {
+                id: "7f3a01".to_owned(),
+                form: ExportForm::Markdown,
+                output: None,
+                artifacts: WithArtifacts::No,
+            }),
+        ),
+        ("sessions import -", Action::Sessions(SessionsAction::Import { file: "-".into() })),
+        (
+            "sessions prune --dry-run --older-than 30",
+            Action::Sessions(SessionsAction::Prune {
+                run: PruneRun::Say,
+                older_than: Some(30),
+                scope: SessionScope::Project,
+                json: false,
+            }),
+        ),
+        ("auth login", Action::Auth(AuthAction::LogIn { provider: None, key_on_stdin: false })),
+        (
+            "auth login anthropic --key-stdin",
+            Action::Auth(AuthAction::LogIn { provider: Some("anthropic".to_owned()), key_on_stdin: true }),
+        ),
+        ("auth logout openai", Action::Auth(AuthAction::LogOut(LogOut::Of("openai".to_owned())))),
+        ("auth logout --all", Action::Auth(AuthAction::LogOut(LogOut::All))),
+        ("auth status --check", Action::Auth(AuthAction::Status { json: false, check: true })),
+        ("models", Action::Models { ask: false, json: false, filter: None }),
+        ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
+        ("config path", Action::ConfigPath),
+        ("config show", Action::ConfigShow),
+        ("config schema", Action::ConfigSchema),
+        ("doctor", Action::Doctor { json: false }),
+        ("doctor --json", Action::Doctor { json: true }),
+    ] {
+        assert_eq!(invocation(line).action, expected, "aye {line}");
+    }
+}
+
+#[test]
+fn a_session_is_taken_over_only_where_one_goes_on() {
+    for line in [
+        "--take-over -c",
+        "--take-over --resume=7f3a9c",
+        "exec -c --take-over",
+        "exec --resume=7f3a9c --take-over hi",
+        "resume --take-over",
+    ] {
+        assert!(invocation(line).common.take_over, "{line}");
+    }
+    assert!(!invocation("exec -c").common.take_over);
+    for line in ["--take-over", "--take-over hi", "exec --take-over hi", "--take-over exec -c"] {
+        usage_error(line, Nesting::Outermost);
+    }
+    assert!(usage_error("exec -c --take-over", Nesting::InsideAye).contains("AYE=1"));
+}
+
+#[test]
+fn common_flags_stand_before_and_after_every_subcommand() {
+    let flags = "-C /d -m anthropic/claude-sonnet-5 --mode plan --policy p.toml --add-dir /a --add-dir /b --trust \
+                 --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color --ascii --plain -vv";
+    let expected = Common {
+        directory: Some(PathBuf::from("/d")),
+        model: Some("anthropic/claude-sonnet-5".to_owned()),
+        mode: Some(Mode::Plan),
+        policy: Some(PathBuf::from("p.toml")),
+        add_dirs: vec![PathBuf::from("/a"), PathBuf::from("/b")],
+        trust: Trust::ForThisRun,
+        set: vec![
+            ("llm.max_retries".to_owned(), "5".to_owned()),
+            ("ui.plain".to_owned(), "true".to_owned()),
+            ("ui.ascii".to_owned(), "true".to_owned()),
+        ],
+        max_steps: Some(7),
+        take_over: false,
+        color: Color::Never,
+        plain: true,
+        verbosity: 2,
+    };
+    for sub in ["exec hi", "demo", "tool list", "tool schema X", "policy check --jsonl", "sessions list", "config path", "hi"] {
+        assert_eq!(invocation(&format!("{flags} {sub}")).common, expected, "{sub}");
+        assert_eq!(invocation(&format!("{sub} {flags}")).common, expected, "{sub}");
+    }
+    for (line, dirs) in [
+        ("--add-dir /a exec hi --add-dir /b", vec!["/a", "/b"]),
+        ("--add-dir=/a tool list --add-dir /b", vec!["/a", "/b"]),
+        ("--add-dir /a hi", vec!["/a"]),
+        ("-- --add-dir", vec![]),
+    ] {
+        assert_eq!(invocation(line).common.add_dirs, dirs.into_iter().map(PathBuf::from).collect::<Vec<_>>(), "{line}");
+    }
+    assert_eq!(invocation("-m a/b exec -m c/d hi").common.model.as_deref(), Some("c/d"));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    for (line, said) in [
+        ("--frobnicate", "unexpected argument"),
+        ("fix the parser", "unexpected argument `the`\nhint: put a prompt of several words in quotes"),
+        ("fix demo", "quotes"),
+        ("login", "`aye auth login`"),
+        ("-p resume", "cannot be combined"),
+        ("-p review", "`aye -p -- review`"),
+        ("exec review", "`aye exec -- review`"),
+        ("exec exec", "an aye command"),
+        ("resume 7f3a", "invalid session ID `7f3a`: must be at least 6 hex digits"),
+        ("resume --last 7f3a01", "leave one of them out"),
+        ("resume go~on more", "the whole prompt in quotes"),
+        ("exec - --no-stdin", "leave one of them out"),
+        ("exec --no-stdin", "missing prompt"),
+        ("--no-stdin hi", "`--no-stdin` needs `-p`"),
+        ("--yolo hi", "`--yolo`: it is an option of other agents\nhint: no option skips the policy"),
+        ("exec -a never hi", "hint: use `--mode plan`"),
+        ("--permission-mode bypassPermissions hi", "hint: use `--mode plan`"),
+        ("login openai", "`aye auth login`"),
+        ("help frobnicate", "unrecognized subcommand"),
+        ("exec ~", "the prompt is empty"),
+        ("exec a b", "in quotes"),
+        ("help polcy", "did you mean `aye help policy`?"),
+        ("help policy explian", "did you mean `aye help policy explain`?"),
+        ("help login", "`aye auth login`"),
+        ("exec --frobnicate", "hint: run `aye exec --help` for usage"),
+        ("policy grants revoke", "hint: usage: aye policy grants revoke"),
+        ("--json hi", "need `-p`"),
+        ("exec --json --output-format text hi", "cannot be used with"),
+        ("exec --output-format xml hi", "stream-json"),
+        ("-c --resume", "cannot be used with"),
+        ("--resume=7f3a", "at least 6 hex digits"),
+        ("--resume=", "--resume"),
+        ("--resume=nonsense", "at least 6 hex digits"),
+        ("--mode yolo", "auto-edit"),
+        ("-m sonnet", "hint: run `aye models sonnet`"),
+        ("--set nonsense", "KEY=VALUE"),
+        ("--max-steps 0", "1.."),
+        ("--max-steps many", "invalid"),
+        ("exec hi --add-dir", "a value is required"),
+        ("tool", "list"),
+        ("tool call", "NAME"),
+        ("policy check", "--jsonl"),
+        ("sessions delete", "ID"),
+        ("sessions show xyz", "at least 6 hex digits"),
+        ("-p demo", "-p"),
+        ("-c exec hi", "after the subcommand"),
+    ] {
+        let message = usage_error(line, Nesting::Outermost);
+        assert!(message.contains(said), "aye {line}: {message}");
+    }
+}
+
+#[test]
+fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
+    for line in [
+        "--trust",
+        "exec --trust hi",
+        "--policy p.toml exec hi",
+        "policy check --jsonl --policy p.toml",
+        "--mode auto",
+        "--mode auto-edit",
+        "exec --mode=auto hi",
+        "demo --yes",
+        "tool call X --yes",
+        "auth login anthropic --key-stdin",
+        "auth logout --all",
+        "mcp serve",
+        "mcp serve --ask client",
+    ] {
+        let message = usage_error(line, Nesting::InsideAye);
+        assert!(message.contains("AYE=1"), "aye {line}: {message}");
+        assert!(parse(words(line), Nesting::Outermost).is_ok(), "aye {line}");
+    }
+    for line in ["exec hi", "--mode plan exec hi", "tool call X", "policy check --jsonl", "auth status", "models --ask"] {
+        assert!(parse(words(line), Nesting::InsideAye).is_ok(), "aye {line}");
+    }
+}
+
+#[test]
+fn help_and_version_are_told_not_refused() {
+    for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help", "help", "help exec", "help tool call"] {
+        assert!(matches!(parse(words(line), Nesting::Outermost), Err(Stop::Told(_))), "aye {line}");
+    }
+}

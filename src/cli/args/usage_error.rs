@@ -1,0 +1,91 @@
+//! Text of usage errors: `error: what failed: why`, then one `hint:` line per suggestion.
+
+use super::definition::Line;
+use super::single_word;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+
+const ERROR: &str = "error: ";
+const HINT: &str = "hint: ";
+
+/// Returns the text of an error of aye. If the message has no hint, the hint is the help of the command.
+pub(super) fn own(message: &str, line: &[OsString]) -> String {
+    let hint = if message.contains(&format!("\n{HINT}")) { String::new() } else { help_hint(line) };
+    format!("{ERROR}{message}\n{hint}")
+}
+
+/// Returns the text of a clap error in the same form. A group without a subcommand prints the help of clap.
+pub(super) fn of_clap(error: &clap::Error, line: &[OsString]) -> String {
+    let text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return text;
+    }
+    let (mut said, mut hints, mut usage) = (String::new(), String::new(), false);
+    for row in text.lines().map(str::trim_end) {
+        let start = row.trim_start();
+        if let Some(tip) = start.strip_prefix("tip: ") {
+            let _ = writeln!(hints, "{HINT}{tip}");
+        } else if row.is_empty() || row.starts_with("For more information") {
+            usage = false;
+        } else if let Some(form) = start.strip_prefix("Usage: ") {
+            usage = true;
+            hints.push_str(&usage_hint(error, form));
+        } else if usage {
+            hints.push_str(&usage_hint(error, start));
+        } else {
+            let _ = writeln!(said, "{row}");
+        }
+    }
+    let help = if said.contains(&format!("\n{HINT}")) { String::new() } else { help_hint(line) };
+    format!("{said}{hints}{help}")
+}
+
+/// Returns a hint with the usage of a command, for errors about a missing argument.
+fn usage_hint(error: &clap::Error, form: &str) -> String {
+    if error.kind() == ErrorKind::MissingRequiredArgument { format!("{HINT}usage: {form}\n") } else { String::new() }
+}
+
+fn help_hint(line: &[OsString]) -> String {
+    format!("{HINT}run `{} --help` for usage\n", named_command(line))
+}
+
+/// Returns the command that a line names, such as `aye policy explain`.
+fn named_command(line: &[OsString]) -> String {
+    let root = Line::command();
+    let (mut command, mut path) = (&root, vec!["aye"]);
+    for word in line.iter().skip(1).filter_map(|word| word.to_str()).take_while(|word| *word != "--") {
+        match command.find_subcommand(word) {
+            Some(found) => {
+                command = found;
+                path.push(found.get_name());
+            }
+            None if word.starts_with('-') || path.len() == 1 => {}
+            None => break,
+        }
+    }
+    path.join(" ")
+}
+
+/// Returns the error for `aye help` with a command that does not exist.
+pub(super) fn unknown_help(line: &[OsString]) -> Option<String> {
+    let root = Line::command();
+    let (mut command, mut path) = (&root, "aye help".to_owned());
+    let asked = line.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != "help").skip(1);
+    for word in asked.filter(|word| !word.starts_with('-')) {
+        if let Some(found) = command.find_subcommand(word) {
+            command = found;
+            path = format!("{path} {}", found.get_name());
+            continue;
+        }
+        let names = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+        let hint = match (single_word::near(word, names), single_word::elsewhere(word)) {
+            (Some(name), _) => format!("did you mean `{path} {name}`?"),
+            (None, Some(instead)) if path == "aye help" => instead.to_owned(),
+            (None, _) => format!("run `{path}` to list the commands"),
+        };
+        return Some(format!("unrecognized subcommand `{word}`\n{HINT}{hint}"));
+    }
+    None
+}

@@ -1,0 +1,237 @@
+//! `aye auth`: API keys of providers, saved where only the user can read them.
+
+pub mod args;
+
+use crate::config::{ConfigError, Kept};
+use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::models::ModelsHere;
+use crate::host::startup::runtime;
+use crate::protocol::FailureKind;
+use crate::sys::secret_prompt;
+use crate::text::clean;
+use args::{AuthAction, LogOut};
+use futures_util::future::join_all;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Read};
+
+/// Minimum length of a key whose last characters are shown; the rest of a shorter one would be easy to guess.
+const SHOWN_OF: usize = 16;
+const MAX_SHOWN: usize = 4;
+
+pub fn run(place: &Place, asked: AuthAction) -> Result<Exit, Trouble> {
+    match asked {
+        AuthAction::LogIn { provider, key_on_stdin } => log_in(place, provider, key_on_stdin),
+        AuthAction::LogOut(LogOut::Of(provider)) => log_out(place, &[key_name(place, &provider)?]),
+        AuthAction::LogOut(LogOut::All) => log_out(place, &place.credentials.names()?),
+        AuthAction::Status { json, check } => status(place, json, check),
+    }
+}
+
+fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, Trouble> {
+    let provider = match provider {
+        Some(provider) => provider,
+        None => which(place, key_on_stdin)?,
+    };
+    let name = key_name(place, &provider)?;
+    if name == "local" {
+        return Err(Trouble::usage("`local` is a local model server and needs no API key"));
+    }
+    if !place.settings.uses_keyring() {
+        check_place_of_file(place)?;
+    }
+    let key = if key_on_stdin { from_stdin()? } else { typed(&name)? };
+    say(&clean(&keep(place, &name, &key, GOES_BEFORE)?));
+    Ok(Exit::Completed)
+}
+
+fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
+    let mut text = String::new();
+    for name in names {
+        let _ = match place.credentials.forget(name)? {
+            Some(Kept::Keyring) => writeln!(text, "deleted the key for {name} from the keyring"),
+            Some(Kept::File) => writeln!(text, "deleted the key for {name} from the file"),
+            None => writeln!(text, "no key is saved for {name}"),
+        };
+        if let Some(variable) = place.settings.key_variable(name, &place.environment)
+            && place.environment.get(&variable).is_some()
+        {
+            let _ = writeln!(text, "{variable} is still set and is used");
+        }
+    }
+    if names.is_empty() {
+        text.push_str("no keys are saved\n");
+    }
+    say(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+/// Returns the provider: the given one, or the answer to a question.
+fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
+    let names: Vec<String> =
+        place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
+    let names = names.join(", ");
+    if key_on_stdin || !std::io::stdin().is_terminal() {
+        return Err(Trouble::usage(format!(
+            "missing provider: stdin is not a terminal to ask on\nhint: run `aye auth \
+            login PROVIDER` with one of {names}"
+        )));
+    }
+    let answer = secret_prompt::ask_openly(&format!("Provider ({names}): "));
+    let answer = answer.map_err(|error| Trouble::usage(format!("cannot read from the terminal: {error}")))?;
+    answer.ok_or_else(|| Trouble::usage("no provider was given; no key was saved"))
+}
+
+/// Returns the name under which the key of a provider is saved. Errors never repeat text that looks like a key.
+fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
+    let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
+    match place.settings.key_name(provider) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(Trouble::usage(
+            "the provider looks like an API key. Replace the key: your shell history contains it now.\nhint: run `aye \
+            auth login PROVIDER` and type the key when asked, or pass it on stdin with `--key-stdin`",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn typed(name: &str) -> Result<String, Trouble> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Trouble::usage(
+            "cannot ask for the key: stdin is not a terminal\nhint: pass the key on stdin with \
+            `--key-stdin`",
+        ));
+    }
+    let typed = secret_prompt::ask(&format!("API key for {name} (hidden): "));
+    let typed = typed.map_err(|error| Trouble::usage(format!("cannot read from the terminal: {error}")))?;
+    typed.ok_or_else(|| Trouble::usage("no key was given; nothing was saved"))
+}
+
+fn from_stdin() -> Result<String, Trouble> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(KEY_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Trouble::usage(format!("cannot read the key from stdin: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| Trouble::usage("cannot read the key from stdin: it is not UTF-8 text"))
+}
+
+/// The source of a provider's key.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Standing {
+    provider: String,
+    /// `environment`, `keyring`, `file` or `none`.
+    source: &'static str,
+    /// The environment variable or the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// The last characters of the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_with: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    /// True if the provider accepts the key; absent if it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<bool>,
+}
+
+fn status(place: &Place, json: bool, check: bool) -> Result<Exit, Trouble> {
+    let mut names: Vec<String> = place.settings.providers();
+    names.retain(|name| name != "openai-chat" && name != "local");
+    for kept in place.credentials.names()? {
+        if !names.contains(&kept) {
+            names.push(kept);
+        }
+    }
+    let mut standings = names.iter().map(|name| standing(place, name)).collect::<Result<Vec<_>, _>>()?;
+    if check {
+        let here = ModelsHere::new(place);
+        let asked = standings.iter_mut().filter(|standing| standing.source != "none" && standing.problem.is_none());
+        runtime()?.block_on(join_all(asked.map(|standing| ask(&here, standing))));
+    }
+    let refused = standings.iter().any(|standing| standing.accepted == Some(false));
+    if json {
+        say_json(&standings);
+    } else {
+        say(&clean(&table(&standings)));
+    }
+    Ok(if refused { Exit::Authentication } else { Exit::Completed })
+}
+
+fn standing(place: &Place, provider: &str) -> Result<Standing, ConfigError> {
+    let mut standing =
+        Standing { provider: provider.to_owned(), source: "none", place: None, ends_with: None, problem: None, accepted: None };
+    let variable = place.settings.key_variable(provider, &place.environment);
+    if let Some(key) = variable.as_deref().and_then(|variable| place.environment.get(variable)) {
+        (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), end_of(key));
+        return Ok(standing);
+    }
+    match place.credentials.kept(provider)? {
+        Some(Kept::File) => {
+            standing.source = "file";
+            standing.place = place.credentials.file().map(|file| file.display().to_string());
+        }
+        Some(Kept::Keyring) => standing.source = "keyring",
+        None => {
+            standing.place = variable;
+            return Ok(standing);
+        }
+    }
+    match place.credentials.secret(provider) {
+        Ok(key) => standing.ends_with = key.and_then(|key| end_of(key.reveal())),
+        Err(problem) => standing.problem = Some(problem),
+    }
+    Ok(standing)
+}
+
+fn end_of(key: &str) -> Option<String> {
+    let letters = key.chars().count();
+    (letters >= SHOWN_OF).then(|| key.chars().skip(letters - MAX_SHOWN).collect())
+}
+
+/// Requests the list of models, which costs nothing.
+async fn ask(here: &ModelsHere, standing: &mut Standing) {
+    let spec = match here.provider(&standing.provider) {
+        Ok(spec) => spec,
+        Err(error) => {
+            standing.problem = Some(error.to_string());
+            return;
+        }
+    };
+    match crate::llm::list_models(spec).await {
+        Ok(_) => standing.accepted = Some(true),
+        Err(failure) => {
+            if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
+                standing.accepted = Some(false);
+            }
+            standing.problem = Some(failure.message);
+        }
+    }
+}
+
+fn table(standings: &[Standing]) -> String {
+    let widest = standings.iter().map(|standing| standing.provider.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for standing in standings {
+        let place = standing.place.as_deref().unwrap_or_default();
+        let from = match standing.source {
+            "environment" => format!("from {place}"),
+            "file" => format!("in the file {place}"),
+            "keyring" => "in the keyring".to_owned(),
+            _ if place.is_empty() => format!("no key; run `aye auth login {}`", standing.provider),
+            _ => format!("no key; run `aye auth login {}`, or set {place}", standing.provider),
+        };
+        let end = standing.ends_with.as_ref().map(|end| format!(" (…{end})")).unwrap_or_default();
+        let accepted = match standing.accepted {
+            Some(true) => ", accepted",
+            Some(false) => ", rejected",
+            None => "",
+        };
+        let problem = standing.problem.as_ref().map(|problem| format!(": {}", problem.replace('\n', " "))).unwrap_or_default();
+        let _ = writeln!(text, "{:widest$}  {from}{end}{accepted}{problem}", standing.provider);
+    }
+    text
+}

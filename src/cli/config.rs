@@ -1,0 +1,49 @@
+//! `aye config`: paths of the files, and settings.
+
+use crate::host::console::say;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::project::Brought;
+
+pub fn path(place: &Place) -> Result<Exit, Trouble> {
+    let directories = &place.directories;
+    say(&format!(
+        "config  {}\npolicy  {}\nkeys    {}\ndata    {}\n",
+        directories.config_file().display(),
+        directories.config.join("policy.toml").display(),
+        directories.keymap_file().display(),
+        directories.data.display()
+    ));
+    Ok(Exit::Completed)
+}
+
+/// Prints every key with its value and origin, including the settings of the project.
+pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
+    let project = Brought::look(place, common.trust);
+    let (settings, lines) = match project.tightened(&place.settings) {
+        Some(Ok((settings, layer))) => {
+            let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];
+            lines.extend(layer.taken.iter().map(|line| format!("#   {line}")));
+            if layer.taken.is_empty() {
+                lines.push("#   nothing".to_owned());
+            }
+            lines.extend(layer.ignored.iter().map(|line| format!("# {line}")));
+            (settings, lines.join("\n") + "\n")
+        }
+        Some(Err(error)) => (place.settings.clone(), format!("# {error}\n# the project's settings are ignored\n")),
+        None if project.has_settings() => {
+            let line = "# .aye/config.toml is ignored: this project is not trusted\n";
+            (place.settings.clone(), line.to_owned())
+        }
+        None => (place.settings.clone(), String::new()),
+    };
+    say(&(settings.show() + &lines));
+    Ok(Exit::Completed)
+}
+
+pub fn schema() -> Result<Exit, Trouble> {
+    say(&crate::config::schema());
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,62 @@
+//! `aye demo`: the real agent on a sample project, with a recorded model.
+
+use super::args::{ExecPrompt, OutputFormat};
+use super::{exec, interactive};
+use crate::agent::Approver;
+use crate::host::console::say;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::{Common, SessionChoice, Trust};
+use crate::llm::demo;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// The name of the recorded model.
+const MODEL: &str = "demo/recorded";
+
+/// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, runs without the
+/// screen.
+pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
+    let directory = tempfile::Builder::new()
+        .prefix("aye-demo-")
+        .tempdir()
+        .map_err(|error| Trouble::failed(format!("cannot create a directory for the sample project: {error}")))?;
+    copy_project(directory.path()).map_err(|error| Trouble::failed(format!("cannot copy the sample project: {error}")))?;
+    // Kept after the run, so that the session can be resumed and the changes reviewed.
+    let project = directory.keep();
+    // aye created this directory, so trust is not asked for.
+    let (directory, model) = (Some(project.clone()), Some(MODEL.to_owned()));
+    let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
+    let prompt =
+        demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
+    let has_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() || common.plain;
+    let exit = if !yes && has_person {
+        let request = interactive::Request::new(Some(prompt), SessionChoice::New);
+        interactive::run(&common, request)?
+    } else {
+        let approver = if yes { Approver::Everyone } else { Approver::Nobody };
+        let request = exec::Request {
+            prompt: ExecPrompt::Text(prompt),
+            takes_input: false,
+            session: SessionChoice::New,
+            format: OutputFormat::Text,
+            approver,
+        };
+        exec::run(&common, request)?
+    };
+    say(&format!("The sample project is in {}\n", project.display()));
+    Ok(exit)
+}
+
+fn copy_project(directory: &Path) -> std::io::Result<()> {
+    for (path, bytes, mode) in demo::project() {
+        let path = directory.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, bytes)?;
+        #[cfg(unix)]
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(*mode))?;
+    }
+    Ok(())
+}

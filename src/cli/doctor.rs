@@ -1,0 +1,380 @@
+//! `aye doctor`: checks the installation and suggests fixes. It changes nothing, except that it creates the data
+//! directory, as every start does.
+
+use super::policy;
+use crate::config::{Directories, Environment, KeyPlace, NoModel};
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::disk_usage::{Taken, taken};
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::models::ModelsHere;
+use crate::host::options::Common;
+use crate::host::policy_layers::Policy;
+use crate::host::project::Brought;
+use crate::host::query::keymap_watch;
+use crate::host::sandbox_host::{Standing, tier};
+use crate::protocol::SandboxTier;
+use crate::store::{Health, health};
+use crate::sys::process::Helper;
+use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
+use crate::text::clean;
+use crate::tui::key_problems;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// The outcome of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Good,
+    /// Something does not work, or not fully.
+    Missing,
+    /// Information, not a problem.
+    Note,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    says: String,
+    /// The suggested fix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Findings {
+    ok: bool,
+    /// The sandbox tier of commands.
+    tier: SandboxTier,
+    checks: Vec<Check>,
+    /// Disk usage and limits.
+    storage: Vec<Taken>,
+}
+
+impl Check {
+    fn good(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, state: State::Good, says: says.into(), fix: None }
+    }
+
+    fn missing(name: &'static str, says: impl Into<String>, fix: Option<&str>) -> Self {
+        Self { name, state: State::Missing, says: says.into(), fix: fix.map(str::to_owned) }
+    }
+
+    fn note(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, state: State::Note, says: says.into(), fix: None }
+    }
+}
+
+pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
+    let environment = Environment::of_process();
+    let directories = Directories::find(&environment)?;
+    let place = Place::find(common);
+    let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
+    let roots = place.as_ref().map_or_else(|_| workspace(), |place| place.roots.clone());
+    let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
+    let tier = tier(probe.tier);
+    let mut checks = vec![sandbox(tier, &probe)];
+    checks.extend(kernel(&Kernel::of_this_machine()));
+    match &place {
+        Ok(place) => {
+            let policy = policy::in_force(place, common);
+            checks.push(configuration(&directories));
+            checks.extend(project_configuration(place, common));
+            checks.extend(keys(place));
+            checks.push(in_force(&policy));
+            checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
+            checks.push(tools(place, common));
+        }
+        Err(trouble) => checks.push(Check::missing("configuration", &trouble.message, None)),
+    }
+    checks.push(data(&directories.data));
+    checks.push(store(&directories.data));
+    let storage = place.as_ref().map(taken).unwrap_or_default();
+    checks.extend(storage.iter().map(room));
+    checks.extend(place.as_ref().ok().map(|place| model(place, common)));
+    checks.push(terminal(&environment));
+    let ok = checks.iter().all(|check| check.state != State::Missing);
+    if json {
+        say_json(&Findings { ok, tier, checks, storage });
+    } else {
+        say(&as_text(&checks));
+    }
+    Ok(if ok { Exit::Completed } else { Exit::Failed })
+}
+
+/// Returns one line for each check, and another one for its fix.
+fn as_text(checks: &[Check]) -> String {
+    let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for check in checks {
+        let mark = match check.state {
+            State::Good => "✓",
+            State::Missing => "✗",
+            State::Note => "·",
+        };
+        let says = clean(&check.says).replace('\n', " ");
+        let _ = writeln!(text, "{mark} {:widest$}  {says}", check.name);
+        if let Some(fix) = &check.fix {
+            let _ = writeln!(text, "  {:widest$}  → {}", "", clean(fix));
+        }
+    }
+    text
+}
+
+/// Checks the sandbox by running it.
+fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
+    let means = match tier {
+        SandboxTier::Preview => "commands are sandboxed, and their changes can be previewed",
+        SandboxTier::Guarded => "commands are sandboxed, but their changes cannot be previewed",
+        SandboxTier::LandlockOnly => "commands are restricted by Landlock path rules only, and always ask",
+        SandboxTier::Bare => "commands are not sandboxed, and always ask",
+    };
+    let says = format!("{}: {means}", tier.as_str());
+    if tier == SandboxTier::Preview {
+        return Check::good("sandbox", says);
+    }
+    Check::missing("sandbox", says, Some(&probe.missing.join("; ")))
+}
+
+/// Checks the kernel features that the sandbox needs.
+fn kernel(kernel: &Kernel) -> Vec<Check> {
+    if !cfg!(target_os = "linux") {
+        return Vec::new();
+    }
+    let users = match kernel.user_namespaces {
+        UserNamespaces::Allowed => Check::good("user namespaces", "allowed"),
+        UserNamespaces::Off => Check::missing(
+            "user namespaces",
+            "off",
+            Some("run `sudo sysctl user.max_user_namespaces=10000`; in a container, use a profile that allows user namespaces"),
+        ),
+        UserNamespaces::OnlyRoot => Check::missing(
+            "user namespaces",
+            "only root can create them",
+            Some("run `sudo sysctl kernel.unprivileged_userns_clone=1`"),
+        ),
+        UserNamespaces::OnlyWithProfile => Check::missing(
+            "user namespaces",
+            "AppArmor denies them to programs without a profile",
+            Some(
+                "add a profile for aye with `userns,` to /etc/apparmor.d, or run `sudo sysctl \
+                kernel.apparmor_restrict_unprivileged_userns=0`",
+            ),
+        ),
+    };
+    let landlock = match kernel.landlock {
+        0 => Check::missing(
+            "landlock",
+            "not available",
+            Some("use Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)"),
+        ),
+        version => Check::good("landlock", format!("version {version}")),
+    };
+    let seccomp = if kernel.seccomp {
+        Check::good("seccomp", "filters are supported")
+    } else {
+        Check::missing("seccomp", "filters are not supported", Some("use a kernel with CONFIG_SECCOMP_FILTER"))
+    };
+    let processes = if kernel.process_limit {
+        Check::good("process limit", "per command, also for root")
+    } else {
+        Check::note("process limit", "per user; does not apply to root before Linux 6.14")
+    };
+    vec![users, landlock, seccomp, processes]
+}
+
+/// Checks the configuration file.
+fn configuration(directories: &Directories) -> Check {
+    let file = directories.config_file();
+    Check::good(
+        "configuration",
+        if file.exists() { file.display().to_string() } else { "no file; all settings have their defaults".to_owned() },
+    )
+}
+
+/// Checks the settings of the project, if there are any.
+fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
+    const NAME: &str = "project configuration";
+    let project = Brought::look(place, common.trust);
+    match project.tightened(&place.settings) {
+        Some(Ok((_, layer))) => {
+            let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
+            let ignored: String = layer.ignored.iter().flat_map(|line| ["; ", line.as_str()]).collect();
+            Some(Check::note(NAME, format!(".aye/config.toml tightens {taken}{ignored}")))
+        }
+        Some(Err(error)) => Some(Check::missing(NAME, error.to_string(), Some("fix the line that is named"))),
+        None if project.has_settings() => Some(Check::note(NAME, ".aye/config.toml is ignored: this project is not trusted")),
+        None => None,
+    }
+}
+
+/// Checks the user's key bindings, if there are any.
+fn keys(place: &Place) -> Option<Check> {
+    let file = keymap_watch::keys(place);
+    let problems = match file.text? {
+        Ok(text) => key_problems(&text),
+        Err(why) => vec![format!("cannot be read: {why}")],
+    };
+    if problems.is_empty() {
+        return Some(Check::good("keys", file.path));
+    }
+    let says = format!("{}: {}", file.path, problems.join("; "));
+    Some(Check::missing("keys", says, Some("fix the lines that are named; the rest of the file is used")))
+}
+
+fn in_force(policy: &Result<Policy, Trouble>) -> Check {
+    match policy {
+        Ok(policy) => Check::good("policy", &policy.name),
+        Err(trouble) => Check::missing("policy", &trouble.message, Some("run `aye policy validate` to list all errors")),
+    }
+}
+
+/// Checks the custom tools of the user and of a trusted project.
+fn tools(place: &Place, common: &Common) -> Check {
+    let mut place = place.clone();
+    place.with_tools_of(&Brought::look(&place, common.trust));
+    let set = &place.tools;
+    if set.problems.is_empty() {
+        return Check::good("custom tools", set.names());
+    }
+    let fix = "fix the files that are named; `aye tool schema --manifest` prints the schema";
+    Check::missing("custom tools", set.problems.join(" "), Some(fix))
+}
+
+/// Lists the restrictions of the policy that no sandbox enforces here.
+fn not_kept(place: &Place, policy: &Policy, probe: &Probe) -> Vec<Check> {
+    let standing = Standing::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
+}
+
+/// Checks that sessions can be saved.
+fn data(directory: &Path) -> Check {
+    // The nearest existing directory; the rest is created at the first start.
+    let there = directory.ancestors().find(|level| level.exists()).unwrap_or(directory);
+    match tempfile::tempfile_in(there) {
+        Ok(_) => Check::good("data directory", directory.display().to_string()),
+        Err(error) => Check::missing(
+            "data directory",
+            format!("`{}` is not writable: {error}", there.display()),
+            Some("make it writable for you, or set AYE_DATA_DIR to another directory"),
+        ),
+    }
+}
+
+fn store(directory: &Path) -> Check {
+    match health(directory) {
+        Ok(Health::Missing) => Check::note("sessions", "none yet"),
+        Ok(Health::Sound { bytes }) => Check::good("sessions", format!("the database is intact ({} KiB)", bytes.div_ceil(1024))),
+        Ok(Health::Damaged(reason)) => Check::missing(
+            "sessions",
+            format!("the database is damaged: {reason}"),
+            Some("start aye: it moves the damaged database aside and creates a new one"),
+        ),
+        Err(error) => Check::missing("sessions", error.to_string(), None),
+    }
+}
+
+/// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes.
+fn room(taken: &Taken) -> Check {
+    let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
+    let name = match taken.name {
+        "sessions" => "session space",
+        "artifacts" => "artifact space",
+        "snapshots" => "snapshot space",
+        "caches" => "cache space",
+        _ => "log space",
+    };
+    if taken.bytes <= taken.budget_bytes {
+        return Check::note(name, says);
+    }
+    Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
+}
+
+/// Checks the model and the source of its key, without showing the key.
+fn model(place: &Place, common: &Common) -> Check {
+    let models = ModelsHere::new(place);
+    let models = match place.policy(common.policy.as_deref(), None) {
+        Ok(policy) => models.under(&policy),
+        // Errors in the policy are reported by another check.
+        Err(_) => models,
+    };
+    match models.would_use(common.model.as_deref()) {
+        Ok(choice) if choice.key_place != KeyPlace::Nowhere => {
+            let from = match choice.key_place {
+                KeyPlace::Keyring => "the keyring",
+                KeyPlace::File => "credentials.toml",
+                KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
+            };
+            Check::good("model", format!("{}, API key from {from}", choice.name()))
+        }
+        Ok(choice) => Check::good("model", format!("{}, no API key needed", choice.name())),
+        Err(NoModel::NoKey { message } | NoModel::Forbidden { message }) => Check::missing("model", message, None),
+        Err(NoModel::Wrong(error)) => Check::missing("model", error.to_string(), None),
+    }
+}
+
+fn terminal(environment: &Environment) -> Check {
+    let seen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let kind = environment.get("TERM").unwrap_or("unknown");
+    if !seen {
+        return Check::note("terminal", "stdin or stdout is not a terminal; `aye exec` works without one");
+    }
+    if kind == "dumb" {
+        return Check::missing(
+            "terminal",
+            "TERM is `dumb`, which cannot show the full-screen UI",
+            Some("start aye in another terminal, or use `aye exec`"),
+        );
+    }
+    let size = terminal_size::terminal_size().map(|(width, height)| format!(", {} × {} cells", width.0, height.0));
+    Check::good("terminal", format!("{kind}{}", size.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::sandbox::Tier;
+
+    #[test]
+    fn what_keeps_a_tier_from_being_the_best_is_said() {
+        let probe = Probe { tier: Tier::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
+        let text = as_text(&[sandbox(tier(probe.tier), &probe)]);
+        assert_eq!(
+            text,
+            "✗ sandbox  guarded: commands are sandboxed, but their changes cannot be previewed\n           → a is mounted; b\n"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_says_how_to_get_it() {
+        let none = Kernel { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::OnlyRoot };
+        let text = as_text(&kernel(&none));
+        let expected = "\
+✗ user namespaces  only root can create them
+                   → run `sudo sysctl kernel.unprivileged_userns_clone=1`
+✗ landlock         not available
+                   → use Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)
+✗ seccomp          filters are not supported
+                   → use a kernel with CONFIG_SECCOMP_FILTER
+· process limit    per user; does not apply to root before Linux 6.14
+";
+        assert_eq!(text, if cfg!(target_os = "linux") { expected } else { "" });
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_yet_is_judged_by_where_it_would_be() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(data(&directory.path().join("a/b")).state, State::Good);
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(data(&file).state, State::Missing);
+        assert_eq!(store(&directory.path().join("a")).state, State::Note);
+    }
+}

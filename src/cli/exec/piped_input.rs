@@ -1,0 +1,302 @@
+//! Piped input of a run without a screen: read within limits, decoded, and attached to the prompt.
+
+use crate::host::error::Trouble;
+use crate::policy::redact::Redactor;
+use crate::ports::{Artifacts, NewArtifact};
+use crate::protocol::{ArtifactKind, cut_after, cut_before, size, with_input};
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest input that is accepted, in bytes.
+pub const MAX_READ: usize = 10 << 20;
+/// Maximum bytes attached to the prompt.
+const MAX_ATTACHED: u64 = 256 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
+/// Maximum number of chunks that are read ahead.
+const CHUNKS_AHEAD: usize = 4;
+/// The name of the artifact.
+const NAME: &str = "standard input";
+
+/// Timeouts for reading.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Time after which the wait is reported.
+    quiet: Duration,
+    /// Time without a first byte after which the input counts as empty: aye may have inherited a pipe that nobody
+    /// writes to.
+    first_byte: Duration,
+}
+
+const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: Duration::from_secs(3) };
+
+/// The input that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piped {
+    pub text: String,
+}
+
+/// Reads a pipe or file at standard input to its end. Returns `None` for a terminal, `/dev/null`, a socket, a closed
+/// descriptor and empty input. `say` receives notices for the user.
+///
+/// # Errors
+///
+/// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
+pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
+    if !is_connected() {
+        return Ok(None);
+    }
+    let (tell, told) = sync_channel(CHUNKS_AHEAD);
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let read = match input.read(&mut chunk) {
+                Ok(0) => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(count) => {
+                    chunk.truncate(count);
+                    Ok(chunk)
+                }
+                Err(error) => Err(error),
+            };
+            let ends = read.is_err();
+            if tell.send(read).is_err() || ends {
+                return;
+            }
+        }
+    });
+    let collected = collect(&told, TIMEOUT, say);
+    let bytes = collected.map_err(|error| Trouble::usage(format!("cannot read standard input: {error}")))?;
+    let text = decode(&bytes.ok_or_else(too_large)?, say)?;
+    Ok((!text.trim().is_empty()).then_some(Piped { text }))
+}
+
+/// Returns the error for an input that is larger than [`MAX_READ`].
+pub fn too_large() -> Trouble {
+    let most = size(MAX_READ as u64);
+    Trouble::usage(format!(
+        "standard input is larger than {most}\nhint: save it to a file in the workspace and name the file in the prompt\nhint: pass `--no-stdin` to run without it"
+    ))
+}
+
+/// Returns whether standard input is a pipe or a file. What a terminal, a device or a socket has to say is not for this run.
+fn is_connected() -> bool {
+    let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    file.and_then(|file| file.metadata()).is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_file() || kind.is_fifo()
+    })
+}
+
+/// Returns the bytes up to the end, or `None` if there are more than [`MAX_READ`].
+fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut dyn FnMut(&str)) -> io::Result<Option<Vec<u8>>> {
+    let start = Instant::now();
+    let mut bytes = Vec::new();
+    let mut is_said = false;
+    loop {
+        let chunk = if !is_said {
+            chunks.recv_timeout(patience.quiet.saturating_sub(start.elapsed()))
+        } else if bytes.is_empty() {
+            chunks.recv_timeout(patience.first_byte.saturating_sub(start.elapsed()))
+        } else {
+            chunks.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        match chunk {
+            Ok(chunk) => bytes.extend(chunk?),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Some(bytes)),
+            Err(RecvTimeoutError::Timeout) if is_said => {
+                let seconds = patience.first_byte.as_secs();
+                say(&format!(
+                    "nothing came on standard input for {seconds} s; continuing without it\nhint: pass `--no-stdin` if there is no input; for a slow program, write its output to a file first"
+                ));
+                return Ok(Some(Vec::new()));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                say("reading standard input…");
+                is_said = true;
+            }
+        }
+        if bytes.len() > MAX_READ {
+            return Ok(None);
+        }
+    }
+}
+
+/// Decodes the input as UTF-8, as UTF-16 with a byte order mark, or else as latin-1.
+///
+/// # Errors
+///
+/// If it is binary data.
+pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, Trouble> {
+    if let Some((encoding, mark)) = Encoding::for_bom(bytes)
+        && (encoding == UTF_16LE || encoding == UTF_16BE)
+    {
+        let text = encoding.decode_without_bom_handling(&bytes[mark..]).0;
+        return Ok(text.into_owned());
+    }
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    if looks_binary(bytes) {
+        let what = "standard input is not text: it contains binary data";
+        return Err(Trouble::usage(format!(
+            "{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`"
+        )));
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(text.to_owned());
+    }
+    let (wide, invalid) = bytes.utf8_chunks().fold((0, 0), |(wide, invalid), chunk| {
+        let more = chunk.valid().chars().filter(|character| !character.is_ascii()).count();
+        (wide + more, invalid + usize::from(!chunk.invalid().is_empty()))
+    });
+    if wide >= invalid {
+        say("standard input is not valid UTF-8 everywhere; invalid bytes were replaced");
+        return Ok(String::from_utf8_lossy(bytes).into_owned());
+    }
+    say("standard input is not UTF-8; it was read as latin-1");
+    Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
+}
+
+/// Returns true if there is a NUL byte, or more control characters than in text.
+fn looks_binary(bytes: &[u8]) -> bool {
+    let controls = bytes.iter().filter(|byte| matches!(byte, 1..=6 | 14..=26 | 28..=31)).count();
+    bytes.contains(&0) || controls * 20 > bytes.len()
+}
+
+/// Storage for a long input, and the limit for the prompt.
+pub struct Room<'a> {
+    pub redactor: &'a Redactor,
+    pub artifacts: Option<&'a dyn Artifacts>,
+    /// Context window of the model in tokens. The input may have as many bytes, about a quarter of the window.
+    pub context_window: u64,
+}
+
+/// Returns the prompt with the input after it. Of a long input, the prompt gets the beginning and the end; the whole
+/// input becomes an artifact.
+pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
+    let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
+    if input.text.len() <= most {
+        say(&format!("attached standard input ({})", size(input.text.len() as u64)));
+        return with_input(prompt, &input.text);
+    }
+    // Redacted before the text is cut, so that no part of a secret is left.
+    let text = room.redactor.redact(&input.text).text;
+    let (head, tail) = ends(&text, most);
+    let left_out = text.len() - head.len() - tail.len();
+    let (way, told) = match room.artifacts.map(|artifacts| store(artifacts, &text)) {
+        Some(Ok(uri)) => (
+            format!("All of it is in {uri}; read it with ReadFile (`offset`, `limit`) or search it with Grep"),
+            format!("; the model can read the rest in {uri}"),
+        ),
+        Some(Err(reason)) => {
+            (format!("The rest could not be stored: {reason}"), format!("; the rest could not be stored: {reason}"))
+        }
+        None => ("The rest is not available".to_owned(), String::new()),
+    };
+    say(&format!(
+        "standard input is too long for the prompt ({}): the prompt has its first {} and last {}{told}",
+        size(text.len() as u64),
+        size(head.len() as u64),
+        size(tail.len() as u64),
+    ));
+    let marker = format!("[... {left_out} of {} bytes are left out here. {way} ...]", text.len());
+    with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
+}
+
+/// Returns the beginning and the end of a text, together at most this long, cut at line breaks if there are any nearby.
+fn ends(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
+    if text.len() <= most {
+        return (Cow::Borrowed(text), Cow::Borrowed(""));
+    }
+    let half = most / 2;
+    let (head, tail) = (&text[..cut_before(text, half)], &text[cut_after(text, text.len() - half)..]);
+    let near = half / 8;
+    let head = head.rfind('\n').filter(|end| head.len() - end <= near).map_or(head, |end| &head[..end]);
+    let tail = tail.find('\n').filter(|end| *end <= near).map_or(tail, |end| &tail[end + 1..]);
+    (Cow::Borrowed(head), Cow::Borrowed(tail))
+}
+
+fn store(artifacts: &dyn Artifacts, text: &str) -> Result<String, String> {
+    let new = NewArtifact { kind: ArtifactKind::ToolOutput, name: NAME.to_owned(), content_type: "text/plain".to_owned() };
+    let stored = artifacts.begin(new).and_then(|mut writer| {
+        writer.write(text.as_bytes())?;
+        writer.finish()
+    });
+    stored.map(|artifact| artifact.uri).map_err(|error| error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Patience = Patience { quiet: Duration::from_millis(1), first_byte: Duration::from_millis(5) };
+
+    #[test]
+    fn an_input_that_never_begins_is_given_up_and_both_waits_are_reported() {
+        let (tell, told) = sync_channel(1);
+        let mut said = Vec::new();
+        let collected = collect(&told, SHORT, &mut |line| said.push(line.to_owned())).unwrap();
+        assert_eq!(collected, Some(Vec::new()));
+        assert!(matches!(&said[..], [wait, end] if wait.starts_with("reading") && end.contains("`--no-stdin`")), "{said:?}");
+        drop(tell);
+    }
+
+    #[test]
+    fn an_input_that_has_begun_is_read_to_its_end() {
+        let (tell, told) = sync_channel(1);
+        let writer = thread::spawn(move || {
+            for part in ["one ", "two"] {
+                tell.send(Ok(part.as_bytes().to_vec())).unwrap();
+                thread::sleep(SHORT.first_byte * 4);
+            }
+        });
+        let collected = collect(&told, SHORT, &mut |_| {}).unwrap();
+        writer.join().unwrap();
+        assert_eq!(collected, Some(b"one two".to_vec()));
+    }
+
+    #[test]
+    fn an_endless_input_is_refused_at_the_limit() {
+        let (tell, told) = sync_channel(1);
+        thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
+        assert_eq!(collect(&told, TIMEOUT, &mut |_| {}).unwrap(), None);
+        assert!(too_large().message.contains("10.0 MB"), "{}", too_large().message);
+    }
+
+    #[test]
+    fn an_input_is_decoded_or_refused() {
+        let decoded = |bytes: &[u8]| decode(bytes, &mut |_| {}).map_err(|trouble| trouble.message);
+        assert_eq!(decoded("grüße".as_bytes()).unwrap(), "grüße");
+        assert_eq!(decoded(b"\xEF\xBB\xBFhi").unwrap(), "hi");
+        assert_eq!(decoded(b"\xFF\xFEh\0i\0").unwrap(), "hi");
+        assert_eq!(decoded(b"gr\xFC\xDFe").unwrap(), "grüße");
+        assert_eq!(decoded("ü ü \u{1b}[31mred\u{1b}[0m ".as_bytes()).unwrap(), "ü ü \u{1b}[31mred\u{1b}[0m ");
+        assert_eq!(decoded(b"\xC3\xBC and \xFF").unwrap(), "ü and \u{FFFD}");
+        assert!(decoded(b"\x7fELF\x02\x01\x01\0\0").unwrap_err().contains("binary data"));
+    }
+
+    #[test]
+    fn a_long_input_keeps_its_ends_and_names_what_is_left_out() {
+        let redactor = Redactor::new(Vec::new(), [], || [7; 32]);
+        let room = Room { redactor: &redactor, artifacts: None, context_window: 1000 };
+        let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
+        let mut said = Vec::new();
+        let piped = Piped { text: lines.clone() };
+        let prompt = attach("explain", &piped, &room, &mut |line| said.push(line.to_owned()));
+        assert!(prompt.starts_with("explain\n\n<stdin>\nline 0\n") && prompt.ends_with("line 999\n</stdin>"), "{prompt}");
+        assert!(prompt.len() < 1300, "{}", prompt.len());
+        let left_out: usize = prompt.split("[... ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let sent: usize = prompt.lines().filter(|line| line.starts_with("line ")).map(|line| line.len() + 1).sum();
+        // The two line breaks at the cut are neither sent nor counted as lines.
+        assert!(lines.len().abs_diff(left_out + sent) <= 2, "{left_out} and {sent} of {}", lines.len());
+        assert_eq!(said.len(), 1);
+        let short = Piped { text: "a\n".to_owned() };
+        assert_eq!(attach("explain", &short, &room, &mut |_| {}), "explain\n\n<stdin>\na\n</stdin>");
+    }
+}

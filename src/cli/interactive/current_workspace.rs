@@ -1,0 +1,46 @@
+//! The place of the screen's session: first the place where it started, later that of a resumed session.
+
+use crate::host::context::Place;
+use crate::host::policy_layers::Policy;
+use crate::host::redaction;
+use crate::policy::redact::{Redactor, Rule};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A handle. All clones share the same state.
+#[derive(Clone)]
+pub struct Here(Arc<Mutex<Spot>>);
+
+struct Spot {
+    place: Place,
+    /// Redaction rules of the policy.
+    rules: Vec<Rule>,
+    /// Created for the first prompt, so that the first frame does not wait for it.
+    redactor: Option<Arc<Redactor>>,
+}
+
+impl Here {
+    pub fn new(place: &Place, policy: &Policy) -> Self {
+        Self(Arc::new(Mutex::new(Spot { place: place.clone(), rules: policy.redactions(), redactor: None })))
+    }
+
+    /// Sets the place and the policy of the session.
+    pub fn moves_to(&self, place: &Place, policy: &Policy) {
+        *self.spot() = Spot { place: place.clone(), rules: policy.redactions(), redactor: None };
+    }
+
+    pub fn workspace(&self) -> PathBuf {
+        self.spot().place.workspace.clone()
+    }
+
+    /// Returns the redactor for the prompt history.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        let mut spot = self.spot();
+        let Spot { place, rules, redactor } = &mut *spot;
+        redactor.get_or_insert_with(|| redaction::redactor(place, rules.clone(), &[])).clone()
+    }
+
+    fn spot(&self) -> MutexGuard<'_, Spot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,60 @@
+//! Desktop integration: the clipboard, and the user's editor.
+
+use super::current_workspace::Here;
+use super::editor;
+use crate::host::context::Place;
+use crate::sys::clipboard;
+use crate::tui::{Between, Clipboard, EditorTarget, OpenInEditor};
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// File in the data directory for text that no clipboard accepted.
+const COPIED: &str = "copied.txt";
+
+pub fn clipboard(place: &Place) -> Clipboard {
+    let own = place.clone();
+    let offer = move |text: &str| {
+        let program = clipboard::find(|name| own.environment.get(name).map(str::to_owned))?;
+        Some(program.take(text).map(|()| program.name.to_owned()))
+    };
+    let own = place.clone();
+    let keep = move |text: &str| {
+        let path = own.directories.data.join(COPIED);
+        let write = || {
+            std::fs::create_dir_all(&own.directories.data)?;
+            let mut file = tempfile::NamedTempFile::new_in(&own.directories.data)?;
+            file.write_all(text.as_bytes())?;
+            file.persist(&path).map_err(|error| error.error)
+        };
+        match write() {
+            Ok(_) => Ok(crate::text::abbreviate_home(&path, &own.home)),
+            Err(error) => Err(format!("cannot write `{}`: {error}", path.display())),
+        }
+    };
+    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
+    let between = if !variable("TMUX").is_empty() {
+        Between::Tmux
+    } else if variable("TERM").starts_with("screen") && !variable("STY").is_empty() {
+        Between::Screen
+    } else {
+        Between::Nothing
+    };
+    Clipboard { between, offer: Arc::new(offer), keep: Arc::new(keep) }
+}
+
+/// Opens files and texts in the user's editor, in the workspace.
+pub fn shows(here: &Here) -> OpenInEditor {
+    let here = here.clone();
+    OpenInEditor(Arc::new(move |shown| match shown {
+        EditorTarget::File(path) => {
+            let workspace = here.workspace();
+            let path = workspace.join(path);
+            if !path.exists() {
+                return Err(format!("`{}` no longer exists", path.display()));
+            }
+            editor::open(&path, &workspace)
+        }
+        // Changes to this copy have no effect.
+        EditorTarget::Text(text) => editor::edit("answer.md", text).map(drop),
+    }))
+}

@@ -1,0 +1,51 @@
+//! The text that is printed to the terminal after the full-screen UI has closed.
+
+use crate::host::console::say;
+use crate::host::exit::Exit;
+use crate::protocol::ChangedFiles;
+use crate::tui::{ExitReason, TuiOutcome};
+use std::fmt::Write as _;
+
+/// The signal number on all Unix systems.
+const SIGINT: i32 = 2;
+/// Maximum number of changed files that are named.
+const MAX_NAMED: usize = 12;
+
+/// Prints how the session ended, and returns the exit code.
+pub fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
+    let mut text = String::new();
+    if let Some(answer) = &outcome.last_answer {
+        text.push_str(&crate::text::clean(answer.trim_end()));
+        text.push('\n');
+    }
+    text.push_str(&changes(changed));
+    if let Some(hint) = &outcome.resume_hint {
+        text = format!("{text}\nTo continue: {hint}\n");
+    }
+    match outcome.ended {
+        ExitReason::Closed | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => {}
+        ExitReason::Quit | ExitReason::Signal(_) => say(&text),
+    }
+    match outcome.ended {
+        ExitReason::Quit | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => Exit::Completed,
+        ExitReason::Closed => Exit::Failed,
+        ExitReason::Signal(signal) if signal == SIGINT => Exit::Interrupted,
+        ExitReason::Signal(_) => Exit::Terminated,
+    }
+}
+
+/// Returns the list of changed files, the first of them by name.
+fn changes(changed: &ChangedFiles) -> String {
+    let Some(counts) = changed.counts() else { return String::new() };
+    let mut text = format!("\nChanged: {counts}\n");
+    for file in changed.files.iter().take(MAX_NAMED) {
+        let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
+        let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
+        let _ = writeln!(text, "  {} {name}{lines}", file.status.letter());
+    }
+    let more = changed.files.len().saturating_sub(MAX_NAMED) as u64 + changed.more_files;
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
+    text
+}

@@ -1,0 +1,223 @@
+//! The screen and the session behind it.
+
+pub mod current_workspace;
+pub mod desktop;
+pub mod editor;
+pub mod exit_summary;
+pub mod session_lock;
+pub mod session_open;
+pub mod session_prompt;
+pub mod session_runner;
+pub mod start_hints;
+pub mod tui_options;
+
+use crate::agent;
+use crate::host::console::{fail, say, warn};
+use crate::host::context::Place;
+use crate::host::crash::Watch;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::{Common, SessionChoice};
+use crate::host::startup;
+use crate::host::startup::{open_store, start_log};
+use crate::protocol::{Mode, SessionId};
+use crate::sys::{allocator, fatal_signals};
+use crate::tui::{self, ExitReason, SessionTarget, TuiHandles, TuiOutcome};
+use current_workspace::Here;
+use exit_summary::farewell;
+use session_open::Opening;
+use session_runner::{Remains, Wires};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// Time for the session to save itself after the screen has closed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Shutdown timeout if no session was opened and no input has to be saved.
+const NO_FAREWELL: Duration = Duration::from_millis(500);
+/// Time for other remaining work.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+/// Time after which the work of a start has ended.
+const STARTED: Duration = Duration::from_millis(1500);
+
+/// A request for a screen, from the command line or from the previous screen.
+pub struct Request {
+    prompt: Option<String>,
+    session: SessionChoice,
+    /// Input that was typed in the meantime.
+    typed: String,
+    before: Option<Before>,
+}
+
+/// The place, model and mode of the previous session.
+#[derive(Clone)]
+pub struct Before {
+    pub workspace: PathBuf,
+    pub model: Option<String>,
+    pub mode: Mode,
+}
+
+impl Request {
+    pub fn new(prompt: Option<String>, session: SessionChoice) -> Self {
+        Self { prompt, session, typed: String::new(), before: None }
+    }
+}
+
+pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
+    let watch = Watch::begin();
+    loop {
+        match screen(common, request, &watch)? {
+            Left::Ended(exit) => return Ok(exit),
+            Left::For(next) => request = next,
+            Left::Setup(session) => {
+                // Errors of the setup are shown, and the session continues anyway.
+                if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
+                    fail(&trouble.message);
+                }
+                request = Request::new(None, session.map_or(SessionChoice::New, |id| SessionChoice::Id(id.to_string())));
+            }
+        }
+    }
+}
+
+/// The action after a screen.
+enum Left {
+    Ended(Exit),
+    For(Request),
+    /// Run first-time setup, then continue this session.
+    Setup(Option<SessionId>),
+}
+
+/// Runs a screen to its end. The screen is visible before the store is opened; problems with the store are reported
+/// after the screen has closed.
+fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trouble> {
+    if !(io::stdin().is_terminal() || common.plain) {
+        let words = "stdin is not a terminal\nhint: run `aye exec PROMPT` for a single task, or `aye --plain` to read \
+            lines from stdin";
+        return Err(Trouble::usage(words));
+    }
+    // A new session starts in the directory of the previous one, wherever aye was started.
+    let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
+    let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
+    let mut place = Place::find(moved.as_ref().unwrap_or(common))?;
+    if let Some(before) = &request.before {
+        place.mode = before.mode;
+    }
+    let plain = is_plain(common, &place);
+    // Errors in the user's own files are reported before anything is created.
+    let policy = place.policy(common.policy.as_deref(), None)?;
+    let logs = place.directories.data.join("logs");
+    let _log = start_log(&place, common.verbosity);
+    let runtime = startup::runtime()?;
+    let left = runtime.block_on(async {
+        let here = Here::new(&place, &policy);
+        let (front, wires) =
+            connect(tui_options::options(&place, &here, common.color), request.prompt.clone(), request.typed.clone());
+        tokio::spawn(async {
+            tokio::time::sleep(STARTED).await;
+            allocator::let_go_of_code();
+            allocator::give_back();
+        });
+        let Request { prompt, session: choice, before, .. } = request;
+        let (events, own, asked) = (wires.events.clone(), here.clone(), before.clone());
+        let mut opening = Opening {
+            common: common.clone(),
+            place,
+            policy,
+            choice,
+            before: asked,
+            here: own,
+            events,
+            watch: watch.clone(),
+            sets_up: !plain,
+        };
+        let behind = if plain {
+            // In line-based mode, errors are printed at once and a choice is asked for as lines.
+            let store = open_store(&opening.place)?;
+            opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
+            tokio::spawn(session_runner::run(opening.open(store)?, wires))
+        } else {
+            tokio::spawn(session_runner::open(opening, wires))
+        };
+        let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
+        let leaves_nothing = |outcome: &TuiOutcome| {
+            outcome.mode.is_none()
+                && outcome.typed.is_empty()
+                && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
+        };
+        let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
+        // The end of the screen dropped its command sender, so the session saves itself and ends.
+        let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
+        remains.notices.iter().for_each(|notice| warn(notice));
+        let outcome = outcome
+            .map_err(|error| watch.trouble().unwrap_or_else(|| terminal_failed(&error, remains.session.as_ref(), &logs)))?;
+        let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
+        let before = outcome.mode.map(|mode| Before { workspace: here.workspace(), model, mode }).or(before);
+        left(outcome, remains, prompt, before)
+    });
+    // The process does not wait for a disk that does not respond.
+    runtime.shutdown_timeout(LEFTOVERS);
+    left
+}
+
+fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> Trouble {
+    let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
+    let logs = logs.display();
+    Trouble::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
+}
+
+/// Creates a screen, and the other ends of its channels.
+pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, Wires) {
+    tui::on_let_go(allocator::give_back);
+    fatal_signals::before_death(tui::give_back_at_once);
+    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let (start, receive_start) = oneshot::channel();
+    let (ahead, receive_ahead) = mpsc::unbounded_channel();
+    let front = TuiHandles {
+        commands,
+        queries,
+        events: receive_events,
+        options,
+        prompt,
+        typed,
+        start: receive_start,
+        ahead: receive_ahead,
+        editor: tui::Editor(Arc::new(editor::edit)),
+    };
+    (front, Wires { start, ahead, commands: receive_commands, queries: receive_queries, events })
+}
+
+/// Returns the action after a screen. `prompt`: the prompt of the command line.
+fn left(outcome: TuiOutcome, remains: Remains, prompt: Option<String>, before: Option<Before>) -> Result<Left, Trouble> {
+    let unsent = outcome.unsent.clone().filter(|unsent| Some(unsent) != prompt.as_ref());
+    let by_signal = matches!(outcome.ended, ExitReason::Signal(_));
+    if let Some(trouble) = remains.trouble.filter(|_| !by_signal) {
+        let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
+        let kept =
+            if typed.is_empty() { String::new() } else { format!("\nwhat you typed in the meantime: {}", typed.join("\n\n")) };
+        return Err(Trouble { message: trouble.message + &kept, ..trouble });
+    }
+    let session = match &outcome.ended {
+        ExitReason::Another => SessionChoice::Pick,
+        ExitReason::Open(SessionTarget::New) => SessionChoice::New,
+        ExitReason::Open(SessionTarget::Session(id)) => SessionChoice::Id(id.to_string()),
+        ExitReason::Setup => return Ok(Left::Setup(outcome.session)),
+        ExitReason::Quit | ExitReason::Signal(_) | ExitReason::Closed => {
+            if let Some(unsent) = unsent {
+                say(&format!("Not sent: {}\n", crate::text::clean(&unsent)));
+            }
+            return Ok(Left::Ended(farewell(&outcome, &remains.changed)));
+        }
+    };
+    Ok(Left::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
+}
+
+/// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
+pub fn is_plain(common: &Common, place: &Place) -> bool {
+    let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
+    common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
+}

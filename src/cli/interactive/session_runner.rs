@@ -1,0 +1,405 @@
+//! Runs a session behind the screen, which is already visible: from opening the session to its end.
+
+use super::session_lock::{Beginning, Opened as Answered, Watched};
+use super::session_open::{Opened, Opening};
+use super::start_hints;
+use crate::agent::{self, Approver, Unfinished};
+use crate::config::NoModel;
+use crate::host::context::Place;
+use crate::host::crash::Watch;
+use crate::host::drift;
+use crate::host::error::Trouble;
+use crate::host::history;
+use crate::host::history::Past;
+use crate::host::local_models;
+use crate::host::mcp_servers;
+use crate::host::models::ModelsHere;
+use crate::host::nesting::Nesting;
+use crate::host::options::Trust as TrustFlag;
+use crate::host::policy_layers::Policy;
+use crate::host::project::Brought;
+use crate::host::query::Desk;
+use crate::host::query_service::QueryService;
+use crate::host::reload::Reload;
+use crate::host::retention;
+use crate::host::sandbox_host::Standing;
+use crate::host::session;
+use crate::host::session::{Session, Terms};
+use crate::host::user_rules::PersonsRules;
+use crate::llm::Unset;
+use crate::ports::Model;
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, Query, SessionId};
+use crate::store::Store;
+use crate::tui::{Header, ModelAccess, Start, StartupQuestion, TrustAnswer, TrustQuestion};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// The channels between the session and the screen.
+pub struct Wires {
+    pub start: oneshot::Sender<Start>,
+    pub ahead: mpsc::UnboundedSender<StartupQuestion>,
+    pub commands: mpsc::Receiver<Command>,
+    pub queries: mpsc::Receiver<Query>,
+    pub events: mpsc::UnboundedSender<Event>,
+}
+
+/// The state that is left after the screen has closed.
+#[derive(Default)]
+pub struct Remains {
+    /// The files changed by the session.
+    pub changed: ChangedFiles,
+    /// The session, once it was opened.
+    pub session: Option<SessionId>,
+    /// Notices of the database that the screen hid.
+    pub notices: Vec<String>,
+    /// The reason why no session was opened.
+    pub trouble: Option<Trouble>,
+}
+
+/// Opens the store and the session behind the screen, and runs the session to its end.
+pub async fn open(opening: Opening, wires: Wires) -> Remains {
+    let opened = tokio::task::spawn_blocking(move || {
+        let store = match Store::open(&opening.place.directories.data) {
+            Ok(store) => store,
+            Err(error) => return (Vec::new(), Err(error.into())),
+        };
+        (store.notices().to_vec(), opening.open(store))
+    });
+    let (notices, opened) = opened.await.unwrap_or_else(|error| {
+        let trouble = Trouble::failed(format!("cannot open the session: {error}"));
+        (Vec::new(), Err(trouble))
+    });
+    match opened {
+        Ok(opened) => Remains { notices, ..Box::pin(run(opened, wires)).await },
+        // Dropping the wires closes the screen.
+        Err(trouble) => Remains { notices, trouble: Some(trouble), ..Remains::default() },
+    }
+}
+
+pub async fn run(opened: Opened, wires: Wires) -> Remains {
+    match opened {
+        Opened::Several(desk) => {
+            desk.follow_keys();
+            let Wires { start, ahead, commands, queries, .. } = wires;
+            let serving = QueryService::new(desk).serve(queries);
+            let _ = ahead.send(StartupQuestion::Choose);
+            wait_for_the_end(commands).await;
+            serving.end().await;
+            // No start was sent. The sender of it lives until here, because dropping it would be a message.
+            drop(start);
+            Remains::default()
+        }
+        Opened::One(backstage) => {
+            let mut remains = Remains::default();
+            remains.changed = Box::pin(backstage.run(wires, &mut remains.session)).await;
+            remains
+        }
+    }
+}
+
+/// An opened session that is not running yet.
+pub struct Backstage {
+    pub place: Place,
+    /// True if it is not in the directory where the screen started.
+    pub moved: bool,
+    pub policy: Policy,
+    /// The project, as far as it was already examined.
+    pub project: Option<Brought>,
+    pub session: Beginning,
+    pub model: Result<Arc<dyn Model>, NoModel>,
+    /// The requested model, from the command line or the configuration.
+    pub wanted: Option<String>,
+    /// True if aye may choose the model.
+    pub open: bool,
+    pub rules: Arc<PersonsRules>,
+    /// The file of `--policy FILE`.
+    pub file: Option<PathBuf>,
+    pub max_steps: Option<u32>,
+    pub desk: Desk,
+    pub watch: Watch,
+    /// True if first-time setup may start automatically.
+    pub sets_up: bool,
+}
+
+impl Backstage {
+    /// Runs the session to its end. Returns the files it changed.
+    async fn run(self, wires: Wires, opened: &mut Option<SessionId>) -> ChangedFiles {
+        let nothing = ChangedFiles::default;
+        let Wires { start, ahead, commands, queries, events } = wires;
+        let Self {
+            mut place,
+            moved,
+            mut policy,
+            project,
+            session,
+            model,
+            open,
+            mut rules,
+            file,
+            max_steps,
+            desk,
+            watch,
+            wanted,
+            sets_up,
+        } = self;
+        let service = QueryService::new(desk.clone());
+        let serving = service.serve(queries);
+        desk.follow_keys();
+        let cwd = moved.then(|| place.workspace_for_people());
+        let mut session = match session {
+            Beginning::Ready(session) => *session,
+            Beginning::Held(waiting) => {
+                let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
+                match waiting.ask(&place, &policy, &name, &ahead).await {
+                    Answered::Ours(session) => *session,
+                    Answered::ReadOnly(watched) => {
+                        look_on(watched, (place, policy, model), cwd, start, commands, (events, &service)).await;
+                        return nothing();
+                    }
+                    Answered::Left => return nothing(),
+                }
+            }
+        };
+        session.goes_on();
+        // Notices from opening the session are shown on the screen that hid them.
+        session.notices.splice(0..0, session.store.notices().to_vec());
+        *opened = Some(session.id().clone());
+        watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
+        let past = Past::new(&session.store, session.id(), &place);
+        service.open_history(past.clone(), place.clone());
+        let models = ModelsHere::new(&place).under(&policy);
+        let settings = place.settings.clone();
+        // Runs in parallel, because the screen is already visible.
+        let looking = tokio::spawn(async move { local_models::instead(&models, &settings, model, open).await });
+        let mut notices = std::mem::take(&mut session.notices);
+        let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
+        project.ask_again_if_broken();
+        if project.is_trusted() {
+            policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+            tools_of_project(&mut place, &project, &mut notices);
+        }
+        desk.trust(&project);
+        let (answer, receive_answer) = oneshot::channel();
+        let Ok((model, said)) = looking.await else { return nothing() };
+        notices.extend(said);
+        if let (true, Ok(model)) = (open, &model) {
+            rules = Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()).with_log(session.store.clone()));
+        }
+        // A program that aye runs could press the key itself.
+        let asks = (project.waits() || project.has_new_parts()) && Nesting::of_process() == Nesting::Outermost;
+        if asks {
+            project.look_for_parts();
+        }
+        let history = past.events(&session.tail.records);
+        let (own, trust) = (place.clone(), project.trust());
+        let (here, store) = (place.clone(), session.store.clone());
+        // In a resumed session, the first lines do not show hints.
+        let hints = session.is_new().then(|| tokio::spawn(async move { start_hints::hints(&store, &here).await }));
+        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trust)).await else { return nothing() };
+        let (last_here, attempt) = match hints {
+            Some(hints) => hints.await.unwrap_or_default(),
+            None => (None, None),
+        };
+        let (header, model_access) = head(&place, &policy, (&model, wanted), &standing);
+        let is_first = sets_up && session.is_new() && open && model.is_err() && crate::host::setup::write::is_first(&place);
+        let trust = asks.then(|| TrustQuestion {
+            place: place.workspace_for_people(),
+            items: project.lines(),
+            runs_code: project.runs_code(),
+            files: project.files(),
+            remote: project.remote(),
+            changes: project.changes().map(<[String]>::to_vec),
+            broken: project.broken(),
+            answer,
+        });
+        let older = session.tail.before;
+        let (is_trusted, policy_ends) = (project.has_a_say(), start_hints::ends(&policy, jiff::Timestamp::now()));
+        let told =
+            Start { header, history, older, cwd, model_access, trust, is_trusted, policy_ends, last_here, attempt, is_first };
+        if start.send(told).is_err() {
+            leave(&session, &place, commands).await;
+            return nothing();
+        }
+        // The part that is already on the screen was read first.
+        let loading = history::load(&session);
+        // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
+        let before = session.model_before.clone().unwrap_or_default();
+        let model = model.unwrap_or_else(|error| Arc::new(Unset::new(&before, error.to_string())));
+        if asks {
+            match receive_answer.await {
+                Ok(TrustAnswer::Yes) => {
+                    if let Err(error) = project.trusted(&place) {
+                        notices.push(format!("{error}; the project is trusted for this run only"));
+                    }
+                    policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+                    tools_of_project(&mut place, &project, &mut notices);
+                    desk.trust(&project);
+                    standing.trust(&place);
+                }
+                Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
+                Ok(TrustAnswer::Quit) | Err(_) => {
+                    leave(&session, &place, commands).await;
+                    return nothing();
+                }
+            }
+        }
+        if let Some(ask) = crate::host::models::key_to_ask_for(&place, model.name()) {
+            let _ = tokio::task::spawn_blocking(ask).await;
+        }
+        // The screen is visible, and input waits: nothing is sent before the whole history is known.
+        let sum = match loading.await {
+            Ok(Ok(loaded)) => {
+                session.loaded(loaded);
+                older.map(|_| EventKind::HistorySummed(session.state.history_sum()))
+            }
+            Ok(Err(error)) => return history::unreadable(past, error, &events, commands).await,
+            Err(_) => return nothing(),
+        };
+        let layers = place.enforcer(&policy, standing.sandbox(), place.mode).layers();
+        notices.extend(drift::told(&session, &place, &layers).await);
+        let instructions = project.instructions();
+        let draft = std::mem::take(&mut session.draft);
+        let remote = mcp_servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, Approver::Person);
+        let terms = Terms {
+            approver: Approver::Person,
+            unfinished: Unfinished::Wait,
+            max_steps,
+            // A user at the screen may take any time.
+            approval_timeout: None,
+            instructions,
+            guidance: project.guidance(),
+            rules,
+            standing: standing.clone(),
+            remote,
+        };
+        let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+        notices.append(&mut session.notices);
+        retention::in_the_background(&place, &session.store);
+        let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
+        setup.policy_updates = Some(updates);
+        let said = notices.into_iter().map(|message| EventKind::Notice { message });
+        let draft = Some(draft).filter(|draft| !draft.is_empty()).map(|text| EventKind::DraftRestored { text });
+        for kind in sum.into_iter().chain(said).chain(draft) {
+            past.say(kind, &events);
+        }
+        let router = setup.router.clone();
+        let running = agent::spawn(setup, commands, events);
+        service.open_session(running.queries);
+        tokio::spawn(reload.run());
+        if let Some(servers) = session.kept.servers() {
+            servers.look();
+        }
+        let _ = running.ended.await;
+        serving.end().await;
+        session.end_servers().await;
+        let changed = router.changed_files(None).await;
+        // Releases the session only now.
+        drop(session);
+        changed
+    }
+}
+
+/// Shows the current state of a session that is open in another process, until the user leaves.
+async fn look_on(
+    watched: Watched,
+    (place, policy, model): (Place, Policy, Result<Arc<dyn Model>, NoModel>),
+    cwd: Option<String>,
+    start: oneshot::Sender<Start>,
+    commands: mpsc::Receiver<Command>,
+    (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
+) {
+    let Watched { store, id, tail, holder } = watched;
+    let past = Past::new(&store, &id, &place);
+    service.open_history(past.clone(), place.clone());
+    let own = place.clone();
+    let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
+    else {
+        return;
+    };
+    let (header, _) = head(&place, &policy, (&model, None), &standing);
+    let history = past.events(&tail.records);
+    let (older, trust, last_here, attempt) = (tail.before, None, None, None);
+    // The answer is ignored if the screen has closed.
+    let model_access = ModelAccess::ReadOnly { holder };
+    let (is_trusted, policy_ends) = (false, start_hints::ends(&policy, jiff::Timestamp::now()));
+    let told =
+        Start { header, history, older, cwd, model_access, trust, is_trusted, policy_ends, last_here, attempt, is_first: false };
+    drop(start.send(told));
+    if older.is_some() {
+        past.sum_up(events);
+    }
+    wait_for_the_end(commands).await;
+}
+
+/// Adds the tools of the project. Problems of the user's own tools are not reported again.
+fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
+    place.with_tools_of(project);
+    let new: Vec<String> = place.tools.notices().into_iter().filter(|problem| !notices.contains(problem)).collect();
+    notices.extend(new);
+}
+
+/// Returns the policy with the layer of the project. If that layer is invalid, the session is read-only, because the
+/// layer might have forbidden changes.
+fn with_project(
+    place: &mut Place,
+    own: Policy,
+    project: &Brought,
+    session: &Session,
+    file: Option<&Path>,
+    notices: &mut Vec<String>,
+) -> Policy {
+    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
+    policy.unwrap_or_else(|trouble| {
+        notices.push(format!("{}\nthis session is in plan mode until the policy is fixed", trouble.message));
+        place.mode = Mode::Plan;
+        own
+    })
+}
+
+fn head(
+    place: &Place,
+    policy: &Policy,
+    (model, wanted): (&Result<Arc<dyn Model>, NoModel>, Option<String>),
+    standing: &Standing,
+) -> (Header, ModelAccess) {
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let access = match model {
+        Ok(_) => ModelAccess::Ready,
+        Err(error) => ModelAccess::NoKey { message: error.to_string(), model: wanted },
+    };
+    let model = model.as_ref().ok();
+    let header = Header {
+        branch: place.branch(),
+        model: model.map_or_else(String::new, |model| model.name().to_owned()),
+        context_tokens: model.map(|model| model.facts().context_window),
+        effort: place.settings.effort.map(|set| set.effort),
+        mode: place.mode,
+        policy: policy.name.clone(),
+        sandbox: standing.holding(&enforcer).status(),
+    };
+    (header, access)
+}
+
+/// Handles a user who leaves before the session starts: saves the last input as the draft.
+async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Command>) {
+    let mut kept = None;
+    while let Some(command) = commands.recv().await {
+        if let Command::Prompt { text } | Command::SaveDraft { text } = command {
+            kept = Some(text).filter(|text| !text.is_empty()).or(kept);
+        }
+    }
+    // The previous draft was not on the screen yet.
+    let before = Some(&session.draft).filter(|draft| !draft.is_empty());
+    let kept = kept.map(|text| before.map_or(text.clone(), |before| format!("{text}\n\n{before}")));
+    if let Some(text) = kept
+        && let Err(error) = session.store.journal(session.id(), place.mode).save_draft(text).await
+    {
+        tracing::warn!(%error, "cannot save the draft");
+    }
+}
+
+/// Waits until the user leaves a screen on which nothing can run.
+async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
+    while commands.recv().await.is_some() {}
+}

@@ -1,0 +1,73 @@
+//! Appearance of the screen: from the settings and the environment of the terminal.
+
+use super::current_workspace::Here;
+use super::desktop;
+use crate::config::Notifications;
+use crate::host::context::Place;
+use crate::host::options::Color;
+use crate::host::query::keymap_watch::keys;
+use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, Notices, Options, ThemeChoice};
+use std::sync::Arc;
+
+/// Returns the options of the screen; `here` is the place of its session.
+pub fn options(place: &Place, here: &Here, color: Color) -> Options {
+    let own = here.clone();
+    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
+    let screen = place.settings.screen();
+    let emulator = Emulator::of(variable);
+    let colours =
+        if color == Color::Never || !variable("NO_COLOR").is_empty() { Colours::None } else { emulator.colours(variable) };
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    let is_unicode = (locale.contains("utf-8") || locale.contains("utf8")) && !emulator.is_console();
+    let lacks = lacks(screen.ascii.is_none() && !is_unicode, emulator.is_console(), colours, color, variable);
+    Options {
+        theme: match screen.theme.as_str() {
+            "auto" => ThemeChoice::Auto,
+            name => ThemeChoice::Named(name.to_owned()),
+        },
+        ground: Background::of_variable(variable("COLORFGBG")),
+        colours,
+        mouse: place.settings.mouse() && !emulator.holds_escape(),
+        emulator,
+        themes: Some(place.directories.config.join("themes")),
+        reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
+        notices: match screen.notifications {
+            Notifications::Auto => Notices::Auto,
+            Notifications::Off => Notices::Off,
+            Notifications::Bell => Notices::Bell,
+        },
+        ascii: screen.ascii.unwrap_or(!is_unicode),
+        lacks,
+        pace: GuardTiming {
+            strict: place.settings.approval.strict,
+            arming_ms: place.settings.approval.arming_ms,
+            ..GuardTiming::default()
+        },
+        history: Some(place.directories.data.join("history.jsonl")),
+        kept_as: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
+        clipboard: desktop::clipboard(place),
+        shows: desktop::shows(here),
+        keys: keys(place),
+        status: screen.status,
+        sets_up: false,
+        vim: screen.vim,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cwd: place.workspace_for_people(),
+        home: Some(place.home.clone()),
+    }
+}
+
+/// Returns a notice about missing colours or symbols, unless the user turned them off.
+fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variable: impl Fn(&str) -> &'a str) -> Option<String> {
+    let signs = match (signs, console) {
+        (false, _) => None,
+        (true, true) => Some("this console has few symbols; aye draws with ASCII".to_owned()),
+        (true, false) => Some("the locale is not UTF-8; aye draws with ASCII (set `LC_ALL=C.UTF-8` for all symbols)".to_owned()),
+    };
+    let asked = color == Color::Never || !variable("NO_COLOR").is_empty();
+    let colours = (colours == Colours::None && !asked)
+        .then(|| format!("the terminal `{}` has no colours; symbols and text carry the same information", variable("TERM")));
+    let all: Vec<String> = signs.into_iter().chain(colours).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}

@@ -1,0 +1,23 @@
+//! `aye man`: prints the manual page, or writes all pages to files.
+
+use super::args;
+use crate::host::console::say;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use std::path::Path;
+
+pub fn run(directory: Option<&Path>) -> Result<Exit, Trouble> {
+    let Some(directory) = directory else {
+        let page = args::manual().map_err(|error| Trouble::failed(format!("cannot generate the manual page: {error}")))?;
+        say(&page);
+        return Ok(Exit::Completed);
+    };
+    args::write_manual(directory).map_err(|error| {
+        Trouble::usage(format!(
+            "cannot write the manual to `{}`: {error}\nhint: choose an existing directory",
+            directory.display()
+        ))
+    })?;
+    say(&format!("wrote the manual pages to {}\n", directory.display()));
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,94 @@
+//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings and leave the rest unchanged.
+
+use super::args::NewServerWords;
+use crate::config::servers::{NewServer, check_name, check_url, with_server, without_server};
+use crate::config::{ConfigError, grants};
+use crate::host::console::say;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::policy::redact::names_a_secret;
+use crate::text::clean;
+use std::fmt::Write as _;
+
+pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Trouble> {
+    check_name(name).map_err(Trouble::usage)?;
+    if let Some(url) = &given.url {
+        check_url(url).map_err(Trouble::usage)?;
+    }
+    let mut words = given.command.into_iter();
+    let (command, args) = (words.next(), words.collect());
+    if command.as_ref().is_some_and(|command| command.trim().is_empty()) {
+        return Err(Trouble::usage("the command is empty\nhint: run `aye mcp add NAME -- COMMAND ARGS…`"));
+    }
+    let literal: Vec<&str> = given
+        .headers
+        .iter()
+        .chain(&given.env)
+        .filter(|(name, value)| (names_a_secret(name) || name.eq_ignore_ascii_case("authorization")) && !value.contains("${"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let mut text = String::new();
+    for name in literal {
+        let _ = writeln!(
+            text,
+            "the value of {name} is saved in plain text; use `${{VARIABLE}}` as the value of `{name}` \
+                to read it from the environment"
+        );
+    }
+    let server = NewServer {
+        command,
+        args,
+        env: given.env,
+        url: given.url,
+        kind: given.kind,
+        headers: given.headers,
+        network: given.network,
+        bearer_token_env: given.bearer_token_env,
+    };
+    let file = place.directories.config_file();
+    let added = change(place, |old| with_server(old, name, &server))?;
+    if !added {
+        return Err(Trouble::usage(format!(
+            "`{}` already has a server `{name}`\nhint: run `aye mcp remove {name}` first",
+            file.display()
+        )));
+    }
+    let _ = writeln!(text, "added `{name}` to {}", file.display());
+    let _ = writeln!(
+        text,
+        "next: run `aye mcp test {name}` to see its tools and the policy that allows them; until \
+        then none can be used"
+    );
+    say(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+pub fn remove(place: &Place, name: &str) -> Result<Exit, Trouble> {
+    let file = place.directories.config_file();
+    if !change(place, |old| without_server(old, name))? {
+        return Err(Trouble::usage(format!(
+            "`{}` has no server `{name}`\nhint: run `aye mcp list` to list the servers",
+            file.display()
+        )));
+    }
+    let forgotten = super::login::forget(place, name)?;
+    let tokens = if forgotten { ", and deleted its tokens" } else { "" };
+    say(&clean(&format!("removed `{name}` from {}{tokens}\n", file.display())));
+    Ok(Exit::Completed)
+}
+
+/// Edits the configuration. Returns false if there was nothing to change.
+fn change(place: &Place, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, Trouble> {
+    let file = place.directories.config_file();
+    let _only_one = grants::lock(&place.directories.config)?;
+    let changed = grants::change(&file, |old| {
+        let old = old.unwrap_or_default();
+        let new = edit(old).map_err(|error| ConfigError::one(format!("`{}`: {error}", file.display())))?;
+        Ok(match new {
+            Some(new) => (new, true),
+            None => (old.to_owned(), false),
+        })
+    });
+    Ok(changed?)
+}

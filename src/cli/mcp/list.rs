@@ -1,0 +1,138 @@
+//! `aye mcp list`: the MCP servers, their origins, and the tools that the policy lists. It does not connect to any
+//! server.
+
+use crate::host::console::{say, say_json, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::mcp_servers::specs::{Found, found};
+use crate::host::options::Common;
+use crate::host::policy_layers::Policy;
+use crate::host::project::Brought;
+use crate::mcp::{Reach, Servers, Spec, Wires};
+use crate::policy::ToolPattern;
+use crate::ports::RemoteServers as _;
+use crate::protocol::{ServerStatus, counted};
+use crate::text::clean;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    /// The command or URL: `npx -y server`, `https://example.org/mcp`.
+    reached_by: String,
+    /// The file, with the line for a server of the user.
+    place: String,
+    of_project: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    off: Option<String>,
+    /// The patterns of `allowed_tools` that can match its tools.
+    allowed_tools: Vec<String>,
+    /// Number of tools at the last connection; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offered: Option<u64>,
+    /// Tools that were ignored, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
+    let project = Brought::look(place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let (servers, problems) = found(place, Some(&project));
+    let known = known(place, &servers);
+    let rows: Vec<Listed> = servers.into_iter().map(|server| row(server, &policy, &known)).collect();
+    for problem in problems {
+        warn(&problem);
+    }
+    if let Some(ignored) = project.ignored().filter(|ignored| ignored.contains(".mcp.json")) {
+        warn(&ignored);
+    }
+    if json {
+        say_json(&rows);
+    } else if rows.is_empty() {
+        say("no servers; add one with `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND`\n");
+    } else {
+        say(&clean(&table(&rows)));
+    }
+    Ok(Exit::Completed)
+}
+
+/// Returns the saved state of each server from its last connection.
+fn known(place: &Place, servers: &[Found]) -> Vec<ServerStatus> {
+    let specs = servers.iter().map(|found| found.spec.clone()).collect();
+    let wires = Wires { known: Some(place.directories.data.join("mcp").join("known")), ..Wires::default() };
+    Servers::new(specs, wires).statuses()
+}
+
+fn row(Found { spec, place }: Found, policy: &Policy, known: &[ServerStatus]) -> Listed {
+    let reached_by = reached_by(&spec);
+    let known = known.iter().find(|status| status.name == spec.name && (status.offered > 0 || !status.notes.is_empty()));
+    let allowed_tools = allowed(&spec.name, policy);
+    Listed {
+        name: spec.name,
+        reached_by,
+        place: place.replace('`', ""),
+        of_project: spec.of_project,
+        off: spec.off,
+        allowed_tools,
+        offered: known.map(|status| status.offered),
+        notes: known.map(|status| status.notes.clone()).unwrap_or_default(),
+    }
+}
+
+/// Returns the command or URL for display, without a query, which may be a secret.
+pub(super) fn reached_by(spec: &Spec) -> String {
+    match &spec.reach {
+        Reach::Program { argv, .. } => argv.join(" "),
+        Reach::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Returns the entries of the allowed tools that can match a tool of this server.
+fn allowed(server: &str, policy: &Policy) -> Vec<String> {
+    let layers = policy.layers.iter().filter(|layer| layer.scope.grants());
+    let mut patterns: Vec<String> = Vec::new();
+    for tools in layers.filter_map(|layer| layer.bundle.mcp.as_ref()) {
+        match &tools.allowed {
+            None => patterns.push("*".to_owned()),
+            Some(listed) => {
+                patterns.extend(listed.iter().filter(|pattern| speaks_of(pattern, server)).map(|pattern| pattern.text.clone()));
+            }
+        }
+    }
+    patterns.dedup();
+    patterns
+}
+
+fn speaks_of(pattern: &ToolPattern, server: &str) -> bool {
+    let of_server = pattern.text.split('/').next().unwrap_or_default();
+    ToolPattern { text: of_server.to_owned(), line: pattern.line }.names(server)
+}
+
+fn table(rows: &[Listed]) -> String {
+    let widest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let _ = writeln!(text, "{:widest$}  {}", row.name, row.reached_by);
+        let _ = writeln!(text, "{:widest$}  configured in {}", "", row.place);
+        let listed = if row.allowed_tools.is_empty() {
+            format!("the policy lists none of its tools; run `aye mcp test {}` to see how to list them", row.name)
+        } else {
+            format!("the policy lists {}", row.allowed_tools.join(", "))
+        };
+        let _ = writeln!(text, "{:widest$}  {listed}", "");
+        if let Some(offered) = row.offered {
+            let _ = writeln!(text, "{:widest$}  offered {} at the last connection", "", counted(offered, "tool", "tools"));
+        }
+        for note in &row.notes {
+            let _ = writeln!(text, "{:widest$}  {note}", "");
+        }
+        if let Some(off) = &row.off {
+            let _ = writeln!(text, "{:widest$}  off: {off}", "");
+        }
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! `aye mcp login` and `aye mcp logout`: signs in with the browser, and saves or deletes tokens.
+
+use crate::host::api_keys::check_place_of_file;
+use crate::host::console::{say, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::mcp_servers::specs::specs;
+use crate::host::mcp_servers::token_store::vault;
+use crate::host::options::Common;
+use crate::host::project::Brought;
+use crate::host::startup::runtime;
+use crate::mcp::Spec;
+use crate::mcp::auth::{LogIn, sign_in};
+use crate::policy::redact::names_a_secret;
+use crate::ports::BoxFuture;
+use crate::sys::opener::{Address, Desktop, Opening};
+use crate::text::clean;
+use std::collections::BTreeSet;
+
+/// Shows the sign-in URL, and opens it if there is a browser.
+struct Shown<'a> {
+    place: &'a Place,
+    server: &'a str,
+    no_browser: bool,
+}
+
+impl LogIn for Shown<'_> {
+    fn visit<'b>(&'b self, address: &'b str) -> BoxFuture<'b, ()> {
+        Box::pin(async move {
+            let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+            let text = format!("Sign in to `{}` at {host}:\n\n  {address}\n\n", self.server);
+            say(&clean(&text));
+            let opened = match Address::parse(address).filter(|_| !self.no_browser) {
+                Some(address) => self.desktop().carry_out(&Opening::Visit(address)).await.is_ok(),
+                None => false,
+            };
+            let how = if opened { "Opened it in your browser" } else { "Open the address in a browser on this machine" };
+            say(&format!("{how}. Waiting up to 5 minutes; press ctrl+c to cancel.\n"));
+        })
+    }
+}
+
+impl Shown<'_> {
+    /// Returns the desktop without secrets in its environment.
+    fn desktop(&self) -> Desktop {
+        let secret: BTreeSet<String> = self
+            .place
+            .environment
+            .variables()
+            .map(|(name, _)| name.to_owned())
+            .filter(|name| names_a_secret(name))
+            .chain(self.place.settings.key_variables())
+            .collect();
+        let names: Vec<String> = secret.into_iter().collect();
+        Desktop::find(&self.place.workspace, &names, &|_| false)
+    }
+}
+
+pub fn log_in(place: &Place, common: &Common, name: &str, no_browser: bool) -> Result<Exit, Trouble> {
+    let spec = named(place, common, name)?;
+    if !place.settings.uses_keyring() {
+        check_place_of_file(place)?;
+    }
+    let shown = Shown { place, server: &spec.name, no_browser };
+    let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
+    let done =
+        done.map_err(|why| Trouble { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;
+    let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
+    let lasts = if done.lasts { "" } else { "; the sign-in cannot be renewed, so sign in again when it expires" };
+    say(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
+    Ok(Exit::Completed)
+}
+
+pub fn log_out(place: &Place, name: &str) -> Result<Exit, Trouble> {
+    let text = if forget(place, name)? {
+        format!("deleted the tokens of `{name}`; its authorization server may still list aye\n")
+    } else {
+        format!("no tokens are saved for `{name}`\n")
+    };
+    say(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+/// Deletes the tokens of a server. Returns true if there were any.
+pub(super) fn forget(place: &Place, name: &str) -> Result<bool, Trouble> {
+    let kept = place.credentials.names_of_server(name)?;
+    for name in &kept {
+        place.credentials.forget(name)?;
+    }
+    Ok(!kept.is_empty())
+}
+
+/// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
+pub(super) fn named(place: &Place, common: &Common, name: &str) -> Result<Spec, Trouble> {
+    let project = Brought::look(place, common.trust);
+    let (specs, problems) = specs(place, Some(&project));
+    for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
+        warn(problem);
+    }
+    let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
+        let untrusted = project.ignored().map(|ignored| format!("\n{ignored}")).unwrap_or_default();
+        Trouble::usage(format!("there is no server `{name}`{untrusted}\nhint: run `aye mcp list` to list the servers"))
+    })?;
+    match &spec.off {
+        Some(why) if spec.of_project => Err(Trouble::usage(format!("server `{name}` is off: {why}"))),
+        Some(_) | None => Ok(spec),
+    }
+}

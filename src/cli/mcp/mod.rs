@@ -1,0 +1,25 @@
+//! MCP servers: their settings, and `aye mcp`.
+
+mod add;
+pub mod args;
+mod list;
+mod login;
+mod test_server;
+
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use args::McpAction;
+
+pub fn run(place: &Place, common: &Common, asked: McpAction) -> Result<Exit, Trouble> {
+    match asked {
+        McpAction::List { json } => list::run(place, common, json),
+        McpAction::Add { name, server } => add::add(place, &name, server),
+        McpAction::Remove { name } => add::remove(place, &name),
+        McpAction::LogIn { name, no_browser } => login::log_in(place, common, &name, no_browser),
+        McpAction::LogOut { name } => login::log_out(place, &name),
+        McpAction::Test { name, json } => test_server::run(place, common, &name, json),
+        McpAction::Serve { asks } => super::mcp_server::run(place, common, asks),
+    }
+}

@@ -1,0 +1,194 @@
+//! `aye mcp test`: connects to a server like a session, and shows its tools, their verdicts, and the policy that would
+//! list them.
+
+use super::list::reached_by;
+use super::login::named;
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::mcp_servers::token_store::vault;
+use crate::host::options::Common;
+use crate::host::project::Brought;
+use crate::host::sandbox_host::Standing;
+use crate::host::session;
+use crate::host::startup::runtime;
+use crate::mcp::auth::Keeper;
+use crate::mcp::{Identity, Reach, Servers, Spec, Wires};
+use crate::policy::Enforcer;
+use crate::ports::{Launcher, RemoteServers, RemoteTool};
+use crate::protocol::{Action, ServerState, VerdictKind, counted};
+use crate::text::clean;
+use crate::tools::ServerLauncher;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Maximum number of tools shown as text; the rest are counted.
+const MAX_SHOWN: usize = 200;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tried {
+    server: String,
+    reached_by: String,
+    /// The name that the server reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// The protocol revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    tools: Vec<Judged>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Judged {
+    name: String,
+    fingerprint: String,
+    verdict: VerdictKind,
+    rule: String,
+    reason: String,
+}
+
+pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exit, Trouble> {
+    let spec = named(place, common, name)?;
+    if let Some(why) = &spec.off {
+        return Err(Trouble::usage(format!("server `{name}` is off: {why}")));
+    }
+    let project = Brought::look(place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    policy.holds_for(None)?;
+    let standing = match &spec.reach {
+        Reach::Program { .. } => Standing::find(place, project.trust()),
+        Reach::Http { .. } => Standing::unasked(place),
+    };
+    let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
+    let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.holding(&enforcer)));
+    let wires = Wires {
+        launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
+        tokens: Some(Arc::new(Keeper::new(vault(place)))),
+        ..Wires::default()
+    };
+    let reached_by = reached_by(&spec);
+    let Found { tools, notes, identity } = runtime()?.block_on(look(spec, wires))?;
+    let tools = tools.iter().map(|tool| judged(tool, &enforcer)).collect();
+    let (revision, name_of_it, version) = match identity {
+        Some(Identity { revision, name, version }) => (Some(revision), name, version),
+        None => (None, None, None),
+    };
+    let tried = Tried { server: name.to_owned(), reached_by, name: name_of_it, version, revision, notes, tools };
+    if json {
+        say_json(&tried);
+    } else {
+        say(&clean(&tried.as_text(place)));
+    }
+    Ok(Exit::Completed)
+}
+
+struct Found {
+    tools: Vec<RemoteTool>,
+    notes: Vec<String>,
+    identity: Option<Identity>,
+}
+
+/// Connects to a server and returns its tools.
+async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
+    let name = spec.name.clone();
+    let servers = Servers::new(vec![spec], wires);
+    let mut changed = servers.changed();
+    servers.look();
+    let found = loop {
+        match servers.statuses().into_iter().next().map(|status| status.state) {
+            Some(ServerState::Ready) => {
+                let (tools, notes) = (servers.tools().to_vec(), servers.notes(&name));
+                break Ok(Found { tools, notes, identity: servers.identity(&name) });
+            }
+            Some(ServerState::NeedsLogin) => {
+                let message = format!("server `{name}` requires sign-in\nhint: run `aye mcp login {name}`");
+                break Err(Trouble { exit: Exit::Authentication, message });
+            }
+            Some(ServerState::Unreachable { why }) => {
+                break Err(Trouble::failed(format!("cannot connect to server `{name}`: {why}")));
+            }
+            Some(ServerState::Off { why }) => break Err(Trouble::failed(format!("server `{name}` is off: {why}"))),
+            Some(ServerState::Asleep | ServerState::Starting) => {}
+            None => break Err(Trouble::failed("there is no such server")),
+        }
+        tokio::select! {
+            done = changed.changed() => if done.is_err() {
+                break Err(Trouble::failed(format!("server `{name}` was shut down")));
+            },
+            done = tokio::signal::ctrl_c() => {
+                drop(done);
+                break Err(Trouble { exit: Exit::Interrupted, message: "stopped".to_owned() });
+            }
+        }
+    };
+    servers.end().await;
+    found
+}
+
+fn judged(tool: &RemoteTool, enforcer: &Enforcer) -> Judged {
+    let (server, name, fingerprint) = (tool.server.clone(), tool.name.clone(), tool.fingerprint.clone());
+    let action = Action::Invoke { server, tool: name, fingerprint, changed: false };
+    let told = enforcer.explain(&[action], jiff::Timestamp::now());
+    Judged {
+        name: tool.name.clone(),
+        fingerprint: tool.fingerprint.clone(),
+        verdict: told.verdict,
+        rule: told.rule,
+        reason: told.reason,
+    }
+}
+
+impl Tried {
+    fn as_text(&self, place: &Place) -> String {
+        let mut text = String::new();
+        let count = self.tools.len();
+        let offered = counted(count as u64, "tool", "tools");
+        let _ = writeln!(text, "{} ({}) is reachable and offers {offered}", self.server, self.reached_by);
+        if let Some(revision) = &self.revision {
+            let own = [&self.name, &self.version].map(|word| word.as_deref().unwrap_or_default()).join(" ");
+            let own = if own.trim().is_empty() { String::new() } else { format!("{}, ", own.trim()) };
+            let _ = writeln!(text, "  {own}MCP revision {revision}");
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "  {note}");
+        }
+        let shown = self.tools.iter().take(MAX_SHOWN);
+        let widest = shown.clone().map(|tool| tool.name.chars().count()).max().unwrap_or(0);
+        for tool in shown {
+            let verdict = match tool.verdict {
+                VerdictKind::Allow => "allowed",
+                VerdictKind::Ask => "asks",
+                VerdictKind::Deny => "denied",
+            };
+            let _ = writeln!(text, "  {:widest$}  {verdict}: {} ({})", tool.name, tool.reason, tool.rule);
+            let _ = writeln!(text, "  {:widest$}  fingerprint {}", "", tool.fingerprint);
+        }
+        if count > MAX_SHOWN {
+            let _ = writeln!(text, "  … and {} more; `--json` lists all", count - MAX_SHOWN);
+        }
+        if let Some(tool) = self.tools.first().filter(|_| self.tools.iter().any(|tool| tool.verdict == VerdictKind::Deny)) {
+            let file = place.directories.config.join("policy.toml");
+            let word = |text: &str| toml::Value::String(text.to_owned()).to_string();
+            let (all, one) = (word(&format!("{}/*", self.server)), word(&format!("{}/{}", self.server, tool.name)));
+            let _ = write!(
+                text,
+                "\na tool can be used once the policy lists it; in \
+                {}:\n\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [{all}]\nrequires_approval = true\n\n# without \
+                approval, as long as the definition of the tool is \
+                unchanged\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{one}]\ndecision = \"allow\"\nfingerprint \
+                = {}\n",
+                file.display(),
+                word(&tool.fingerprint)
+            );
+        }
+        text
+    }
+}

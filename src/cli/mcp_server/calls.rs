@@ -1,0 +1,329 @@
+//! A tool call of an MCP client: evaluated, approved if possible, and run like `aye tool call`.
+
+use super::convert;
+use super::convert::{Offer, offers};
+use super::elicitation;
+use super::elicitation::{Answer, Means, Waiting, Waits, form, let_go};
+use super::progress;
+use super::scheduler::Order;
+use crate::agent::CHANNEL_DEPTH;
+use crate::cli::mcp::args::Asks;
+use crate::host::tool_runner::{Bench, Judged};
+use crate::policy::redact::Redactor;
+use crate::policy::{Permit, Question};
+use crate::ports::{Artifacts, Plan, RunContext, ToolRouter};
+use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject, Tool};
+use rmcp::service::{RequestContext, RoleServer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The approver in the decision log.
+const CLIENTS_PERSON: &str = "the user of the client";
+
+/// The state that all calls share.
+pub struct Calls {
+    pub bench: Bench,
+    pub asks: Asks,
+    /// Timeout of an approval.
+    pub patience: Duration,
+    pub redactor: Arc<Redactor>,
+    pub artifacts: Arc<dyn Artifacts>,
+    /// Cancelled when all calls must end.
+    pub end: CancellationToken,
+    offers: Vec<Offer>,
+    order: Order,
+    waiting: Waiting,
+    count: AtomicU64,
+}
+
+/// The state of a call.
+enum Course {
+    Runs { plan: Plan, permit: Permit, by: Option<&'static str> },
+    Ends(End),
+}
+
+/// The end of a call: its result, or a question after which the client repeats it.
+enum End {
+    Result(ToolResult),
+    Question(CallToolResponse),
+}
+
+/// The call as the client sent it.
+struct Made {
+    call: ToolCall,
+    arguments: Option<JsonObject>,
+}
+
+impl Calls {
+    pub fn new(
+        bench: Bench,
+        asks: Asks,
+        patience: Duration,
+        redactor: Arc<Redactor>,
+        artifacts: Arc<dyn Artifacts>,
+        end: CancellationToken,
+    ) -> Self {
+        let offers = offers(&bench);
+        let (order, waiting, count) = (Order::default(), Waiting::default(), AtomicU64::new(0));
+        Self { bench, asks, patience, redactor, artifacts, end, offers, order, waiting, count }
+    }
+
+    pub fn tools(&self) -> Vec<Tool> {
+        self.offers.iter().map(|offer| offer.tool.clone()).collect()
+    }
+
+    /// Returns an error unless a tool with this name is served, even if the policy denies it.
+    fn knows(&self, name: &str) -> Result<(), ErrorData> {
+        // Aliases of tools are for models; they have different arguments.
+        if self.bench.router.full_name(name) == Some(name) && self.bench.router.served(name).is_some() {
+            return Ok(());
+        }
+        let shown: String = name.chars().take(100).collect();
+        Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; call `tools/list` for the tools"), None))
+    }
+
+    pub async fn call(
+        self: &Arc<Self>,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+        self.knows(&name)?;
+        // Work that continues after the call is cancelled too.
+        let kill = self.end.child_token();
+        let answered = match request_state {
+            Some(state) => {
+                let answer = input_responses.as_ref().map_or(Answer::No, Answer::among);
+                let Some(waits) = self.waiting.take(&state, &name, arguments.as_ref()) else {
+                    let words = "no approval is pending under this `requestState` for this call; repeat the call \
+                        without `requestState`";
+                    return Err(ErrorData::invalid_params(words, None));
+                };
+                Some((waits, answer))
+            }
+            None => None,
+        };
+        let id = CallId::new(format!("call_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1));
+        let given = Arguments::Object(arguments.clone().unwrap_or_default());
+        let made =
+            Made { call: ToolCall { tool_call_id: id, tool_name: name.clone().into_owned(), arguments: given }, arguments };
+        let end = {
+            let work = self.carry_out(made, answered, &context, &kill);
+            tokio::pin!(work);
+            tokio::select! {
+                end = &mut work => end?,
+                () = context.ct.cancelled() => {
+                    kill.cancel();
+                    work.await?
+                }
+            }
+        };
+        match end {
+            End::Question(response) => Ok(response),
+            End::Result(result) => {
+                let structured = self.offers.iter().any(|offer| offer.structured && offer.tool.name == name);
+                Ok(convert::told(result, structured, Arc::clone(&self.artifacts)).await.into())
+            }
+        }
+    }
+
+    async fn carry_out(
+        self: &Arc<Self>,
+        made: Made,
+        answered: Option<(Waits, Answer)>,
+        context: &RequestContext<RoleServer>,
+        kill: &CancellationToken,
+    ) -> Result<End, ErrorData> {
+        let mut answered = answered;
+        loop {
+            let course = match answered.take() {
+                Some((Waits { plan, question, .. }, answer)) => self.answered(&made.call, plan, question, answer).await,
+                None => self.considered(&made, context, kill).await?,
+            };
+            let (plan, permit, by) = match course {
+                Course::Runs { plan, permit, by } => (plan, permit, by),
+                Course::Ends(end) => return Ok(end),
+            };
+            let turn = tokio::select! {
+                turn = self.order.turn(&plan) => turn,
+                () = kill.cancelled() => return Ok(stopped(&made.call)),
+            };
+            // An earlier call may have changed what this one would do. A call that a user approved is run as it was
+            // shown, or not at all.
+            if turn.waited && by.is_none() {
+                continue;
+            }
+            return Ok(End::Result(self.run(&made.call, (plan, permit, by), context, kill).await));
+        }
+    }
+
+    /// Evaluates the policy, and asks for approval if needed.
+    async fn considered(
+        &self,
+        made: &Made,
+        context: &RequestContext<RoleServer>,
+        kill: &CancellationToken,
+    ) -> Result<Course, ErrorData> {
+        let judged = tokio::select! {
+            judged = self.bench.judged(made.call.clone()) => judged,
+            () = kill.cancelled() => return Ok(Course::Ends(stopped(&made.call))),
+        };
+        let (plan, question) = match judged {
+            Ok(Judged::Allowed(plan, permit)) => return Ok(Course::Runs { plan, permit, by: None }),
+            Ok(Judged::Asks(plan, question)) => (plan, question),
+            Err(refused) => return Ok(ends(*refused)),
+        };
+        let means = match self.asks {
+            Asks::Nobody => Means::None,
+            Asks::Client => Means::of(context),
+        };
+        if means == Means::None {
+            return Ok(self.nobody_asked(&made.call, plan, &question).await);
+        }
+        let (output, _unwatched) = mpsc::channel(1);
+        let plan = match self.bench.looked_at(plan, &question, run_context(output, kill)).await {
+            Ok(plan) => plan,
+            Err(error) => return Ok(refuses(&made.call, error)),
+        };
+        let form = form(&plan, &question)?;
+        if means == Means::Request {
+            let answer = tokio::select! {
+                answer = elicitation::ask(context, form, self.patience) => answer,
+                () = kill.cancelled() => {
+                    let_go(plan);
+                    return Ok(Course::Ends(stopped(&made.call)));
+                }
+            };
+            return Ok(self.answered(&made.call, plan, question, answer).await);
+        }
+        let of = (made.call.tool_name.clone(), made.arguments.clone());
+        Ok(match self.waiting.keep(of, (plan, question), form, self.patience) {
+            Ok(asked) => Course::Ends(End::Question(asked.into())),
+            Err(plan) => {
+                let_go(plan);
+                let message = "too many approvals are pending; answer one of them and call again";
+                refuses(&made.call, ToolError::new(ErrorCode::NoApprover, message))
+            }
+        })
+    }
+
+    /// Handles the answer. The policy is evaluated again, because time has passed.
+    async fn answered(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> Course {
+        if answer == Answer::No {
+            self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
+            let_go(plan);
+            let message = "the user of the client did not approve it; ask them what to do instead";
+            return refuses(call, ToolError::new(ErrorCode::UserDenied, message));
+        }
+        match self.bench.judged_again(plan, question).await {
+            Ok((plan, permit)) => Course::Runs { plan, permit, by: Some(CLIENTS_PERSON) },
+            Err(error) => refuses(call, error),
+        }
+    }
+
+    async fn nobody_asked(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
+        self.bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
+        let asks = match self.asks {
+            Asks::Nobody => "this server does not ask for approval (start it with `--ask client` to ask the user of the client)",
+            Asks::Client => "the client cannot show a form to its user (elicitation)",
+        };
+        let now = jiff::Timestamp::now();
+        let asks_for =
+            |action: &&Action| self.bench.policy.explain(std::slice::from_ref(*action), now).verdict == VerdictKind::Ask;
+        let rule =
+            plan.actions.iter().find(asks_for).and_then(would_allow).map_or_else(String::new, |words| format!(". {words}"));
+        let message = format!("approval required ({}; rule: {}), and {asks}{rule}", question.reason, question.rule);
+        refuses(call, ToolError::new(ErrorCode::NoApprover, message))
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        (plan, permit, by): (Plan, Permit, Option<&'static str>),
+        context: &RequestContext<RoleServer>,
+        kill: &CancellationToken,
+    ) -> ToolResult {
+        let (id, name, changes) = (call.tool_call_id.clone(), call.tool_name.clone(), plan.changes);
+        let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+        let teller = context
+            .meta
+            .get_progress_token()
+            .map(|token| tokio::spawn(progress::tell(chunks, Arc::clone(&self.redactor), context.peer.clone(), token)));
+        let (calls, running) = (Arc::clone(self), run_context(output, kill));
+        let mut work = tokio::spawn(async move { calls.bench.run(plan, permit, by, running).await });
+        let done = if changes {
+            work.await
+        } else {
+            tokio::select! {
+                done = &mut work => done,
+                // A read changes nothing, so its end need not be awaited.
+                () = kill.cancelled() => return stopped_result(call),
+            }
+        };
+        if let Some(teller) = teller {
+            // There are no progress notifications after the result.
+            teller.abort();
+        }
+        done.unwrap_or_else(|error| {
+            let code = if changes { ErrorCode::OutcomeUnknown } else { ErrorCode::ToolExecutionFailed };
+            ToolResult::refused(id, name, ToolError::new(code, format!("the tool ended with an internal error: {error}")))
+        })
+    }
+
+    /// Ends background work and pending approvals.
+    pub async fn leave(&self) {
+        self.end.cancel();
+        self.bench.router.end_commands().await;
+        let waits = self.waiting.end();
+        let _ = tokio::task::spawn_blocking(move || drop(waits)).await;
+    }
+}
+
+/// Returns a hint on the policy entry that would allow it without approval; `None` if there is none.
+fn would_allow(action: &Action) -> Option<String> {
+    let capability = match action {
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),
+        Action::Custom { .. } => "Tool.Custom",
+        Action::Fetch { .. } => {
+            let words = "With `requires_approval = false`, [capabilities.\"Network.Http\"] in the policy allows it \
+                without approval";
+            return Some(words.to_owned());
+        }
+        Action::Open { .. } | Action::Upload { .. } | Action::Named { .. } | Action::Invoke { .. } => return None,
+    };
+    Some(format!(
+        "A rule of [capabilities.\"{capability}\"] with `decision = \"allow\"` in the policy allows it without approval"
+    ))
+}
+
+fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunContext {
+    RunContext {
+        tool_call_id: None,
+        output,
+        kill: kill.clone(),
+        interrupt: kill.child_token(),
+        background: CancellationToken::new(),
+        most_bytes: convert::TEXT_BYTES,
+    }
+}
+
+fn refuses(call: &ToolCall, error: ToolError) -> Course {
+    ends(ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error))
+}
+
+fn ends(result: ToolResult) -> Course {
+    Course::Ends(End::Result(result))
+}
+
+fn stopped_result(call: &ToolCall) -> ToolResult {
+    let error = ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it completed");
+    ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error)
+}
+
+fn stopped(call: &ToolCall) -> End {
+    End::Result(stopped_result(call))
+}

@@ -1,0 +1,86 @@
+//! Conversion of tools and results to the Model Context Protocol.
+
+use crate::host::offered_tools;
+use crate::host::tool_runner::Bench;
+use crate::ports::Artifacts;
+use crate::protocol::{ErrorCode, ToolDefinition, ToolError, ToolResult, ToolStatus};
+use crate::tools::{Hints, Served};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Maximum bytes of the text of a result; it applies to all tools, some of which have lower limits.
+pub const TEXT_BYTES: usize = 256 << 10;
+/// Maximum bytes of an image; larger ones are only named.
+const IMAGE_BYTES: u64 = 5 << 20;
+const MAX_IMAGES: usize = 8;
+
+/// A tool that is offered to other agents.
+pub struct Offer {
+    pub tool: Tool,
+    /// True if its results also have structured content.
+    pub structured: bool,
+}
+
+/// Returns the tools that the policy offers, without those that need a session.
+pub fn offers(bench: &Bench) -> Vec<Offer> {
+    let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
+    offered_tools::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
+}
+
+fn offer(definition: ToolDefinition, served: Served) -> Offer {
+    let ToolDefinition { tool_name, description, input_schema } = definition;
+    let Hints { reads_only, destructive, idempotent, open_world } = served.hints;
+    let annotations =
+        ToolAnnotations::new().read_only(reads_only).destructive(destructive).idempotent(idempotent).open_world(open_world);
+    let input = match input_schema {
+        Value::Object(schema) => schema,
+        _ => serde_json::Map::new(),
+    };
+    let tool = Tool::new(tool_name, description, Arc::new(input)).with_annotations(annotations);
+    match served.output_schema {
+        // A result that is not an object is sent as text only, because not all protocol versions support anything else.
+        Some(Value::Object(schema)) if schema.get("type").is_some_and(|kind| kind == "object") => {
+            Offer { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
+        }
+        _ => Offer { tool, structured: false },
+    }
+}
+
+/// Returns the result of a call for the client.
+pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
+    let result = result.fitted(TEXT_BYTES);
+    if result.status != ToolStatus::Succeeded {
+        return CallToolResult::error(vec![ContentBlock::text(result.text_for_model())]);
+    }
+    let structured = match structured.then(|| serde_json::from_str::<Value>(&result.output_text)) {
+        Some(Ok(Value::Object(object))) => Some(Value::Object(object)),
+        Some(_) => {
+            let message = "the result does not match its schema after redaction and truncation";
+            let error = ToolError::new(ErrorCode::ToolExecutionFailed, message);
+            let failed = ToolResult { error: Some(error), status: ToolStatus::Failed, ..result };
+            return CallToolResult::error(vec![ContentBlock::text(failed.text_for_model())]);
+        }
+        None => None,
+    };
+    let mut content = vec![ContentBlock::text(result.text_for_model())];
+    let images = result.images;
+    // The images are on the disk.
+    let shown = tokio::task::spawn_blocking(move || pictures(&images, &*artifacts)).await;
+    content.extend(shown.unwrap_or_default());
+    let mut told = CallToolResult::success(content);
+    told.structured_content = structured;
+    told
+}
+
+fn pictures(images: &[crate::protocol::Image], artifacts: &dyn Artifacts) -> Vec<ContentBlock> {
+    let shown = images.iter().take(MAX_IMAGES).map(|image| match artifacts.content(&image.uri, IMAGE_BYTES) {
+        Ok(bytes) => ContentBlock::image(STANDARD.encode(bytes), image.media_type.clone()),
+        Err(error) => ContentBlock::text(format!("[image not shown: {error}]")),
+    });
+    let more = images.len().saturating_sub(MAX_IMAGES);
+    let more = (more > 0).then(|| ContentBlock::text(format!("[{more} more images not shown]")));
+    shown.chain(more).collect()
+}

@@ -1,0 +1,119 @@
+//! `aye mcp serve`: offers the tools of aye to another agent under the policy, as an MCP server on stdin and stdout.
+
+mod calls;
+mod convert;
+mod elicitation;
+mod handler;
+mod progress;
+mod scheduler;
+mod transport;
+
+use super::mcp::args::Asks;
+use super::serve::Signals;
+use super::serve::transport::Client;
+use crate::host::console::warn;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::project::Brought;
+use crate::host::redaction::redactor;
+use crate::host::startup;
+use crate::host::startup::start_log;
+use crate::host::tool_runner::{Bench, Ground, Starts};
+use calls::Calls;
+use handler::Hand;
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use transport::Wire;
+
+/// Time for the last responses after the client has stopped sending.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// Time for cancelled calls to report their end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
+/// Time for remaining reads and writes at the end.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> {
+    let _log = start_log(place, common.verbosity);
+    let project = Brought::look(place, common.trust);
+    project.ignored().iter().for_each(|line| warn(line));
+    let ground = Ground::find(place, common, &project, Starts::Programs)?;
+    let set = place.settings.approval.timeout;
+    let patience = ground.policy.approval_timeout().map_or(set, |bundle| bundle.min(set));
+    let redactor = redactor(&ground.place, ground.policy.redactions(), &[]);
+    let artifacts = Arc::new(place.artifacts(None));
+    let end = CancellationToken::new();
+    let instructions = instructions(place, asks);
+    let runtime = startup::runtime()?;
+    let exit = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("cannot listen for signals: {error}")))?;
+        let client = Client::stdio().map_err(|error| Trouble::failed(format!("cannot read stdin: {error}")))?;
+        let calls = Arc::new(Calls::new(Bench::new(ground, None), asks, patience, redactor, artifacts, end));
+        let wire = Wire::new(client);
+        let hand = Hand { calls: Arc::clone(&calls), instructions: instructions.into() };
+        let exit = until_the_end(&wire, hand, &mut signals, &calls.end).await;
+        calls.leave().await;
+        wire.close().await;
+        Ok(exit)
+    });
+    runtime.shutdown_timeout(LEFTOVERS);
+    exit
+}
+
+/// Returns the instructions for the model of the client.
+fn instructions(place: &Place, asks: Asks) -> String {
+    let asked = match asks {
+        Asks::Nobody => "Calls that need approval are denied",
+        Asks::Client => "Calls that need approval are put to the user through the client",
+    };
+    format!(
+        "Tools for files and commands in `{}`, under a policy set by the user who started this server. {asked}; a \
+        denial names its rule, and attempts to work around it are denied too. Paths may be relative to the workspace.",
+        place.workspace.display()
+    )
+}
+
+/// Serves until the client disconnects or a signal ends the process.
+async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &CancellationToken) -> Exit {
+    let (over, deaf) = (CancellationToken::new(), wire.deaf());
+    let served = serve(wire.clone(), hand, over.clone());
+    tokio::pin!(served);
+    let exit = tokio::select! {
+        () = &mut served => return Exit::Completed,
+        exit = signals.next() => exit,
+        () = async {
+            deaf.cancelled().await;
+            tokio::time::sleep(LAST_ANSWERS).await;
+        } => Exit::Completed,
+    };
+    // Kills commands first, so that their calls get results.
+    end.cancel();
+    if exit != Exit::Completed {
+        over.cancel();
+    }
+    tokio::select! {
+        () = &mut served => {}
+        () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => {}
+        _ = signals.next() => {}
+    }
+    exit
+}
+
+/// Serves sessions in sequence: messages before the first handshake do not end it.
+async fn serve(wire: Wire, hand: Hand, over: CancellationToken) {
+    loop {
+        match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {
+            Ok(service) => {
+                if let Err(error) = service.waiting().await {
+                    tracing::error!(%error, "the connection ended unexpectedly");
+                }
+                return;
+            }
+            Err(ServerInitializeError::ExpectedInitializeRequest(Some(_)) | ServerInitializeError::InitializeFailed(_)) => {}
+            Err(error) => return tracing::debug!(%error, "there was no handshake"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Line transport of the MCP client: limited messages, with error responses to invalid ones.
+
+use crate::cli::serve::transport::{Client, Outbox};
+use crate::serve::{LINE_BYTES, Line};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of open requests; more are rejected at once.
+const MAX_REQUESTS: usize = 64;
+/// Error code: too many open requests.
+const BUSY: ErrorCode = ErrorCode(-32000);
+
+/// One end of the connection. Cheap to clone; only one clone may receive at a time.
+#[derive(Clone)]
+pub struct Wire {
+    lines: Arc<Mutex<mpsc::Receiver<Line>>>,
+    out: Arc<Outbox>,
+    requests: Arc<Semaphore>,
+    /// Cancelled when there are no more lines.
+    deaf: CancellationToken,
+}
+
+/// A permit that is dropped with its request.
+#[derive(Clone)]
+struct Underway(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
+
+impl Wire {
+    pub fn new(client: Client) -> Self {
+        Self {
+            lines: Arc::new(Mutex::new(client.lines)),
+            out: Arc::new(client.out),
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            deaf: CancellationToken::new(),
+        }
+    }
+
+    pub fn deaf(&self) -> CancellationToken {
+        self.deaf.clone()
+    }
+
+    /// Waits for the last lines to be written, for a limited time.
+    pub async fn close(self) {
+        if let Some(out) = Arc::into_inner(self.out) {
+            out.close().await;
+        }
+    }
+
+    /// Returns the next line of a client that reads its responses.
+    async fn line(&self) -> Option<Line> {
+        let mut lines = self.lines.lock().await;
+        if !self.out.has_room() {
+            tokio::select! {
+                () = self.out.changed(false) => {}
+                () = self.out.gone() => return None,
+            }
+        }
+        tokio::select! {
+            line = lines.recv() => line,
+            () = self.out.gone() => None,
+        }
+    }
+
+    /// Parses a message; `None` if it was invalid and answered.
+    fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
+        let mut message = match read(line) {
+            Ok(message) => message?,
+            Err(wrong) => {
+                let (error, id) = *wrong;
+                self.out.send(&ServerJsonRpcMessage::error(error, id));
+                return None;
+            }
+        };
+        if let JsonRpcMessage::Request(request) = &mut message {
+            let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
+                let words = format!("{MAX_REQUESTS} requests are still without a response; wait for one of them");
+                self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
+                return None;
+            };
+            request.request.extensions_mut().insert(Underway(Arc::new(permit)));
+        }
+        Some(message)
+    }
+}
+
+/// Parses a line; `None` for an invalid notification. The error has the request ID if it is readable.
+fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
+    let bytes = match line {
+        Line::Whole(bytes) => bytes,
+        Line::TooLong => {
+            let words = format!("the line is longer than {LINE_BYTES} bytes and was discarded");
+            return Err(Box::new((ErrorData::invalid_request(words, None), None)));
+        }
+    };
+    let error = match serde_json::from_slice(&bytes) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error,
+    };
+    let Ok(value) = serde_json::from_slice::<Value>(&bytes) else {
+        let words = format!("the line is not JSON: {error}; send one message per line");
+        return Err(Box::new((ErrorData::parse_error(words, None), None)));
+    };
+    // A notification gets no response.
+    if value.get("method").is_some() && value.get("id").is_none() {
+        tracing::debug!(%error, "ignored an invalid notification");
+        return Ok(None);
+    }
+    let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    let words = "not a JSON-RPC 2.0 request, notification or response; send one per line, without batches";
+    Err(Box::new((ErrorData::invalid_request(words, None), id)))
+}
+
+impl Transport<RoleServer> for Wire {
+    type Error = Infallible;
+
+    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        self.out.send(&item);
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        // This future may be dropped while it waits: a received line is handled before anything else is awaited.
+        while let Some(line) = self.line().await {
+            if let Some(message) = self.message(line) {
+                return Some(message);
+            }
+        }
+        self.deaf.cancel();
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}

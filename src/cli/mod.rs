@@ -1,0 +1,103 @@
+//! The program: command line, wiring and exit codes.
+
+mod acp;
+mod args;
+mod auth;
+mod config;
+mod demo;
+mod doctor;
+mod exec;
+mod interactive;
+mod manual;
+mod mcp;
+pub mod mcp_server;
+mod models;
+mod policy;
+mod rewind;
+mod serve;
+mod sessions;
+mod setup;
+mod tool;
+
+use crate::host::console::{fail, say, say_json};
+pub use crate::host::version::{Commit, commit_in};
+
+use crate::agent::Approver;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::nesting::Nesting;
+use crate::host::options::Common;
+use args::{Action, Answers, Stop};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Runs the program. `commit`: the commit of the build.
+pub fn main(commit: Option<Commit>) -> ExitCode {
+    if crate::sys::process::is_helper() {
+        crate::sys::process::supervise_main();
+    }
+    crate::host::crash::redact_panics();
+    crate::sys::allocator::hide_from_others();
+    crate::sys::allocator::share_heaps();
+    crate::host::version::set(commit);
+    crate::host::crash::log_contained();
+    crate::tui::spare_contained(crate::policy::guard::contains_panics);
+    let invocation = match args::parse(std::env::args_os(), Nesting::of_process()) {
+        Ok(invocation) => invocation,
+        Err(Stop::Told(help)) => {
+            let _ = help.print();
+            return Exit::Completed.into();
+        }
+        Err(Stop::Usage(message)) => {
+            let _ = write!(std::io::stderr(), "{}", crate::text::clean(&message));
+            return Exit::Usage.into();
+        }
+    };
+    match act(&invocation.common, invocation.action) {
+        Ok(exit) => exit.into(),
+        Err(trouble) => {
+            fail(&trouble.message);
+            trouble.exit.into()
+        }
+    }
+}
+
+fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
+    match action {
+        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
+        Action::Exec { prompt, takes_input, session, format } => {
+            let request = exec::Request { prompt, takes_input, session, format, approver: Approver::Nobody };
+            exec::run(common, request)
+        }
+        Action::Serve(door) => serve::run(common, &door),
+        Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
+        Action::ToolList { json } => tool::list(&Place::find(common)?, common, json),
+        Action::ToolManifest => {
+            say_json(&crate::tools::manifest_schema());
+            Ok(Exit::Completed)
+        }
+        Action::ToolSchema { name } => tool::schema(&Place::find(common)?, common, &name),
+        Action::ToolPlan { name, arguments } => tool::plan(&Place::find(common)?, common, &name, &arguments),
+        Action::ToolCall { name, arguments, json, answers } => {
+            tool::call(&Place::find(common)?, common, &name, &arguments, json, answers)
+        }
+        Action::Policy(asked) => policy::run(common, asked),
+        Action::Rewind(request) => rewind::run(common, &request),
+        Action::Sessions(asked) => sessions::run(&Place::find(common)?, asked),
+        Action::Auth(asked) => auth::run(&Place::find(common)?, asked),
+        Action::Mcp(asked) => mcp::run(&Place::find(common)?, common, asked),
+        Action::Models { ask, json, filter } => models::run(&Place::find(common)?, ask, json, filter.as_deref()),
+        Action::ConfigPath => config::path(&Place::find(common)?),
+        Action::ConfigShow => config::show(&Place::find(common)?, common),
+        Action::ConfigSchema => config::schema(),
+        Action::Acp => acp::run(common),
+        Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
+        Action::Doctor { json } => doctor::run(common, json),
+        Action::Completions { shell } => {
+            say(&args::completions(shell));
+            Ok(Exit::Completed)
+        }
+        Action::Man { dir } => manual::run(dir.as_deref()),
+    }
+}

@@ -1,0 +1,131 @@
+//! `aye models`: lists models with context windows and prices.
+
+use crate::host::console::{say, say_json, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::models::ModelsHere;
+use crate::host::startup::runtime;
+use crate::ports::Models;
+use crate::protocol::ListedModel;
+use crate::text::{clean, width};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+#[derive(Serialize)]
+struct Answer {
+    models: Vec<ListedModel>,
+    notices: Vec<String>,
+}
+
+pub fn run(place: &Place, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, Trouble> {
+    let here = ModelsHere::new(place);
+    // An invalid policy does not prevent the list; `aye policy validate` reports its errors.
+    let here = match place.policy(None, None) {
+        Ok(policy) => here.under(&policy),
+        Err(_) => here,
+    };
+    here.check()?;
+    let (mut models, notices) = runtime()?.block_on(here.list(ask));
+    if let Some(filter) = filter.map(str::to_ascii_lowercase) {
+        models.retain(|model| model.facts.name.to_ascii_lowercase().contains(&filter));
+    }
+    if json {
+        say_json(&Answer { models, notices });
+        return Ok(Exit::Completed);
+    }
+    for notice in &notices {
+        warn(notice);
+    }
+    if models.is_empty() {
+        warn("no model matches; run `aye models --ask` to query the providers and local model servers too");
+        return Ok(Exit::Completed);
+    }
+    say(&table(&models));
+    Ok(Exit::Completed)
+}
+
+fn table(models: &[ListedModel]) -> String {
+    let head = ["model", "window", "output", "$/M in", "$/M out", "supports", ""].map(str::to_owned);
+    let rows: Vec<[String; 7]> = std::iter::once(head).chain(models.iter().map(row)).collect();
+    let mut widths = [0; 7];
+    for row in &rows {
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = width(cell).max(*widest);
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (number, (cell, widest)) in row.iter().zip(widths).enumerate() {
+            let gap = " ".repeat(widest - width(cell));
+            // Numbers are right-aligned.
+            let _ = if (1..=4).contains(&number) { write!(line, "{gap}{cell}  ") } else { write!(line, "{cell}{gap}  ") };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn row(model: &ListedModel) -> [String; 7] {
+    let facts = &model.facts;
+    let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "–".to_owned(), |price| dollars(of(&price)));
+    let takes = [(facts.images, "images"), (facts.reasoning, "effort")];
+    let takes: Vec<&str> = takes.into_iter().filter_map(|(able, word)| able.then_some(word)).collect();
+    let note = match &model.lacks {
+        Some(lacks) => lacks.clone(),
+        None if model.source == "catalogue" => String::new(),
+        None => model.source.clone(),
+    };
+    [
+        clean(&facts.name).into_owned(),
+        tokens(facts.context_window),
+        facts.max_output_tokens.map_or_else(|| "–".to_owned(), tokens),
+        price(|price| price.input),
+        price(|price| price.output),
+        takes.join(" "),
+        clean(&note).replace('\n', " "),
+    ]
+}
+
+/// Returns `200k` or `1.05M`.
+fn tokens(count: u64) -> String {
+    let trimmed = |number: f64| format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}k", count / 1_000),
+        _ => format!("{}M", trimmed(count as f64 / 1e6)),
+    }
+}
+
+/// Returns a price with cents, or with as many decimals as needed.
+fn dollars(price: f64) -> String {
+    let cents = format!("{price:.2}");
+    if cents.parse() == Ok(price) { cents } else { format!("{price:.4}").trim_end_matches('0').to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ModelFacts, Price};
+
+    #[test]
+    fn a_row_says_what_is_known_and_leaves_out_what_is_not() {
+        let price = Price { input: 0.075, output: 4.5, cache_read: 0.0, cache_write: 0.0 };
+        let known =
+            ModelFacts { max_output_tokens: Some(128_000), images: true, ..ModelFacts::of_test("a/b", 1_050_000, Some(price)) };
+        let unknown = ModelFacts { reasoning: true, ..ModelFacts::of_test("local/lengthy", 32_768, None) };
+        let models = [
+            ListedModel { facts: known, lacks: None, key_of: None, source: "catalogue".to_owned() },
+            ListedModel { facts: unknown, lacks: Some("set A_KEY".to_owned()), key_of: None, source: "catalogue".to_owned() },
+        ];
+        assert_eq!(
+            table(&models),
+            "\
+model          window  output  $/M in  $/M out  supports
+a/b             1.05M    128k   0.075     4.50  images
+local/lengthy     32k       –       –        –  effort    set A_KEY
+"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! `aye policy check`: evaluates tool calls from stdin without running them.
+
+use super::server_tools::ServerTools;
+use crate::headless::lines;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::project::Brought;
+use crate::host::session;
+use crate::policy::{Enforcer, Explanation, Sandbox, guard};
+use crate::protocol::{Arguments, Mode};
+use crate::text::{Line, LineSplitter};
+use crate::tools::{Holding, Settings};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+
+/// Maximum bytes of a line; a longer one could never run.
+const LINE_BYTES: usize = 64 << 20;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    /// The ID, exactly as received.
+    id: Option<&'a RawValue>,
+    #[serde(flatten)]
+    explanation: Explanation,
+}
+
+/// Prints one verdict per line, whatever the line is. The exit code does not depend on the verdicts.
+pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
+    let policy = super::in_force(place, common)?;
+    let place = &super::with_tools(place, common);
+    let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
+    let settings = session::tool_settings(place, &enforcer, Holding::nothing());
+    let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
+    let mut input = BufReader::new(std::io::stdin().lock());
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut splitter = LineSplitter::new(LINE_BYTES);
+    let mut write = |line: &Line, more: bool| {
+        let written = lines::write(&mut out, &answer(line, &enforcer, &settings, &servers));
+        // Flushes if there is no further input, because the caller may wait for this verdict.
+        if more { written } else { written.and_then(|()| out.flush()) }
+    };
+    loop {
+        let found = match input.fill_buf() {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Trouble::usage(format!("cannot read stdin: {error}"))),
+        };
+        let length = found.len();
+        let mut rest = found;
+        while !rest.is_empty() {
+            let Some(line) = splitter.take_line(&mut rest) else { break };
+            if write(&line, !rest.is_empty()).is_err() {
+                return Ok(Exit::Completed);
+            }
+        }
+        if length == 0 {
+            break;
+        }
+        input.consume(length);
+    }
+    if let Some(line) = splitter.finish() {
+        let _ = write(&line, false);
+    }
+    Ok(Exit::Completed)
+}
+
+fn answer<'a>(line: &'a Line, enforcer: &Enforcer, settings: &Settings, servers: &ServerTools) -> Answer<'a> {
+    let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
+    let Line::Whole(line) = line else { return unreadable(format!("the line is longer than {LINE_BYTES} bytes")) };
+    if line.trim_ascii().is_empty() {
+        return unreadable(format!("the line is empty, {EXPECTED}"));
+    }
+    match serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) {
+        Ok(request) => {
+            let explanation = explained(&request, enforcer, settings, servers);
+            Answer { id: request.get("id").copied(), explanation }
+        }
+        Err(error) => unreadable(format!("the line is not a JSON object ({error}), {EXPECTED}")),
+    }
+}
+
+const EXPECTED: &str = "expected {\"tool\": NAME, \"arguments\": {…}}";
+
+fn explained(
+    request: &BTreeMap<String, &RawValue>,
+    enforcer: &Enforcer,
+    settings: &Settings,
+    servers: &ServerTools,
+) -> Explanation {
+    let tool = request.get("tool").and_then(|tool| serde_json::from_str::<String>(tool.get()).ok());
+    let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
+        return Explanation::unreadable(EXPECTED.to_owned());
+    };
+    // A panic on one line must not affect the next.
+    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings, servers)) {
+        Some(Ok((_, told))) => told,
+        Some(Err(why)) => Explanation::unreadable(why),
+        None => Explanation::unreadable(guard::FAILED.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Bundle, Context, Layer, Scope};
+    use std::path::PathBuf;
+
+    /// A line on which the command parser panics, in test builds only.
+    const FAULTY: &str = "aye-test-faulty-line";
+
+    #[test]
+    fn a_line_that_breaks_the_judgement_is_denied_and_the_next_is_judged() {
+        let context = Context {
+            roots: vec![PathBuf::from("/")],
+            home: PathBuf::from("/home/me"),
+            mode: Mode::Ask,
+            sandbox: Sandbox::Present,
+            own: Vec::new(),
+        };
+        let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nallowed_commands = [\"ls\"]\n";
+        let enforcer = Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(text, "policy.toml").unwrap())], context);
+        let bench = crate::tools::tests::Bench::new();
+        let servers = ServerTools::none();
+        let said = |command: &str, id: u32| {
+            let line = format!("{{\"id\": {id}, \"tool\": \"RunCommand\", \"arguments\": {{\"command\": \"{command}\"}}}}");
+            let line = Line::Whole(line.into_bytes());
+            let answer = answer(&line, &enforcer, &bench.settings, &servers);
+            serde_json::to_value(&answer).unwrap()
+        };
+        let broken = said(FAULTY, 1);
+        assert_eq!((&broken["id"], &broken["verdict"]), (&1.into(), &"deny".into()), "{broken}");
+        assert_eq!(broken["reason"], guard::FAILED);
+        assert_eq!(said("ls", 2)["id"], 2);
+        assert_ne!(said("ls", 2)["reason"], guard::FAILED);
+    }
+}

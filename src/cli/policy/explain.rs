@@ -1,0 +1,278 @@
+//! `aye policy explain`: the verdict for a command or tool call, with its rule and reason.
+
+use super::args::Subject;
+use super::origin::{Origin, Origins};
+use super::paint::{Paint, Tone};
+use super::quote;
+use super::server_tools::ServerTools;
+use crate::cli::tool;
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::policy_error::numbered;
+use crate::host::project::Brought;
+use crate::host::sandbox_host::Standing;
+use crate::host::session;
+use crate::policy::{Explanation, Sandbox};
+use crate::protocol::{Action, ApproveWhen, Arguments, Mode, Risk, VerdictKind};
+use crate::tools;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Both verdicts for a call, with the places of the rules.
+pub struct Account {
+    /// The verdict by the rules, in a sandbox.
+    pub by_rules: Explanation,
+    /// The verdict here and now.
+    pub now: Explanation,
+    pub mode: Mode,
+    pub steps: Vec<Step>,
+    /// The rules that apply, in the order of the steps; the first one decides.
+    pub origins: Vec<(String, Option<Origin>)>,
+}
+
+/// A simple command of a shell line, or one action of a call.
+pub struct Step {
+    pub text: String,
+    pub verdict: VerdictKind,
+    pub rule: String,
+    pub reason: String,
+    pub risk: Risk,
+    pub critical: bool,
+}
+
+pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Result<Exit, Trouble> {
+    let (name, arguments) = match subject {
+        Subject::Command { words, cwd } => ("RunCommand".to_owned(), command(&words, cwd)),
+        Subject::Call { tool, arguments } => {
+            let arguments = tool::tool_call(&tool, &arguments)?.arguments;
+            (tool, arguments)
+        }
+    };
+    let policy = super::in_force(place, common)?;
+    let place = &super::with_tools(place, common);
+    let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
+    let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
+    let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
+    let time = jiff::Timestamp::now();
+    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings, &servers).map_err(Trouble::usage)?;
+    let now = if actions.is_empty() {
+        by_rules.clone()
+    } else {
+        // A dangling symlink is evaluated by its text.
+        let found = tools::actions_now(&name, &arguments, &settings).unwrap_or_else(|_| actions.clone());
+        place
+            .enforcer(&policy, Standing::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
+            .explain(&found, time)
+    };
+    let steps = steps(&by_rules, &actions, |action| enforcer.explain(std::slice::from_ref(action), time));
+    let origins = Origins::of(&policy);
+    let mut rules = vec![by_rules.rule.clone()];
+    rules.extend(steps.iter().map(|step| step.rule.clone()));
+    let mut seen = Vec::new();
+    rules.retain(|rule| {
+        !seen.contains(rule) && {
+            seen.push(rule.clone());
+            true
+        }
+    });
+    let origins = rules.into_iter().map(|rule| (rule.clone(), origins.find(&rule))).collect();
+    let account = Account { by_rules, now, mode: place.mode, steps, origins };
+    if json {
+        say_json(&account.as_json());
+    } else {
+        say(&account.as_text(&Paint::of_stdout(common.color)));
+    }
+    Ok(Exit::Completed)
+}
+
+fn command(words: &[String], cwd: Option<String>) -> Arguments {
+    let mut arguments = serde_json::Map::new();
+    arguments.insert("command".to_owned(), quote::line(words).into());
+    arguments.extend(cwd.map(|cwd| ("cwd".to_owned(), cwd.into())));
+    Arguments::Object(arguments)
+}
+
+/// Returns the commands of a shell line, or the actions of a call.
+pub fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
+    if !whole.parts.is_empty() {
+        let step = |part: &crate::protocol::CommandPart| Step {
+            text: part.text.clone(),
+            verdict: part.verdict,
+            rule: part.rule.clone(),
+            reason: part.reason.clone(),
+            risk: part.risk,
+            critical: part.critical,
+        };
+        return whole.parts.iter().map(step).collect();
+    }
+    let step = |action: &Action| {
+        let told = explain(action);
+        Step {
+            text: what(action),
+            verdict: told.verdict,
+            rule: told.rule,
+            reason: told.reason,
+            risk: told.risk,
+            critical: told.critical,
+        }
+    };
+    actions.iter().map(step).collect()
+}
+
+fn what(action: &Action) -> String {
+    match action {
+        Action::Read { target } => format!("read {}", target.given),
+        Action::Write { target } => format!("write {}", target.given),
+        Action::Delete { target } => format!("delete {}", target.given),
+        Action::Exec { command, .. } => command.clone(),
+        Action::Fetch { url, method } => format!("{method} {url}"),
+        Action::Open { target } => format!("open {}", target.given),
+        Action::Upload { target } => format!("upload {}", target.given),
+        Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
+        Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
+    }
+}
+
+/// The output of `aye policy check`, and its place.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told<'a> {
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+    mode: Mode,
+    /// The file of the deciding rule; absent for a built-in rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    /// The source of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    at_run_time: AtRunTime<'a>,
+}
+
+#[derive(Serialize)]
+struct AtRunTime<'a> {
+    verdict: VerdictKind,
+    rule: &'a str,
+    reason: &'a str,
+}
+
+impl Account {
+    pub fn as_json(&self) -> Told<'_> {
+        let origin = self.origins.first().and_then(|(_, origin)| origin.as_ref());
+        Told {
+            explanation: &self.by_rules,
+            mode: self.mode,
+            file: origin.map(|origin| origin.file.clone()),
+            line: origin.map(|origin| origin.line),
+            source: origin.map(|origin| origin.source.join("\n")),
+            at_run_time: AtRunTime { verdict: self.now.verdict, rule: &self.now.rule, reason: &self.now.reason },
+        }
+    }
+
+    pub fn as_text(&self, paint: &Paint) -> String {
+        let mut rows = self.head(paint);
+        rows.push(String::new());
+        rows.extend(self.table(paint));
+        rows.push(String::new());
+        for (at, (rule, origin)) in self.origins.iter().enumerate() {
+            rows.extend(rule_rows(rule, origin.as_ref(), at == 0, paint));
+        }
+        rows.extend(self.notes().into_iter().flat_map(|note| note_rows(&note, paint)));
+        rows.join("\n") + "\n"
+    }
+
+    fn head(&self, paint: &Paint) -> Vec<String> {
+        let told = &self.by_rules;
+        let critical = if told.critical { ", critical" } else { "" };
+        let plain = format!("{} · {} risk{critical} · ", told.verdict.as_str(), told.risk.as_str());
+        let mut sentence = paint.sentence(&format!("{plain}{}", told.reason), 0).into_iter();
+        let first = sentence.next().unwrap_or_default();
+        let rest = first.strip_prefix(told.verdict.as_str()).unwrap_or_default().to_owned();
+        let mut rows = vec![format!("{}{rest}", paint.verdict(told.verdict, 0))];
+        rows.extend(sentence);
+        if self.now.verdict != told.verdict || (self.now.reason != told.reason && self.now.rule != told.rule) {
+            let text = format!("at run time: {} · {}", self.now.verdict.as_str(), self.now.reason);
+            let mut lines = paint.sentence(&text, 0).into_iter();
+            rows.extend(lines.next().map(|line| paint.tone(Tone::Careful, &line)));
+            rows.extend(lines);
+        }
+        rows
+    }
+
+    fn table(&self, paint: &Paint) -> Vec<String> {
+        let number = self.steps.len().to_string().len();
+        let rule = self.steps.iter().map(|step| crate::text::width(&step.rule)).max().unwrap_or_default().min(24);
+        let risks = if self.steps.iter().any(|step| step.critical) { 8 } else { 6 };
+        let indent = 2 + number + 2 + 5 + 2 + risks + 2 + rule + 2;
+        let mut rows = Vec::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            let mut code = paint.code(&step.text, indent).into_iter();
+            let first = code.next().unwrap_or_default();
+            rows.push(format!(
+                "  {:>number$}  {}  {}  {}  {}",
+                at + 1,
+                paint.verdict(step.verdict, 5),
+                paint.risk(step.risk, step.critical, risks),
+                Paint::cell(&step.rule, rule),
+                paint.tone(Tone::Strong, &first)
+            ));
+            let blank = " ".repeat(indent);
+            rows.extend(code.map(|row| format!("{blank}{}", paint.tone(Tone::Strong, &row))));
+            if self.steps.len() > 1 || step.reason != self.by_rules.reason {
+                rows.extend(
+                    paint
+                        .sentence(&step.reason, indent)
+                        .into_iter()
+                        .map(|row| format!("{blank}{}", paint.tone(Tone::Quiet, &row))),
+                );
+            }
+        }
+        rows
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.by_rules.needs.is_some() {
+            let until = if self.now.verdict == VerdictKind::Ask {
+                "asks at run time until there is one"
+            } else {
+                "it is allowed only in one"
+            };
+            notes.push(format!("needs a sandbox: {until}"));
+        }
+        if self.by_rules.approve == Some(ApproveWhen::Effects) {
+            notes.push("approved by its effects: runs in a preview first, and asks if it would change files".to_owned());
+        }
+        if self.mode != Mode::Ask {
+            notes.push(format!("evaluated for --mode {}", self.mode.as_str()));
+        }
+        notes
+    }
+}
+
+fn rule_rows(rule: &str, origin: Option<&Origin>, decides: bool, paint: &Paint) -> Vec<String> {
+    let label = if decides { "decided by" } else { "and" };
+    let Some(origin) = origin else {
+        let whose = match rule {
+            "built-in" => "the built-in policy",
+            "session" => "you, for this session",
+            other => other,
+        };
+        return vec![format!("{label:10} {whose}")];
+    };
+    let mut rows = vec![format!("{label:10} {}", paint.tone(Tone::Strong, &crate::text::reveal(&origin.place())))];
+    let numbered = origin.source.iter().enumerate().map(|(at, line)| numbered(origin.line + at, line));
+    rows.extend(numbered.map(|line| paint.tone(Tone::Quiet, &crate::text::truncate(&line, paint.width))));
+    rows
+}
+
+fn note_rows(note: &str, paint: &Paint) -> Vec<String> {
+    let mut rows = paint.sentence(note, 11).into_iter();
+    let first = rows.next().unwrap_or_default();
+    std::iter::once(format!("{:10} {first}", "note")).chain(rows.map(|row| format!("{:11}{row}", ""))).collect()
+}

@@ -1,0 +1,147 @@
+//! `aye policy grants`: lists and revokes the rules saved by "always allow".
+
+use super::args::GrantsAction;
+use crate::config::{ConfigError, grants};
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::user_rules::{Named, in_file};
+use crate::policy::Bundle;
+use crate::protocol::GrantScope;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+pub fn run(place: &Place, action: GrantsAction) -> Result<Exit, Trouble> {
+    match action {
+        GrantsAction::List { json } => list(place, json),
+        GrantsAction::Revoke { names, all, expired } => revoke(place, &names, all, expired),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    rule: &'a str,
+    /// `project` or `everywhere`.
+    scope: &'static str,
+    file: &'a Path,
+    line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<&'a str>,
+    here: bool,
+    grant: &'a crate::protocol::GrantRule,
+    toml: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+    expired: bool,
+}
+
+fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
+    let all = saved(place)?;
+    let now = Timestamp::now();
+    if json {
+        for named in &all {
+            say_json(&Entry {
+                rule: &named.name,
+                scope: if named.name.starts_with("user") { "everywhere" } else { "project" },
+                file: &named.file,
+                line: named.kept.line,
+                directory: named.directory.as_deref(),
+                here: is_here(named, place),
+                grant: &named.kept.rule,
+                toml: named.kept.rule.to_string(),
+                since: named.kept.since(),
+                expires_at: named.kept.expires_at,
+                expired: named.kept.is_expired(now),
+            });
+        }
+        return Ok(Exit::Completed);
+    }
+    let mut text = String::new();
+    let mut file: Option<&Path> = None;
+    for named in &all {
+        if file != Some(&named.file) {
+            let of = match (&named.directory, named.name.starts_with("user")) {
+                (Some(directory), _) if is_here(named, place) => format!("in this project, {directory}"),
+                (Some(directory), _) => format!("in {directory}"),
+                (None, true) => "everywhere".to_owned(),
+                (None, false) => "in a project whose directory is unknown".to_owned(),
+            };
+            let _ = writeln!(text, "{of}  ({})", named.file.display());
+            file = Some(&named.file);
+        }
+        let _ = writeln!(text, "  {:14} {}  {}", named.name, named.kept.rule, named.times(now));
+    }
+    if all.is_empty() {
+        text.push_str("no saved rules; press `a` on an approval prompt to save one\n");
+    }
+    say(&crate::text::reveal(&text));
+    Ok(Exit::Completed)
+}
+
+/// Returns the saved rules, those of this project first.
+fn saved(place: &Place) -> Result<Vec<Named>, ConfigError> {
+    let config = &place.directories.config;
+    let own = grants::project_file(config, &place.workspace);
+    let mut all = in_file(&own, GrantScope::Project, Some(place.workspace.display().to_string()))?;
+    all.extend(in_file(&grants::user_file(config), GrantScope::Everywhere, None)?);
+    for (file, directory) in grants::project_files(config) {
+        if file != own {
+            all.extend(in_file(&file, GrantScope::Project, directory)?);
+        }
+    }
+    Ok(all)
+}
+
+fn is_here(named: &Named, place: &Place) -> bool {
+    named.file == grants::project_file(&place.directories.config, &place.workspace)
+}
+
+fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<Exit, Trouble> {
+    let now = Timestamp::now();
+    let saved = saved(place)?;
+    let reachable = |named: &&Named| is_here(named, place) || named.name.starts_with("user");
+    let mut gone: Vec<&Named> = Vec::new();
+    if all || expired {
+        gone.extend(saved.iter().filter(reachable).filter(|named| all || named.kept.is_expired(now)));
+    }
+    for name in names {
+        // Several directories may be on one line.
+        let before = gone.len();
+        gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
+        if gone.len() == before {
+            return Err(Trouble::usage(format!(
+                "there is no saved rule `{name}` in this project\nhint: run `aye policy grants list` to list the \
+                rules; for another project, pass `-C DIR`"
+            )));
+        }
+    }
+    let mut files: Vec<&PathBuf> = gone.iter().map(|named| &named.file).collect();
+    files.dedup();
+    let _only_one = grants::lock(&place.directories.config)?;
+    let mut text = String::new();
+    for file in files {
+        let of_file: Vec<&&Named> = gone.iter().filter(|named| named.file == *file).collect();
+        grants::change(file, |old| {
+            let old = old.unwrap_or_default();
+            // Compared by content: a line number may have changed since the rules were listed.
+            let same = |kept: &grants::Kept| of_file.iter().any(|named| named.kept.rule == kept.rule);
+            let (new, _) = grants::removed(old, same).map_err(ConfigError::one)?;
+            Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;
+            Ok((new, ()))
+        })?;
+        for named in of_file {
+            let _ = writeln!(text, "removed {}  {}  from {}", named.name, named.kept.rule, file.display());
+        }
+    }
+    if gone.is_empty() {
+        text.push_str(if expired { "no saved rule has expired\n" } else { "no saved rules\n" });
+    }
+    say(&crate::text::reveal(&text));
+    Ok(Exit::Completed)
+}

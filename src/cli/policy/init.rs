@@ -1,0 +1,30 @@
+//! `aye policy init`: writes a starter policy, and replaces an existing one only on request.
+
+use crate::host::console::say;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::policy_templates::{InitPlace, Template, text_of, write};
+
+pub fn run(place: &Place, template: Template, to: InitPlace) -> Result<Exit, Trouble> {
+    let text = text_of(template);
+    if to == InitPlace::Stdout {
+        say(&text);
+        return Ok(Exit::Completed);
+    }
+    let (directory, private) = match template {
+        Template::Preset(_) => (place.directories.config.clone(), true),
+        Template::Project => (place.workspace.join(".aye"), false),
+    };
+    let file = directory.join("policy.toml");
+    let backup = write(&directory, &file, &text, private, to == InitPlace::Replace)?;
+    let kept = backup.map_or_else(String::new, |backup| format!("saved the old file as {}\n", backup.display()));
+    let next = match template {
+        Template::Preset(_) => "next: `aye policy show`, `aye policy explain -- COMMAND`, `aye policy test`\n",
+        Template::Project => {
+            "next: commit it; it applies to everyone who trusts the project, and can only make their policy stricter\n"
+        }
+    };
+    say(&crate::text::reveal(&format!("wrote {}\n{kept}{next}", file.display())));
+    Ok(Exit::Completed)
+}

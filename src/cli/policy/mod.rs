@@ -1,0 +1,112 @@
+//! `aye policy`: shows, explains, tests and edits the policy. No call is run.
+
+pub mod args;
+mod check;
+mod explain;
+mod grants;
+pub mod init;
+mod log;
+mod origin;
+mod paint;
+mod quote;
+mod redact;
+mod schema;
+mod server_tools;
+mod show;
+mod test;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+use crate::host::console::warn;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::policy_layers::Policy;
+use crate::host::project::Brought;
+use crate::policy::{Enforcer, Explanation};
+use crate::protocol::{Action, ApproveWhen, Arguments};
+use crate::tools::{self, Settings};
+use args::PolicyAction;
+use server_tools::ServerTools;
+
+pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
+    match action {
+        PolicyAction::Check => check::run(&Place::find(common)?, common),
+        PolicyAction::Redact { jsonl } => redact::run(&Place::find(common)?, common, jsonl),
+        PolicyAction::Explain { subject, json } => explain::run(&Place::find(common)?, common, subject, json),
+        PolicyAction::Show { form } => show::run(&Place::find(common)?, common, form),
+        PolicyAction::Test { files, json } => test::run(&Place::find(common)?, common, &files, json),
+        PolicyAction::Validate { file, json } => validate::run(&Place::find(common)?, common, file.as_deref(), json),
+        PolicyAction::Init { template, place } => init::run(&Place::find(common)?, template, place),
+        PolicyAction::Grants(action) => grants::run(&Place::find(common)?, action),
+        PolicyAction::Log { json, session, denied, most } => {
+            let filter = crate::store::DecisionFilter { session, denied_only: denied, most };
+            log::run(&Place::find(common)?, &filter, json)
+        }
+        PolicyAction::Schema => schema::run(),
+    }
+}
+
+/// Returns the layers in force.
+pub(super) fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
+    let project = Brought::look(place, common.trust);
+    project.ignored_policy().iter().for_each(|line| warn(line));
+    place.policy(common.policy.as_deref(), Some(&project))
+}
+
+/// Returns the place with the custom tools of the user and of a trusted project.
+fn with_tools(place: &Place, common: &Common) -> Place {
+    let mut own = place.clone();
+    own.with_tools_of(&Brought::look(place, common.trust));
+    own
+}
+
+/// Returns true if a local tool has this name, so that it does not name an MCP tool.
+fn is_here(tool: &str, settings: &Settings) -> bool {
+    let custom = settings.custom.iter().map(|custom| custom.name.as_str());
+    let mut own = custom.chain(settings.named.iter().map(|named| named.name.as_str()));
+    tools::name_of(tool).is_some() || own.any(|name| name.eq_ignore_ascii_case(tool))
+}
+
+fn judged_of_server(action: Action, arguments: &Arguments, enforcer: &Enforcer) -> Result<(Vec<Action>, Explanation), String> {
+    if let Arguments::Malformed(_) = arguments {
+        return Err("the arguments are not a JSON object".to_owned());
+    }
+    if let Action::Invoke { server, tool, .. } = &action
+        && let Err(denial) = enforcer.offers(&format!("Mcp.{server}/{tool}"))
+    {
+        return Ok((Vec::new(), Explanation::denied(denial)));
+    }
+    let actions = vec![action];
+    let told = enforcer.explain(&actions, jiff::Timestamp::now());
+    Ok((actions, told))
+}
+
+fn in_background(arguments: &Arguments) -> bool {
+    matches!(arguments, Arguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
+}
+
+/// Evaluates a call by its text alone. Returns its actions and the verdict, or the reason why it is invalid.
+fn judged(
+    tool: &str,
+    arguments: &Arguments,
+    enforcer: &Enforcer,
+    settings: &Settings,
+    servers: &ServerTools,
+) -> Result<(Vec<Action>, Explanation), String> {
+    if let Some(action) = servers.action(tool).filter(|_| !is_here(tool, settings)) {
+        return judged_of_server(action, arguments, enforcer);
+    }
+    if let Err(denial) = enforcer.offers(tools::name_of(tool).unwrap_or(tool)) {
+        return Ok((Vec::new(), Explanation::denied(denial)));
+    }
+    let actions = tools::actions_for(tool, arguments, settings).map_err(|error| error.message)?;
+    let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
+    // Sessions and background commands have no end at which their effects could be reviewed.
+    let is_awaited = tools::name_of(tool) == Some("RunCommand") && !in_background(arguments);
+    told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
+    Ok((actions, told))
+}

@@ -1,0 +1,50 @@
+//! Source of a rule: its place in a policy file, and its text.
+
+use crate::host::policy_layers::{Policy, policy_bytes};
+use crate::policy::entry_at;
+use std::path::{Path, PathBuf};
+
+/// The text of the policy files in force.
+pub struct Origins {
+    files: Vec<(String, PathBuf, String)>,
+}
+
+/// A place in a policy file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    pub file: PathBuf,
+    pub line: usize,
+    /// The source line, or the first lines of the table.
+    pub source: Vec<String>,
+}
+
+impl Origins {
+    pub fn of(policy: &Policy) -> Self {
+        let files = policy.layers.iter().filter_map(|layer| {
+            let file = layer.file.clone()?;
+            let text = policy_bytes(&file).ok().flatten().unwrap_or_default();
+            // `user:0` without the line number.
+            let scope = layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned();
+            Some((scope, file, String::from_utf8_lossy(&text).into_owned()))
+        });
+        Self { files: files.collect() }
+    }
+
+    /// Finds a rule by its name in verdicts, such as `user:31`.
+    pub fn find(&self, rule: &str) -> Option<Origin> {
+        let (scope, line) = rule.split_once(':')?;
+        let line: usize = line.parse().ok()?;
+        let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
+        Some(Origin { file: file.clone(), line, source: entry_at(text, line) })
+    }
+}
+
+impl Origin {
+    pub fn place(&self) -> String {
+        place(&self.file, self.line)
+    }
+}
+
+pub fn place(file: &Path, line: usize) -> String {
+    format!("{}:{line}", file.display())
+}

@@ -1,0 +1,112 @@
+//! Formatting of the output of `aye policy`: colours on a terminal, wrapped rows, no control characters.
+
+use crate::host::options::Color;
+use crate::protocol::{Risk, VerdictKind};
+use crate::text;
+use std::io::IsTerminal;
+
+/// Width if none is known, as in a pipe: rows are not wrapped.
+const ENDLESS: usize = 100_000;
+const NARROWEST: usize = 40;
+const WIDEST: usize = 140;
+/// Maximum rows of a text; the rest is counted.
+const MAX_ROWS: usize = 40;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    pub width: usize,
+    colors: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Tone {
+    Good,
+    Careful,
+    Bad,
+    Strong,
+    Quiet,
+}
+
+impl Paint {
+    /// Returns the format for stdout.
+    pub fn of_stdout(color: Color) -> Self {
+        let seen = std::io::stdout().is_terminal();
+        let refused = color == Color::Never || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let width = terminal_size::terminal_size().filter(|_| seen).map(|(width, _)| usize::from(width.0));
+        Self { width: width.map_or(ENDLESS, |width| width.clamp(NARROWEST, WIDEST)), colors: seen && !refused }
+    }
+
+    #[cfg(test)]
+    pub fn plain(width: usize) -> Self {
+        Self { width, colors: false }
+    }
+
+    #[cfg(test)]
+    pub fn colored(width: usize) -> Self {
+        Self { width, colors: true }
+    }
+
+    pub fn tone(&self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Good => 32,
+            Tone::Careful => 33,
+            Tone::Bad => 31,
+            Tone::Strong => 1,
+            Tone::Quiet => 2,
+        };
+        if self.colors { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// Returns `allow`, `ask` or `deny`, padded to a number of cells.
+    pub fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
+        let tone = match verdict {
+            VerdictKind::Allow => Tone::Good,
+            VerdictKind::Ask => Tone::Careful,
+            VerdictKind::Deny => Tone::Bad,
+        };
+        self.tone(tone, &format!("{:cells$}", verdict.as_str()))
+    }
+
+    /// Returns the risk, padded to a number of cells. Critical risk is marked.
+    pub fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
+        let text = format!("{:cells$}", if critical { "CRITICAL" } else { risk.as_str() });
+        match risk {
+            Risk::Low => self.tone(Tone::Quiet, &text),
+            Risk::Medium => text,
+            Risk::High => self.tone(Tone::Bad, &text),
+        }
+    }
+
+    /// Returns a sentence as rows, indented from the second row on.
+    pub fn sentence(&self, text: &str, indent: usize) -> Vec<String> {
+        let text = text::reveal(text).replace('\n', " ");
+        let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
+        rows.into_iter().map(|row| text[row].to_owned()).collect()
+    }
+
+    /// Returns code as rows, with all its characters.
+    pub fn code(&self, text: &str, indent: usize) -> Vec<String> {
+        let text = text::expand_tabs(&text::reveal(text)).into_owned();
+        let width = self.width.saturating_sub(indent).max(NARROWEST / 2);
+        let mut rows: Vec<String> = Vec::new();
+        for line in text.lines() {
+            rows.extend(text::wrap_exact(line, width).into_iter().map(|row| line[row].to_owned()));
+        }
+        if rows.len() > MAX_ROWS {
+            let rest = rows.len() - MAX_ROWS;
+            rows.truncate(MAX_ROWS);
+            rows.push(format!("… {rest} more lines"));
+        }
+        if rows.is_empty() {
+            rows.push(String::new());
+        }
+        rows
+    }
+
+    /// Returns a text, cut or padded to a number of cells.
+    pub fn cell(text: &str, cells: usize) -> String {
+        let shown = text::truncate(text, cells);
+        let blanks = cells.saturating_sub(text::width(&shown));
+        format!("{shown}{}", " ".repeat(blanks))
+    }
+}

@@ -1,0 +1,82 @@
+//! `aye policy redact`: redacts text from stdin, to try a `[[redaction]]`.
+
+use crate::host::console::{say, say_json, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::redaction;
+use crate::policy::Sandbox;
+use crate::policy::redact::{Redactor, has_marker};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::io::{BufRead, Read};
+
+/// Maximum bytes of a text, which is held in memory.
+const TEXT_BYTES: u64 = 256 << 20;
+
+#[derive(Deserialize)]
+struct Line {
+    id: Option<Box<RawValue>>,
+    text: String,
+    /// Additional secret values, whatever they look like.
+    #[serde(default, rename = "knownValues", alias = "known_values")]
+    known_values: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Hidden {
+    kind: String,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    id: Option<Box<RawValue>>,
+    text: String,
+    redacted: Vec<Hidden>,
+}
+
+pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble> {
+    let policy = super::in_force(place, common)?;
+    let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
+    let redactor = redaction::redactor(place, rules.clone(), &[]);
+    let input = std::io::stdin().lock();
+    if !jsonl {
+        let mut text = String::new();
+        input
+            .take(TEXT_BYTES)
+            .read_to_string(&mut text)
+            .map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
+        return Ok(plain(&redactor, &text));
+    }
+    for (number, line) in input.lines().enumerate() {
+        let line = line.map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
+        let line: Line = serde_json::from_str(&line)
+            .map_err(|error| Trouble::usage(format!("line {}: {error}; expected {{\"id\": …, \"text\": \"…\"}}", number + 1)))?;
+        if line.known_values.is_empty() {
+            answer(&redactor, line);
+        } else {
+            answer(&redaction::redactor(place, rules.clone(), &line.known_values), line);
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+fn answer(redactor: &Redactor, line: Line) {
+    let hidden = redactor.redact(&line.text);
+    let redacted = hidden.found.into_iter().map(|found| Hidden { kind: found.kind, count: found.count }).collect();
+    say_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
+}
+
+fn plain(redactor: &Redactor, text: &str) -> Exit {
+    let hidden = redactor.redact(text);
+    say(&hidden.text);
+    let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();
+    match (kinds.is_empty(), has_marker(text)) {
+        (false, _) => warn(&format!("redacted {}", kinds.join(", "))),
+        (true, None) => warn("nothing to redact"),
+        (true, Some(_)) => warn("nothing to redact except what is already redacted"),
+    }
+    Exit::Completed
+}

@@ -1,0 +1,114 @@
+//! MCP tools for policy commands, as last known. No server is started or contacted.
+
+use crate::host::context::Place;
+use crate::host::mcp_servers::specs;
+use crate::host::project::Brought;
+use crate::mcp::{Servers, Wires};
+use crate::ports::{RemoteServers, RemoteTool};
+use crate::protocol::Action;
+use crate::tools::Pins;
+use std::sync::Arc;
+
+/// Separators between the name of a configured server and its tool.
+const BETWEEN: [&str; 2] = [":", "__"];
+
+/// The configured servers, and their last known tools.
+pub struct ServerTools {
+    servers: Vec<String>,
+    tools: Arc<[RemoteTool]>,
+    pins: Pins,
+}
+
+impl ServerTools {
+    pub fn known(place: &Place, project: Option<&Brought>) -> Self {
+        let (specs, _) = specs::specs(place, project);
+        let servers = specs.iter().map(|spec| spec.name.clone()).collect();
+        let directory = place.directories.data.join("mcp");
+        let wires = Wires { known: Some(directory.join("known")), ..Wires::default() };
+        let tools = Servers::new(specs, wires).tools();
+        Self { servers, tools, pins: Pins::at(directory.join("pins")) }
+    }
+
+    /// Returns the call that a name means: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also
+    /// `SERVER:TOOL` or `SERVER__TOOL`. An unknown tool gets the verdict of a new tool.
+    pub fn action(&self, called: &str) -> Option<Action> {
+        let (server, tool) = named(called).or_else(|| self.configured(called))?;
+        let known = self.servers.iter().find(|known| known.eq_ignore_ascii_case(server)).map_or(server, String::as_str);
+        let of_server = self.tools.iter().filter(|one| one.server == known);
+        let found = of_server
+            .clone()
+            .find(|one| one.name == tool)
+            .or_else(|| of_server.clone().find(|one| one.name.eq_ignore_ascii_case(tool)));
+        Some(Action::Invoke {
+            server: known.to_owned(),
+            tool: found.map_or_else(|| tool.to_owned(), |found| found.name.clone()),
+            fingerprint: found.map(|found| found.fingerprint.clone()).unwrap_or_default(),
+            changed: found.is_some_and(|found| self.pins.is_changed(found)),
+        })
+    }
+
+    fn configured<'a>(&self, called: &'a str) -> Option<(&'a str, &'a str)> {
+        let of_server = |server: &String| {
+            let start = called.get(..server.len()).filter(|start| start.eq_ignore_ascii_case(server))?;
+            let tool = BETWEEN.iter().find_map(|between| called[server.len()..].strip_prefix(between))?;
+            (!tool.is_empty()).then_some((start, tool))
+        };
+        self.servers.iter().find_map(of_server)
+    }
+}
+
+/// Returns the server and the tool, if the name has the form used in policies.
+pub fn named(called: &str) -> Option<(&str, &str)> {
+    let (server, tool) = called.strip_prefix("Mcp.").unwrap_or(called).split_once('/')?;
+    (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
+}
+
+/// Returns true if a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
+pub fn is_server_form(called: &str) -> bool {
+    let is_form = |(server, tool): (&str, &str)| !server.is_empty() && !tool.is_empty();
+    BETWEEN.iter().filter_map(|between| called.split_once(between)).any(is_form)
+}
+
+#[cfg(test)]
+impl ServerTools {
+    /// Returns the state without configured servers.
+    pub fn none() -> Self {
+        Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::at("nowhere".into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_means_a_tool_of_a_server_in_every_form() {
+        let known = ServerTools {
+            servers: vec!["docs".to_owned()],
+            tools: vec![RemoteTool {
+                server: "docs".to_owned(),
+                name: "Search".to_owned(),
+                title: None,
+                description: String::new(),
+                input_schema: serde_json::json!({}),
+                output_schema: None,
+                says_read_only: false,
+                fingerprint: "f".to_owned(),
+            }]
+            .into(),
+            pins: Pins::at("nowhere".into()),
+        };
+        let meant = |called: &str| match known.action(called) {
+            Some(Action::Invoke { server, tool, fingerprint, .. }) => Some(format!("{server}/{tool} {fingerprint}")),
+            _ => None,
+        };
+        for called in ["docs/Search", "Mcp.docs/Search", "docs:Search", "docs__Search", "DOCS/search"] {
+            assert_eq!(meant(called).as_deref(), Some("docs/Search f"), "{called}");
+        }
+        assert_eq!(meant("docs/other").as_deref(), Some("docs/other "));
+        assert_eq!(meant("new/tool").as_deref(), Some("new/tool "));
+        for called in ["new:tool", "new__tool", "docs", "/x", "x/", "Mcp.docs", "ReadFile"] {
+            assert_eq!(meant(called), None, "{called}");
+        }
+    }
+}

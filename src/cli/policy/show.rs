@@ -1,0 +1,280 @@
+//! `aye policy show`: the policy in force, entry by entry, with file and line.
+
+use super::args::ShowForm;
+use super::paint::{Paint, Tone};
+use crate::config::trust::{Project, Standing};
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::{Common, Trust};
+use crate::host::policy_layers::Policy;
+use crate::policy::{Entry, Layer, Sandbox, Scope};
+use crate::protocol::Mode;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Minimum width of a value beside its origin, in cells, if the width is limited.
+const VALUE_CELLS: usize = 36;
+/// Width up to which values align the origins.
+const ALIGNED_CELLS: usize = 72;
+
+/// The policy in force.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InForce {
+    pub layers: Vec<LayerInForce>,
+    pub mode: Mode,
+    pub workspace: PathBuf,
+    /// The state of the project's policy.
+    pub project: String,
+    pub entries: Vec<Entry>,
+    #[serde(skip)]
+    pub home: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LayerInForce {
+    pub scope: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<jiff::Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+pub fn run(place: &Place, common: &Common, form: ShowForm) -> Result<Exit, Trouble> {
+    let policy = super::in_force(place, common)?;
+    let mut layers: Vec<&Layer> = policy.layers.iter().collect();
+    layers.sort_by_key(|layer| layer.scope);
+    let in_force = InForce {
+        layers: layers.into_iter().map(LayerInForce::of).collect(),
+        mode: place.mode,
+        workspace: place.workspace.clone(),
+        project: project(place, common, &policy),
+        entries: place.enforcer(&policy, Sandbox::Absent, place.mode).entries(),
+        home: place.home.clone(),
+    };
+    match form {
+        ShowForm::Json => say_json(&in_force),
+        ShowForm::Toml => say(&in_force.as_toml()),
+        ShowForm::Table => say(&in_force.as_text(&Paint::of_stdout(common.color), jiff::Timestamp::now())),
+    }
+    Ok(Exit::Completed)
+}
+
+fn project(place: &Place, common: &Common, policy: &Policy) -> String {
+    let trusted = match Project::examine(&place.workspace).standing(&place.directories.config) {
+        _ if common.trust == Trust::ForThisRun => "trusted for this run",
+        Standing::Trusted(_) => "trusted",
+        Standing::Changed(_) => "no longer trusted, because its configuration has changed",
+        Standing::NeverAsked => "not trusted",
+    };
+    let own = place.workspace.join(".aye/policy.toml").symlink_metadata().is_ok();
+    let policy = match (policy.layers.iter().any(|layer| layer.scope == Scope::Project), own) {
+        (true, _) => ", its policy applies",
+        (false, true) => ", its policy is ignored",
+        (false, false) => ", it has no policy",
+    };
+    format!("{trusted}{policy}")
+}
+
+impl LayerInForce {
+    pub fn of(layer: &Layer) -> Self {
+        Self {
+            scope: layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned(),
+            file: layer.file.clone(),
+            bundle_version: layer.bundle.version.clone(),
+            expires_at: layer.bundle.expires_at,
+            session_id: layer.session_id().map(str::to_owned),
+        }
+    }
+}
+
+impl InForce {
+    /// Returns a path in the form `~/.config/aye/policy.toml`.
+    fn shown(&self, path: &Path) -> String {
+        crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
+    }
+
+    /// Returns the entries by section: those that decide first, those that only define names last.
+    fn sections(&self) -> Vec<(&str, Vec<&Entry>)> {
+        let rank = |section: &str| match section {
+            "" => 0,
+            "llm" => 1,
+            "tools" => 2,
+            section if section.starts_with("capabilities") => 3,
+            _ => 4,
+        };
+        let mut entries: Vec<&Entry> =
+            self.entries.iter().filter(|entry| !(entry.section.is_empty() && entry.key == "tests")).collect();
+        entries.sort_by_key(|entry| (rank(&entry.section), &entry.section, entry.key == "rules"));
+        let mut sections: Vec<(&str, Vec<&Entry>)> = Vec::new();
+        for entry in entries {
+            match sections.last_mut() {
+                Some((section, entries)) if *section == entry.section => entries.push(entry),
+                _ => sections.push((&entry.section, vec![entry])),
+            }
+        }
+        sections
+    }
+
+    fn origin(&self, entry: &Entry) -> String {
+        entry.file.as_ref().map_or_else(|| entry.origin.clone(), |file| format!("{}:{}", self.shown(file), entry.line))
+    }
+
+    pub fn as_text(&self, paint: &Paint, now: jiff::Timestamp) -> String {
+        let mut out = self.head(paint, now);
+        let origins = self.entries.iter().map(|entry| crate::text::width(&self.origin(entry))).max().unwrap_or_default();
+        let widest = self.entries.iter().map(|entry| crate::text::width(&stated(entry)));
+        let widest = widest.filter(|cells| *cells <= ALIGNED_CELLS).max().unwrap_or_default();
+        let beside = paint.width > origins + 4 + VALUE_CELLS;
+        let cells = if beside { widest.min(paint.width.saturating_sub(origins + 4)) } else { paint.width.saturating_sub(2) };
+        for (section, entries) in self.sections() {
+            out.push('\n');
+            if !section.is_empty() {
+                let _ = writeln!(out, "{}", paint.tone(Tone::Strong, &crate::text::reveal(&format!("[{section}]"))));
+            }
+            for entry in entries {
+                self.row(entry, cells, beside, paint, &mut out);
+            }
+        }
+        out
+    }
+
+    fn head(&self, paint: &Paint, now: jiff::Timestamp) -> String {
+        let mut out = String::new();
+        for (at, layer) in self.layers.iter().enumerate() {
+            let label = if at == 0 { "layers" } else { "" };
+            let file = layer.file.as_ref().map_or_else(|| "no file".to_owned(), |file| self.shown(file));
+            let version = layer.bundle_version.as_ref().map(|version| format!("version {version}"));
+            let expires = layer.expires_at.map(|end| {
+                let word = if end <= now { "EXPIRED" } else { "expires" };
+                format!("{word} {end}")
+            });
+            let session = layer.session_id.as_ref().map(|id| format!("for the session {id} only"));
+            let more: Vec<String> = [Some(file), version, expires, session].into_iter().flatten().collect();
+            let row = format!("{label:10}{:10}{}", layer.scope, more.join(", "));
+            let _ = writeln!(out, "{}", crate::text::reveal(&row));
+        }
+        for (label, value) in [
+            ("mode", self.mode.as_str().to_owned()),
+            ("workspace", self.shown(&self.workspace)),
+            ("project", self.project.clone()),
+        ] {
+            let _ = writeln!(out, "{label:10}{}", crate::text::reveal(&value));
+        }
+        out.push_str(&paint.tone(Tone::Quiet, "the strictest entry wins; deny before ask before allow"));
+        out.push('\n');
+        out
+    }
+
+    fn row(&self, entry: &Entry, cells: usize, beside: bool, paint: &Paint, out: &mut String) {
+        let text = stated(entry);
+        let endless = paint.width > 10_000;
+        let mut rows = if endless {
+            vec![crate::text::reveal(&text).into_owned()]
+        } else {
+            paint.code(&text, paint.width.saturating_sub(cells))
+        };
+        let origin = paint.tone(Tone::Quiet, &self.origin(entry));
+        let first = rows.remove(0);
+        if beside {
+            let _ = writeln!(
+                out,
+                "  {}  {origin}",
+                Paint::cell(&first, cells.max(if endless { crate::text::width(&first) } else { 0 }))
+            );
+        } else {
+            let _ = writeln!(out, "  {first}");
+        }
+        for row in rows {
+            let _ = writeln!(out, "    {row}");
+        }
+        if !beside {
+            let _ = writeln!(out, "    {origin}");
+        }
+        if let Some(note) = &entry.note {
+            let _ = writeln!(out, "    {}", paint.tone(Tone::Careful, &format!("↳ {note}")));
+        }
+    }
+
+    /// Returns a single policy of all layers: lists of blocked items are combined; of other keys the first one is used,
+    /// and the rest are comments.
+    pub fn as_toml(&self) -> String {
+        let mut out = String::new();
+        for layer in &self.layers {
+            let file = layer
+                .file
+                .as_ref()
+                .map_or_else(String::new, |file| format!(" {}", crate::text::reveal(&file.display().to_string())));
+            let _ = writeln!(out, "# layer {}{file}", layer.scope);
+        }
+        let _ = writeln!(out, "# mode {}, project {}", self.mode.as_str(), self.project);
+        for (section, entries) in self.sections() {
+            out.push('\n');
+            if !section.is_empty() {
+                let _ = writeln!(out, "[{section}]");
+            }
+            let mut rest = entries.as_slice();
+            while let Some(first) = rest.first() {
+                let (same, others) = rest.split_at(rest.iter().take_while(|entry| entry.key == first.key).count());
+                self.toml_key(same, &mut out);
+                rest = others;
+            }
+        }
+        out
+    }
+
+    fn toml_key(&self, same: &[&Entry], out: &mut String) {
+        let comment = |entry: &Entry| {
+            let note = entry.note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
+            crate::text::reveal(&format!("# {}{note}", self.origin(entry))).replace('\n', " ")
+        };
+        let Some(first) = same.first() else { return };
+        if first.value.starts_with('{') && first.key != "limits" {
+            let _ = writeln!(out, "{} = [", first.key);
+            for entry in same {
+                let _ = writeln!(out, "  {},  {}", entry.value, comment(entry));
+            }
+            out.push_str("]\n");
+            return;
+        }
+        // An item that any layer blocks is blocked.
+        if same.len() > 1 && (first.key.starts_with("blocked_") || first.key == "disabled") {
+            let _ = writeln!(out, "{} = [", first.key);
+            for entry in same {
+                let items = entry.value.trim_start_matches('[').trim_end_matches(']');
+                let _ = writeln!(out, "  {items}{}  {}", if items.is_empty() { "" } else { "," }, comment(entry));
+            }
+            out.push_str("]\n");
+            return;
+        }
+        let holds = same.iter().position(|entry| entry.note.as_ref().is_none_or(|note| note == "tightens")).unwrap_or(0);
+        for (at, entry) in same.iter().enumerate() {
+            let off = if at == holds { "" } else { "# " };
+            let _ = writeln!(out, "{off}{} = {}  {}", entry.key, entry.value, comment(entry));
+        }
+    }
+}
+
+/// Returns `key = value`; for a rule its condition, decision and reason, without examples.
+fn stated(entry: &Entry) -> String {
+    let rule = (entry.key == "rules").then(|| format!("rule = {}", entry.value).parse::<toml::Table>().ok()).flatten();
+    let rule = rule.and_then(|table| table.get("rule")?.as_table().cloned());
+    let Some(rule) = rule else { return format!("{} = {}", entry.key, entry.value) };
+    let decision = rule.get("decision").and_then(toml::Value::as_str).unwrap_or_default();
+    let subject =
+        ["command", "paths", "tools"].into_iter().find_map(|key| rule.get(key)).map(ToString::to_string).unwrap_or_default();
+    let more =
+        ["exact", "args", "fingerprint", "expires_at"].into_iter().filter_map(|key| Some(format!("{key} = {}", rule.get(key)?)));
+    let reason = rule.get("reason").and_then(toml::Value::as_str).map(str::to_owned);
+    let more: Vec<String> = more.chain(reason).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
+    format!("{decision:5} {subject}{more}")
+}

@@ -1,0 +1,221 @@
+//! `aye policy test`: runs the `[[tests]]` of policies, for example in CI.
+
+use super::origin::place as shown_place;
+use super::paint::{Paint, Tone};
+use super::server_tools::{ServerTools, is_server_form, named as named_of_server};
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::policy_layers::{Policy, policy_bytes};
+use crate::host::session;
+use crate::policy::{Bundle, Enforcer, Explanation, Layer, Sandbox, Scope, Test};
+use crate::protocol::{ApproveWhen, Arguments, Mode, Risk};
+use crate::tools;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// A set of tests, and the layers they run against.
+pub struct Suite {
+    pub file: PathBuf,
+    pub bundle: Bundle,
+    pub policy: Policy,
+}
+
+/// The outcome of all tests.
+#[derive(Debug, Default, Serialize)]
+pub struct Outcome {
+    pub tests: usize,
+    pub failed: usize,
+    /// Number of `match` and `not_match` examples, which passed when the files were read.
+    pub examples: usize,
+    pub failures: Vec<Failure>,
+}
+
+/// A failed test.
+#[derive(Debug, Serialize)]
+pub struct Failure {
+    pub file: PathBuf,
+    pub line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub tool: String,
+    pub arguments: serde_json::Map<String, serde_json::Value>,
+    pub expected: String,
+    pub got: String,
+    pub rule: String,
+    pub reason: String,
+}
+
+pub fn run(place: &Place, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, Trouble> {
+    let suites = if files.is_empty() { in_force(place, common)? } else { named(place, common, files)? };
+    let mut outcome = Outcome::default();
+    for suite in &suites {
+        judge(place, suite, &mut outcome)?;
+    }
+    if json {
+        say_json(&outcome);
+    } else {
+        say(&text(&outcome, &suites, &Paint::of_stdout(common.color)));
+    }
+    Ok(if outcome.failed == 0 { Exit::Completed } else { Exit::Failed })
+}
+
+/// Returns each layer in force with its own tests.
+fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
+    let policy = super::in_force(place, common)?;
+    let suite = |layer: &Layer| Suite {
+        file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
+        bundle: layer.bundle.clone(),
+        policy: Policy::of(policy.layers.clone(), policy.name.clone()),
+    };
+    Ok(policy.layers.iter().map(suite).collect())
+}
+
+/// Returns each file on its own; a project's policy is tested on top of the layers in force.
+fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, Trouble> {
+    let mut suites = Vec::new();
+    for file in files {
+        let bundle = read(file)?;
+        let layers = if is_of_project(file) {
+            let mut layers = super::in_force(place, common)?.layers;
+            layers.retain(|layer| layer.scope != Scope::Project);
+            layers.push(Layer::from_file(Scope::Project, bundle.clone(), file));
+            layers
+        } else {
+            vec![Layer::from_file(Scope::File, bundle.clone(), file)]
+        };
+        let name = file.display().to_string();
+        suites.push(Suite { file: file.clone(), bundle, policy: Policy::of(layers, name) });
+    }
+    Ok(suites)
+}
+
+pub fn read(file: &Path) -> Result<Bundle, Trouble> {
+    let bytes = policy_bytes(file)?.ok_or_else(|| Trouble::usage(format!("policy file `{}` does not exist", file.display())))?;
+    Bundle::parse_bytes(&bytes, &file.display().to_string()).map_err(|error| crate::host::policy_error::broken(&error, &bytes))
+}
+
+/// Returns true if a project's policy is stored at this path.
+pub fn is_of_project(file: &Path) -> bool {
+    file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
+}
+
+pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), Trouble> {
+    outcome.examples += suite.bundle.examples();
+    let servers = ServerTools::known(place, None);
+    let mut enforcers: Vec<(Mode, Enforcer, tools::Settings)> = Vec::new();
+    for test in &suite.bundle.tests {
+        let place_of = |line: usize| shown_place(&suite.file, line);
+        known(test, &suite.bundle).map_err(|why| Trouble::usage(format!("{}: {why}", place_of(test.tool_line))))?;
+        if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
+            let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
+            let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
+            enforcers.push((test.mode, enforcer, settings));
+        }
+        let Some((_, enforcer, settings)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
+        let arguments = Arguments::Object(test.arguments.clone());
+        let (_, told) = super::judged(&test.tool, &arguments, enforcer, settings, &servers)
+            .map_err(|why| Trouble::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
+        outcome.tests += 1;
+        if let Some((expected, got)) = difference(test, &told) {
+            outcome.failed += 1;
+            outcome.failures.push(Failure {
+                file: suite.file.clone(),
+                line: test.line,
+                name: test.name.clone(),
+                tool: test.tool.clone(),
+                arguments: test.arguments.clone(),
+                expected,
+                got,
+                rule: told.rule,
+                reason: told.reason,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns an error for a test of an unknown tool, which would test nothing.
+pub fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
+    // A policy does not know the servers and their tools, so any such name is accepted.
+    if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
+        return Ok(());
+    }
+    tools::known(&test.tool, &bundle.named).map_err(|error| error.message)
+}
+
+/// Returns the expected and the actual values that differ.
+fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
+    let mut expected = Vec::new();
+    let mut got = Vec::new();
+    let mut differ = |wanted: String, came: String| {
+        expected.push(wanted);
+        got.push(came);
+    };
+    if test.verdict != told.verdict {
+        differ(test.verdict.as_str().to_owned(), told.verdict.as_str().to_owned());
+    }
+    if let Some(rule) = test.rule.as_ref().filter(|rule| !names(rule, &told.rule)) {
+        differ(format!("rule {rule}"), format!("rule {}", told.rule));
+    }
+    if let Some(risk) = test.risk.filter(|risk| *risk != told.risk) {
+        differ(format!("{} risk", Risk::as_str(risk)), format!("{} risk", told.risk.as_str()));
+    }
+    if let Some(wanted) = test.approve.filter(|wanted| Some(*wanted) != told.approve) {
+        let came = told.approve.map_or("none (no command asks)", ApproveWhen::as_str);
+        differ(format!("approve {}", wanted.as_str()), format!("approve {came}"));
+    }
+    if let Some(words) = test.reason_contains.as_ref().filter(|words| !told.reason.contains(*words)) {
+        differ(format!("a reason with \"{words}\""), "a different reason".to_owned());
+    }
+    (!expected.is_empty()).then(|| (expected.join(", "), got.join(", ")))
+}
+
+/// Compares rules. The scope of a file is `user` in force and `policy` if the file is named, so the line decides. `:31`
+/// means this line of any file.
+fn names(wanted: &str, rule: &str) -> bool {
+    let own = |scope: &str| matches!(scope, "" | "user" | "policy");
+    match (wanted.split_once(':'), rule.split_once(':')) {
+        (Some((one, line)), Some((other, at))) => line == at && (one == other || one.is_empty() || (own(one) && own(other))),
+        _ => wanted == rule,
+    }
+}
+
+fn text(outcome: &Outcome, suites: &[Suite], paint: &Paint) -> String {
+    let mut out = String::new();
+    for failure in &outcome.failures {
+        let call = match failure.arguments.get("command").or_else(|| failure.arguments.get("path")) {
+            Some(serde_json::Value::String(text)) => text.clone(),
+            _ => serde_json::Value::Object(failure.arguments.clone()).to_string(),
+        };
+        let name = failure.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+        let line = format!(
+            "{}: {name}{} `{call}`: expected {}, got {} ({}: {})",
+            shown_place(&failure.file, failure.line),
+            failure.tool,
+            failure.expected,
+            failure.got,
+            failure.rule,
+            failure.reason
+        );
+        out.push_str(&paint.tone(Tone::Bad, "failed "));
+        out.push_str(&crate::text::reveal(&line.replace('\n', "⏎")));
+        out.push('\n');
+    }
+    let count = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    let (tests, examples) = (count(outcome.tests, "test"), count(outcome.examples, "example"));
+    let summary = match (outcome.tests, outcome.failed) {
+        (0, _) => {
+            let files: Vec<String> = suites.iter().map(|suite| suite.file.display().to_string()).collect();
+            format!("no [[tests]] in {}; {examples} of rules passed", files.join(", "))
+        }
+        (_, 0) => format!("{tests} passed, {examples} of rules passed"),
+        (_, failed) => format!("{failed} of {tests} failed, {examples} of rules passed"),
+    };
+    let tone = if outcome.failed == 0 { Tone::Good } else { Tone::Bad };
+    out.push_str(&paint.tone(tone, &crate::text::reveal(&summary)));
+    out.push('\n');
+    out
+}

@@ -1,0 +1,147 @@
+use crate::cli::policy::paint::Paint;
+use crate::cli::policy::validate::{report, text};
+use std::path::Path;
+
+type Lines = Vec<(usize, String)>;
+
+/// Returns errors and warnings.
+fn said(policy: &str) -> (Lines, Lines) {
+    let report = report(Path::new("policy.toml"), policy.as_bytes(), "2026-11-21T00:00:00Z".parse().unwrap());
+    let lines = |remarks: Vec<crate::cli::policy::validate::Remark>| {
+        remarks.into_iter().map(|remark| (remark.line.unwrap_or_default(), remark.message)).collect()
+    };
+    (lines(report.mistakes), lines(report.warnings))
+}
+
+const SHELL: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
+
+fn rule(command: &str, more: &str) -> String {
+    format!("[[capabilities.\"Shell.Exec\".rules]]\ncommand = {command}\n{more}\n")
+}
+
+#[test]
+fn a_capability_of_backend_tools_is_rejected_and_none_of_its_keys_is_suggested() {
+    for keys in ["", "allowed_tools = [\"x\"]", "allowed_tool_names = [\"x\"]"] {
+        let (mistakes, _) = said(&format!("schema_version = 1\n[capabilities.\"BackendTool.Invoke\"]\n{keys}\n"));
+        let [(2, message)] = mistakes.as_slice() else { panic!("{mistakes:?}") };
+        assert!(message.contains("is not supported") && !message.contains("allowed_tool_names"), "{message}");
+    }
+    let (mistakes, _) = said("schema_version = 1\n[capabilities.\"BackendTool.Invok\"]\n");
+    assert!(mistakes[0].1.contains("unknown capability") && !mistakes[0].1.contains("Invoke`?"), "{mistakes:?}");
+}
+
+#[test]
+fn what_a_policy_hardly_means_is_said() {
+    let allow = "decision = \"allow\"";
+    let deny = "decision = \"deny\"";
+    for (policy, line, words) in [
+        ("schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = []".to_owned(), 2, "every path is denied"),
+        ("schema_version = 1\nexpires_at = 2026-01-01T00:00:00Z".to_owned(), 2, "has expired"),
+        ("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/build/\"]".to_owned(), 3, "write `**/build`"),
+        ("schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"docs\"]".to_owned(), 2, "without approval"),
+        (
+            "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\nunprotected_paths = [\"**/.git/x\"]"
+                .to_owned(),
+            4,
+            "stays protected",
+        ),
+        (
+            "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"".to_owned(),
+            2,
+            "every command that no rule denies runs",
+        ),
+        (format!("{SHELL}approval_rule = \"comand\""), 4, "[approval_rules.comand] is not defined"),
+        (format!("{SHELL}blocked_commands = [\"/bin/dd\"]"), 4, "`dd` blocks the program in every directory"),
+        (format!("{SHELL}blocked_commands = [\"curl | sh\"]"), 4, "blocks nothing"),
+        (
+            format!("{SHELL}blocked_commands = [\"git\"]\n{}", rule("[\"git\", \"log\"]", allow)),
+            5,
+            "`blocked_commands` contains `git`",
+        ),
+        (
+            format!("{SHELL}{}{}", rule("[\"git\", [\"log\", \"push\"]]", allow), rule("[\"git\"]", deny)),
+            4,
+            "the rule in line 7 denies everything it matches",
+        ),
+        (
+            format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[[\"cat\", \"ls\"]]", "decision = \"ask\"")),
+            4,
+            "asks about everything it matches",
+        ),
+        (format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", allow)), 7, "duplicates the rule in line 4"),
+        (
+            format!("{SHELL}{}", rule("[\"git status\"]", allow)),
+            4,
+            "write the command as an array of words: [\"git\", \"status\"]",
+        ),
+        (format!("{SHELL}{}", rule("[\"cargo\", \"test\"]", allow)), 4, "does not know the options of `cargo`"),
+        (format!("{SHELL}{}", rule("[\"git\", \"push\"]", allow)), 4, "`push` can write or run something"),
+        (format!("{SHELL}{}", rule("[\"cat\"]", "decision = \"deny\"\nexpires_at = 2026-01-01T00:00:00Z")), 4, "has expired"),
+    ] {
+        let (mistakes, warnings) = said(&policy);
+        assert_eq!(mistakes, [], "{policy}");
+        assert_eq!(warnings.len(), 1, "{policy}\n{warnings:?}");
+        assert!(warnings[0].0 == line && warnings[0].1.contains(words), "{policy}\n{warnings:?}");
+    }
+}
+
+#[test]
+fn what_is_meant_is_not_warned_of() {
+    let allow = "decision = \"allow\"";
+    for policy in [
+        format!("{SHELL}blocked_commands = [\"rm -rf\", \"mkfs.*\", \"git push --force\"]\n{}", rule("[\"git\", \"push\"]", "decision = \"ask\"")),
+        format!("{SHELL}{}{}", rule("[\"git\", \"log\"]", allow), rule("[\"git\", \"push\"]", "decision = \"deny\"")),
+        format!("{SHELL}{}", rule("[\"cargo\", \"test\"]", "decision = \"allow\"\nargs = \"any\"")),
+        format!("{SHELL}{}", rule("[\"git\", [\"stash\", \"log\"]]", allow)),
+        format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", "decision = \"deny\"\nexpires_at = 2027-01-01T00:00:00Z")),
+        format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\", \"x\"]", "decision = \"deny\"")),
+        "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false".to_owned(),
+        "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nallowed_commands = [\"git\"]".to_owned(),
+        "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}/\", \"~/x/\"]".to_owned(),
+        "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\nunprotected_paths = [\".envrc\"]".to_owned(),
+    ] {
+        assert_eq!(said(&policy), (Vec::new(), Vec::new()), "{policy}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_and_none_that_only_follows() {
+    let policy = r#"schema_version = 2
+bundle_versoin = "x"
+
+[llm]
+max_input_tokens = "many"
+allowed_models = [
+  "a",
+  7,
+]
+
+[capabilities."File.Reed"]
+allowed_paths = ["x"]
+
+[capabilities."Shell.Exec"]
+requires_approval = yes
+
+[[capabilities."Shell.Exec".rules]]
+command = ["git"]
+decision = "permit"
+match = ["ls"]
+
+[[tests]]
+tool = "RunCommand"
+"#;
+    let (mistakes, _) = said(policy);
+    let lines: Vec<usize> = mistakes.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [1, 2, 5, 8, 11, 15, 19, 22], "{mistakes:#?}");
+}
+
+#[test]
+fn a_report_shows_the_line_and_ends_with_a_count() {
+    let report = report(Path::new("policy.toml"), b"schema_version = 1\nllmm = 1\n", jiff::Timestamp::UNIX_EPOCH);
+    let shown = text(&[report], &Paint::plain(100));
+    assert_eq!(
+        shown,
+        "error policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
+         policy.toml: 1 error; nothing runs under an invalid policy\n"
+    );
+}

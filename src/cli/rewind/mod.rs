@@ -1,0 +1,323 @@
+//! `aye rewind`: rewinds to before a prompt, or redoes a rewind, without a screen and without a model.
+
+pub mod args;
+
+use crate::agent::{self, Approver, Unfinished};
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::{Common, SessionChoice};
+use crate::host::project::Brought;
+use crate::host::sandbox_host::Standing;
+use crate::host::session;
+use crate::host::session::{Session, Terms};
+use crate::host::startup;
+use crate::host::startup::{open_store, start_log};
+use crate::host::user_rules::PersonsRules;
+use crate::ports::{BoxFuture, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Record};
+use crate::protocol::{
+    Command, Event, EventKind, Failure, FailureKind, ModelFacts, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope,
+    RewindTarget, Rewound, TaskId,
+};
+use crate::text::{clean, reveal};
+use futures_util::StreamExt;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Context window of the placeholder model: nothing is sent, so any size is enough.
+const WINDOW: u64 = 1_000_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub session: Option<String>,
+    /// The number of a prompt, or the ID of its task.
+    pub to: Option<String>,
+    pub scope: RewindScope,
+    pub redo: bool,
+    pub form: Form,
+    /// True to also restore files that were edited outside aye.
+    pub overwrite: bool,
+    pub json: bool,
+}
+
+/// The mode of the command: plan, ask or apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Show what would happen.
+    Plan,
+    /// Rewind if the user confirms.
+    Ask,
+    /// Rewind without asking.
+    Yes,
+}
+
+pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
+    let mut place = Place::find(common)?;
+    place.policy(common.policy.as_deref(), None)?;
+    let _log = start_log(&place, common.verbosity);
+    let store = open_store(&place)?;
+    let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
+    let chosen = session::choose(&store, &mut place, &choice)?;
+    let model = chosen.as_ref().map(|chosen| chosen.model.clone()).unwrap_or_default();
+    let project = Brought::look(&place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let mut session = session::open(store, &place, &policy, chosen, &model, session::Extent::All)?;
+    let opened = |session: &mut Session| {
+        let records = session.records.clone();
+        let terms = Terms {
+            approver: Approver::Nobody,
+            // No work of the session continues here.
+            unfinished: Unfinished::Replace,
+            max_steps: None,
+            approval_timeout: None,
+            instructions: Vec::new(),
+            guidance: None,
+            rules: Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &model)),
+            standing: Standing::find(&place, project.trust()),
+            remote: None,
+        };
+        let setup = session::setup(&place, &policy, session, Arc::new(Nobody(model.clone())), terms);
+        session.records = records;
+        setup
+    };
+    let runtime = startup::runtime()?;
+    let mut looked = opened(&mut session);
+    // A plan leaves no trace in the journal.
+    looked.journal = Arc::new(Nowhere);
+    let plan = runtime.block_on(plan(looked, request))?;
+    let asks = request.form == Form::Ask;
+    if request.form == Form::Plan {
+        if request.json {
+            say_json(&plan);
+        } else {
+            say(&words(&plan));
+        }
+        return Ok(Exit::Completed);
+    }
+    if asks && !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        if request.json {
+            say_json(&plan);
+        } else {
+            say(&words(&plan));
+        }
+        return Err(Trouble::usage(
+            "nothing was rewound: there is no terminal to confirm on\nhint: pass `--yes` to \
+            rewind, or `--plan` to see what it would do",
+        ));
+    }
+    if asks && !confirmed(&plan) {
+        return Err(Trouble::usage("nothing was rewound"));
+    }
+    session.goes_on();
+    let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
+    let overwrite: Vec<PathBuf> = conflicts.map(|file| file.path.clone()).collect();
+    let done = runtime.block_on(carry_out(opened(&mut session), &plan, overwrite))?;
+    if request.json {
+        say_json(&done);
+    } else {
+        say(&told(&done));
+    }
+    Ok(Exit::Completed)
+}
+
+/// A session that is only used for commands.
+struct Asked {
+    commands: mpsc::Sender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+impl Asked {
+    fn of(setup: agent::Setup) -> Self {
+        let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+        let (events, receive_events) = mpsc::unbounded_channel();
+        let ended = agent::spawn(setup, receive_commands, events).ended;
+        Self { commands, events: receive_events, ended }
+    }
+
+    /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
+    async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, Trouble> {
+        let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
+        self.commands.send(command).await.map_err(|_| gone())?;
+        while let Some(event) = self.events.recv().await {
+            match event.kind {
+                EventKind::SessionPaused { failure } => return Err(Trouble::failed(failure.message)),
+                EventKind::Notice { message } => return Err(Trouble::failed(message)),
+                kind => {
+                    if let Some(answer) = answer(kind) {
+                        return Ok(answer);
+                    }
+                }
+            }
+        }
+        Err(gone())
+    }
+
+    /// Returns the prompts of the session. Earlier events are ignored, except that an interrupted rewind has been
+    /// completed by then.
+    async fn points(&mut self) -> Result<Vec<RewindPoint>, Trouble> {
+        let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
+        self.commands.send(Command::ListRewindPoints).await.map_err(|_| gone())?;
+        while let Some(event) = self.events.recv().await {
+            match event.kind {
+                EventKind::RewindPointsListed { points, .. } => return Ok(points),
+                EventKind::SessionPaused { failure } => return Err(Trouble::failed(failure.message)),
+                _ => {}
+            }
+        }
+        Err(gone())
+    }
+
+    async fn end(self) {
+        let _ = self.commands.send(Command::Quit).await;
+        let _ = self.ended.await;
+    }
+}
+
+async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, Trouble> {
+    let mut asked = Asked::of(setup);
+    let points = asked.points().await?;
+    let target = target(request, &points)?;
+    let command = Command::PlanRewind { target, scope: request.scope };
+    let planned = asked
+        .ask(command, |kind| match kind {
+            EventKind::RewindPlanned(plan) => Some(plan),
+            _ => None,
+        })
+        .await;
+    asked.end().await;
+    planned
+}
+
+async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, Trouble> {
+    let mut asked = Asked::of(setup);
+    asked.points().await?;
+    let command = Command::Rewind { target: plan.target.clone(), scope: plan.scope, overwrite };
+    let done = asked
+        .ask(command, |kind| match kind {
+            EventKind::Rewound(done) => Some(done),
+            _ => None,
+        })
+        .await;
+    asked.end().await;
+    done
+}
+
+fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Trouble> {
+    let Some(to) = &request.to else {
+        return Ok(if request.redo { RewindTarget::Redo } else { RewindTarget::Last });
+    };
+    let number: Option<u32> = to.parse().ok();
+    let found = points.iter().find(|point| Some(point.number) == number || point.task_id.as_str() == to);
+    match found {
+        Some(point) => Ok(RewindTarget::Before { task_id: point.task_id.clone(), step_id: None }),
+        // The session knows the reason why a task that is not listed cannot be rewound.
+        None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
+        None => {
+            let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
+            let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+            Err(Trouble::usage(format!("there is no prompt `{to}`; the prompts of this session: {known}")))
+        }
+    }
+}
+
+fn confirmed(plan: &RewindPlan) -> bool {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{}\nRewind? [y/N] ", words(plan));
+    let _ = err.flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+/// Returns the description of a plan.
+fn words(plan: &RewindPlan) -> String {
+    let mut text = String::new();
+    match &plan.point {
+        Some(point) => {
+            let prompt = point.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(text, "Rewind to before prompt {}: {}", point.number, clean(&prompt));
+            for command in &point.commands {
+                let _ = writeln!(text, "  ran {}", clean(command));
+            }
+        }
+        None => text.push_str("Redo: back to the state before the last rewind\n"),
+    }
+    text.push_str(&files(&plan.files));
+    if plan.scope.files() && plan.files.is_empty() {
+        text.push_str("  no files to restore\n");
+    }
+    if plan.scope.conversation() {
+        let verb = if plan.point.is_some() { "undone" } else { "restored" };
+        let _ = writeln!(text, "  {} messages {verb}", plan.messages);
+    }
+    for cannot in &plan.cannot {
+        let _ = writeln!(text, "  cannot undo: {}", clean(cannot));
+    }
+    if !plan.diff.is_empty() {
+        let _ = write!(text, "\n{}", clean(&plan.diff));
+    }
+    text
+}
+
+fn files(files: &[RewindFile]) -> String {
+    let mut text = String::new();
+    for file in files {
+        let name = reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
+        let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
+        let letter = match file.change {
+            RewindChange::Restored => 'M',
+            RewindChange::Deleted => 'D',
+            RewindChange::BroughtBack => 'A',
+        };
+        let stays = file.conflict.as_ref().map(|why| format!("  left as is: {} (--overwrite restores it too)", clean(why)));
+        let stays = if file.kept { file.conflict.as_ref().map(|why| format!("  left as is: {}", clean(why))) } else { stays };
+        let _ = writeln!(text, "  {letter} {name}  {}{lines}{}", file.change.words(), stays.unwrap_or_default());
+    }
+    text
+}
+
+/// Returns the description of a completed rewind.
+fn told(done: &Rewound) -> String {
+    let mut text = format!("{}\n", clean(&done.message));
+    text.push_str(&files(&done.kept));
+    if let Some(prompt) = &done.prompt {
+        let _ = writeln!(text, "the prompt was: {}", clean(prompt.trim()));
+    }
+    text
+}
+
+/// A placeholder for a model, which is never called.
+struct Nobody(String);
+
+impl Model for Nobody {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn facts(&self) -> ModelFacts {
+        let name = self.0.clone();
+        ModelFacts { name, context_window: WINDOW, max_output_tokens: None, price: None, images: false, reasoning: false }
+    }
+
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        let failure = Failure::new(FailureKind::InvalidRequest, "`aye rewind` does not call a model", "run `aye` or `aye exec`");
+        futures_util::stream::once(std::future::ready(Err(failure.into()))).boxed()
+    }
+}
+
+/// A journal that discards everything.
+struct Nowhere;
+
+impl Journal for Nowhere {
+    fn append(&self, _: Vec<Record>, _: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn save_draft(&self, _: String) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

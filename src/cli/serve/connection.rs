@@ -1,0 +1,296 @@
+//! One client and its session: passes lines to the state machine and events to the client, until one of them ends.
+
+use super::session_open::{Held, Opener, Ready};
+use super::transport::Client;
+use crate::agent::{self, Running, SessionQueries};
+use crate::host::exit::Exit;
+use crate::protocol::{Command, Event};
+use crate::serve::{Act, Asked, Desk, Fault, FaultCode, Line};
+use crate::sys::signals::hang_up_is_ignored;
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// Time that the next line waits for the response to an earlier request.
+const SOON: Duration = Duration::from_secs(1);
+/// Maximum number of events handled before a request.
+const EVENTS_AT_ONCE: usize = 256;
+/// Time for a session to save itself after its client has disconnected.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The end of the connection with a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The client called `Shutdown`, or the session ended by itself.
+    Done,
+    /// The client disconnected; `worked`: during a task.
+    Gone {
+        worked: bool,
+    },
+    Signalled(Exit),
+}
+
+/// Signals that end the process.
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// A process under `nohup` outlives its terminal.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: if hang_up_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    pub async fn next(&mut self) -> Exit {
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(hang_up) => drop(hang_up.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
+            () = hung_up => Exit::Terminated,
+        }
+    }
+}
+
+/// The running session.
+struct Run {
+    commands: mpsc::Sender<Command>,
+    queries: SessionQueries,
+    events: mpsc::UnboundedReceiver<Event>,
+    ended: JoinHandle<()>,
+    /// Sends whether the client accepts more streamed text.
+    room: watch::Sender<bool>,
+    held: Held,
+}
+
+pub struct Host {
+    client: Client,
+    opener: Opener,
+    desk: Desk,
+    run: Option<Run>,
+    opening: Option<JoinHandle<Result<Box<Ready>, Fault>>>,
+    /// Commands that the session has not received yet.
+    commands: VecDeque<Command>,
+    ends: bool,
+    /// True if there are no more lines.
+    deaf: bool,
+}
+
+/// The next occurrence.
+enum Next {
+    Line(Option<Line>),
+    Event(Option<Event>),
+    Opened(Result<Box<Ready>, Fault>),
+    Given,
+    Room,
+    Soon,
+    Gone,
+    Signalled(Exit),
+}
+
+impl Host {
+    pub fn new(client: Client, opener: Opener) -> Self {
+        let (desk, commands) = (Desk::default(), VecDeque::new());
+        Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
+    }
+
+    /// Serves the client until it disconnects or ends the process.
+    pub async fn run(mut self, signals: &mut Signals) -> Left {
+        let mut soon = None;
+        let left = loop {
+            if self.ends {
+                break Left::Done;
+            }
+            let waits = self.desk.answers_soon();
+            let due = waits.then(|| *soon.get_or_insert_with(|| Instant::now() + SOON));
+            if !waits {
+                soon = None;
+            }
+            match self.next(signals, due).await {
+                Next::Line(Some(line)) => {
+                    self.hear();
+                    let acts = self.desk.line(line);
+                    self.act(acts);
+                    soon = None;
+                }
+                // A client that closes its end has disconnected: nobody is left to make decisions.
+                Next::Line(None) => self.deaf = true,
+                Next::Event(Some(event)) => {
+                    let acts = self.desk.event(event);
+                    self.act(acts);
+                }
+                Next::Event(None) => self.session_ended().await,
+                Next::Opened(outcome) => self.opened(outcome),
+                Next::Given | Next::Soon => {}
+                Next::Room => {
+                    let has_room = self.client.out.has_room();
+                    if let Some(run) = &self.run {
+                        run.room.send_replace(has_room);
+                    }
+                }
+                Next::Gone => break Left::Gone { worked: self.desk.works() },
+                Next::Signalled(exit) => break Left::Signalled(exit),
+            }
+        };
+        Box::pin(self.end(left)).await;
+        left
+    }
+
+    /// Handles all events that precede a request.
+    fn hear(&mut self) {
+        for _ in 0..EVENTS_AT_ONCE {
+            let Some(Ok(event)) = self.run.as_mut().map(|run| run.events.try_recv()) else { return };
+            let acts = self.desk.event(event);
+            self.act(acts);
+        }
+    }
+
+    async fn next(&mut self, signals: &mut Signals, due: Option<Instant>) -> Next {
+        let has_room = self.client.out.has_room();
+        let now = Instant::now();
+        let early = due.is_some_and(|due| due > now);
+        let takes = self.desk.takes_lines() && has_room && !early && !self.deaf;
+        // The last lines are answered before the disconnect is handled.
+        let leaves = self.deaf && self.opening.is_none() && !early;
+        let told_room = self.run.as_ref().is_none_or(|run| *run.room.borrow() == has_room);
+        if leaves {
+            return Next::Gone;
+        }
+        if !told_room {
+            return Next::Room;
+        }
+        let (events, give) = match &mut self.run {
+            Some(Run { events, commands, .. }) => (Some(events), Some(&*commands)),
+            None => (None, None),
+        };
+        let opening = self.opening.as_mut();
+        let waits_to_be_given = !self.commands.is_empty();
+        let next = tokio::select! {
+            event = async { match events { Some(events) => events.recv().await, None => std::future::pending().await } } => Next::Event(event),
+            permit = async { match give { Some(give) => give.reserve().await, None => std::future::pending().await } }, if waits_to_be_given => {
+                match permit {
+                    Ok(permit) => {
+                        if let Some(command) = self.commands.pop_front() {
+                            permit.send(command);
+                        }
+                    }
+                    // The session is ending; its last events report that.
+                    Err(_) => self.commands.clear(),
+                }
+                Next::Given
+            }
+            line = self.client.lines.recv(), if takes => Next::Line(line),
+            opened = async { match opening { Some(opening) => opening.await, None => std::future::pending().await } } => {
+                Next::Opened(opened.unwrap_or_else(|error| {
+                    Err(Fault::new(FaultCode::Internal, format!("cannot open the session: {error}")))
+                }))
+            }
+            () = self.client.out.changed(has_room) => Next::Room,
+            () = sleep_until(due.unwrap_or(now)), if early => Next::Soon,
+            () = self.client.out.gone() => Next::Gone,
+            exit = signals.next() => Next::Signalled(exit),
+        };
+        if matches!(next, Next::Opened(_)) {
+            self.opening = None;
+        }
+        next
+    }
+
+    fn act(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Send(message) => self.client.out.send(&message),
+                Act::Open(asked) => self.open(*asked),
+                Act::Do(command) => self.commands.push_back(command),
+                Act::Ask(query) => {
+                    if let Some(run) = &self.run {
+                        run.queries.answer(query);
+                    }
+                }
+                Act::End => self.ends = true,
+            }
+        }
+    }
+
+    fn open(&mut self, asked: Asked) {
+        let (opener, runtime) = (self.opener.clone(), tokio::runtime::Handle::current());
+        self.opening = Some(tokio::task::spawn_blocking(move || opener.open(asked, &runtime)));
+    }
+
+    fn opened(&mut self, outcome: Result<Box<Ready>, Fault>) {
+        let told = outcome.map(|ready| {
+            let Ready { mut setup, reload, told, held, .. } = *ready;
+            let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+            let (events, receive_events) = mpsc::unbounded_channel();
+            let (room, has_room) = watch::channel(true);
+            setup.room = Some(has_room);
+            let Running { ended, queries } = agent::spawn(setup, receive_commands, events);
+            tokio::spawn(reload.run());
+            self.run = Some(Run { commands, queries, events: receive_events, ended, room, held });
+            told
+        });
+        let acts = self.desk.opened(told);
+        self.act(acts);
+    }
+
+    /// Handles the end of the session.
+    async fn session_ended(&mut self) {
+        if let Some(Run { ended, held, .. }) = self.run.take() {
+            let _ = ended.await;
+            held.let_go().await;
+        }
+        self.commands.clear();
+        let acts = self.desk.session_over();
+        self.act(acts);
+    }
+
+    /// Saves the session, reports the end to a client that still listens, and releases everything.
+    async fn end(mut self, left: Left) {
+        if let Some(opening) = self.opening.take()
+            && let Ok(Ok(ready)) = opening.await
+        {
+            // No client is left that wanted the session.
+            let Ready { setup, held, .. } = *ready;
+            drop(setup);
+            held.let_go().await;
+        }
+        if let Some(run) = self.run.take() {
+            let Run { commands, queries: _, mut events, ended, room, held } = run;
+            // Streaming no longer waits for a reader.
+            room.send_replace(true);
+            // Dropping the sender ends the session: running work is stopped and its outcome is saved.
+            drop(commands);
+            let farewell = async {
+                while let Some(event) = events.recv().await {
+                    if !self.client.out.is_gone() {
+                        let acts = self.desk.event(event);
+                        self.act(acts);
+                    }
+                }
+                let _ = ended.await;
+                // A client that closed one half of the connection may still read the other.
+                let acts = self.desk.session_over();
+                self.act(acts);
+            };
+            if timeout(SHUTDOWN_TIMEOUT, farewell).await.is_err() {
+                tracing::warn!(?left, "the session did not end in time");
+            }
+            held.let_go().await;
+        }
+        self.client.out.close().await;
+    }
+}

@@ -1,0 +1,121 @@
+//! `aye serve`: serves one session to another program, over stdio or a socket.
+
+mod connection;
+mod session_open;
+pub mod transport;
+
+use crate::host::console::warn;
+use crate::host::startup;
+use crate::host::startup::start_log;
+pub use connection::Signals;
+
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::serve::{Fault, FaultCode, Outgoing};
+use crate::sys::socket::{Listener, Peer};
+use connection::{Host, Left};
+use session_open::Opener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use transport::Client;
+
+/// Time for remaining reads and writes at the end.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+/// The way to reach the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Door {
+    Stdio,
+    Socket(PathBuf),
+}
+
+pub fn run(common: &Common, door: &Door) -> Result<Exit, Trouble> {
+    let place = Place::find(common)?;
+    let _log = start_log(&place, common.verbosity);
+    let opener = Opener::new(common);
+    let runtime = startup::runtime()?;
+    let exit = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("cannot listen for signals: {error}")))?;
+        match door {
+            Door::Stdio => {
+                let client = Client::stdio().map_err(|error| Trouble::failed(format!("cannot read stdin: {error}")))?;
+                Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
+                    Left::Done | Left::Gone { .. } => Exit::Completed,
+                    Left::Signalled(exit) => exit,
+                })
+            }
+            Door::Socket(path) => Box::pin(at_socket(path, &opener, &mut signals)).await,
+        }
+    });
+    runtime.shutdown_timeout(LEFTOVERS);
+    exit
+}
+
+/// Serves one client at a time. A client that leaves a running task ends the process; otherwise the next client may
+/// connect.
+async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Result<Exit, Trouble> {
+    let listener = Listener::bind(path).map_err(|message| Trouble::usage(format!("--socket: {message}")))?;
+    warn(&format!("listening on `{}`", path.display()));
+    loop {
+        let stream = tokio::select! {
+            peer = listener.accept() => match peer {
+                Ok(Peer::Own(stream)) => stream,
+                Ok(Peer::Other { stream, uid }) => {
+                    transport::refuse(stream, &other_user(uid));
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a client");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+            exit = signals.next() => return Ok(exit),
+        };
+        let client = match Client::at(stream) {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a client");
+                continue;
+            }
+        };
+        let left = {
+            let host = Host::new(client, opener.clone());
+            let run = host.run(signals);
+            tokio::pin!(run);
+            loop {
+                tokio::select! {
+                    left = &mut run => break left,
+                    peer = listener.accept() => match peer {
+                        Ok(Peer::Own(stream)) => transport::refuse(stream, &busy()),
+                        Ok(Peer::Other { stream, uid }) => transport::refuse(stream, &other_user(uid)),
+                        Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    },
+                }
+            }
+        };
+        match left {
+            Left::Done | Left::Gone { worked: true } => return Ok(Exit::Completed),
+            Left::Signalled(exit) => return Ok(exit),
+            Left::Gone { worked: false } => {}
+        }
+    }
+}
+
+/// Pause after a client could not be accepted, which may be due to a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+fn busy() -> Outgoing {
+    let message = "another client is connected; this host serves one client at a time";
+    Outgoing::refusal(Fault::new(FaultCode::SessionExists, message))
+}
+
+fn other_user(uid: Option<u32>) -> Outgoing {
+    let who = uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"));
+    Outgoing::refusal(Fault::new(
+        FaultCode::InvalidRequest,
+        format!("{who} may not use this host: it serves only the user who started it"),
+    ))
+}

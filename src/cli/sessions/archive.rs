@@ -1,0 +1,21 @@
+//! `aye sessions archive` and `unarchive`: hides a session from the lists, and shows it again.
+
+use crate::host::console::say;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::startup::open_store;
+use crate::transfer::format::one_line;
+
+pub fn run(place: &Place, id: &str, archived: bool) -> Result<Exit, Trouble> {
+    let store = open_store(place)?;
+    let summary = store.find(id)?;
+    store.archive(&summary.session_id, archived)?;
+    let id = one_line(summary.session_id.as_str());
+    say(&if archived {
+        format!("archived session {id}; `aye sessions list --archived` lists it\n")
+    } else {
+        format!("unarchived session {id}\n")
+    });
+    Ok(Exit::Completed)
+}

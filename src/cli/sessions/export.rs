@@ -1,0 +1,30 @@
+//! `aye sessions export`: writes a session to a file.
+
+use super::args::{ExportForm, WithArtifacts};
+use crate::host::console::{say, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::startup::open_store;
+use crate::transfer::export::{Present, contents, page, write};
+use std::path::Path;
+
+pub fn run(place: &Place, id: &str, form: ExportForm, output: Option<&Path>, artifacts: WithArtifacts) -> Result<Exit, Trouble> {
+    let store = open_store(place)?;
+    let summary = store.find(id)?;
+    let with_artifacts = artifacts == WithArtifacts::Yes && form == ExportForm::Json;
+    let artifacts = with_artifacts.then(|| {
+        let (contents, notices) = contents(&place.artifacts(Some(&summary.session_id)));
+        notices.iter().for_each(|notice| warn(notice));
+        contents
+    });
+    let text = page(&store, &summary, form, artifacts)?;
+    match output {
+        None => say(&text),
+        Some(path) => {
+            write(path, text.as_bytes(), Present::Goes)
+                .map_err(|error| Trouble::failed(format!("cannot write `{}`: {error}", path.display())))?;
+        }
+    }
+    Ok(Exit::Completed)
+}

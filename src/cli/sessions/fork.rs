@@ -1,0 +1,20 @@
+//! `aye sessions fork`: creates a session with the same history.
+
+use crate::host::console::{say, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::startup::open_store;
+use crate::host::stored_sessions::fork;
+use crate::protocol::ForkUntil;
+use crate::transfer::format::one_line;
+
+pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
+    let store = open_store(place)?;
+    let summary = store.find(id)?;
+    let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;
+    let short = new.as_str().get(..8).unwrap_or(new.as_str());
+    say(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
+    warn(&format!("to continue: `aye --resume {short}`"));
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,113 @@
+//! `aye sessions list`: the sessions of a project, with their totals and states.
+
+use crate::cli::args::SessionScope;
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::startup::open_store;
+use crate::host::stored_sessions::{artifact_bytes, open};
+use crate::session::Tally;
+use crate::store::{SessionSummary, Size};
+use crate::transfer::format::{counted, dollars, one_line};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A session in `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    #[serde(flatten)]
+    summary: &'a SessionSummary,
+    /// `interrupted`, `waiting`, `paused` or `running`; absent if nothing is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<&'static str>,
+    tasks: u64,
+    steps: u64,
+    queued: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// Null if no price is known.
+    cost_usd: Option<f64>,
+    estimated: bool,
+    records: u64,
+    bytes: u64,
+    artifact_bytes: u64,
+}
+
+pub fn run(place: &Place, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, Trouble> {
+    let store = open_store(place)?;
+    let workspace = match scope {
+        SessionScope::Project => Some(place.workspace_id()),
+        SessionScope::All => None,
+    };
+    let mut sessions = store.sessions(workspace.as_ref())?;
+    sessions.retain(|session| session.archived == archived);
+    let tally = |session: &SessionSummary| store.tally(&session.session_id).unwrap_or_default();
+    if json {
+        let sizes = store.sizes()?;
+        let listed: Vec<Listed<'_>> = sessions
+            .iter()
+            .map(|summary| {
+                let size = sizes.get(&summary.session_id).copied().unwrap_or_default();
+                listed(summary, tally(summary), size, artifact_bytes(place, &summary.session_id))
+            })
+            .collect();
+        say_json(&listed);
+        return Ok(Exit::Completed);
+    }
+    let mut lines = String::new();
+    for session in &sessions {
+        lines.push_str(line(session).trim_end());
+        let _ = writeln!(lines, "{}", sums(tally(session)));
+        if scope == SessionScope::All {
+            let _ = writeln!(lines, "          {}", one_line(&session.workspace));
+        }
+    }
+    if sessions.is_empty() {
+        lines.push_str(if archived { "no archived sessions\n" } else { "no sessions yet\n" });
+    }
+    say(&lines);
+    Ok(Exit::Completed)
+}
+
+fn listed(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u64) -> Listed<'_> {
+    Listed {
+        summary,
+        open: open(summary),
+        tasks: tally.tasks,
+        steps: tally.steps,
+        queued: tally.queued,
+        input_tokens: tally.totals.usage.input_tokens,
+        output_tokens: tally.totals.usage.output_tokens,
+        cost_usd: tally.totals.cost_usd,
+        estimated: tally.totals.estimated,
+        records: size.records,
+        bytes: size.bytes,
+        artifact_bytes,
+    }
+}
+
+/// Returns the line of a session for a list.
+pub fn line(session: &SessionSummary) -> String {
+    let id: String = session.session_id.as_str().chars().take(8).collect();
+    let state = open(session).unwrap_or("idle");
+    let title = session.title.as_deref().unwrap_or("(draft only)");
+    let time = session.updated.strftime("%Y-%m-%d %H:%M");
+    format!("{}  {time}  {state:11}  {}\n", one_line(&id), one_line(title))
+}
+
+fn sums(tally: Tally) -> String {
+    if tally == Tally::default() {
+        return String::new();
+    }
+    let mut sums = format!("  ({}, {}", counted(tally.tasks, "prompt"), counted(tally.steps, "step"));
+    if let Some(cost) = tally.totals.cost_usd {
+        let _ = write!(sums, ", {}", dollars(cost, tally.totals.estimated));
+    }
+    if tally.queued > 0 {
+        let _ = write!(sums, ", {} queued", tally.queued);
+    }
+    sums.push(')');
+    sums
+}

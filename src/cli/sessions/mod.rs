@@ -1,0 +1,33 @@
+//! `aye sessions`: lists, shows, searches, exports and manages sessions.
+
+mod archive;
+pub mod args;
+mod delete;
+mod export;
+mod fork;
+mod import;
+pub mod list;
+mod prune;
+mod rename;
+mod search;
+mod show;
+
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use args::SessionsAction;
+
+pub fn run(place: &Place, asked: SessionsAction) -> Result<Exit, Trouble> {
+    match asked {
+        SessionsAction::List { json, scope, archived } => list::run(place, json, scope, archived),
+        SessionsAction::Show { id, json } => show::run(place, &id, json),
+        SessionsAction::Search { text, json, scope } => search::run(place, &text, json, scope),
+        SessionsAction::Export { id, form, output, artifacts } => export::run(place, &id, form, output.as_deref(), artifacts),
+        SessionsAction::Import { file } => import::run(place, &file),
+        SessionsAction::Archive { id, archived } => archive::run(place, &id, archived),
+        SessionsAction::Delete { id } => delete::run(place, &id),
+        SessionsAction::Fork { id } => fork::run(place, &id),
+        SessionsAction::Rename { id, title } => rename::run(place, &id, &title),
+        SessionsAction::Prune { run, older_than, scope, json } => prune::run(place, run, older_than, scope, json),
+    }
+}

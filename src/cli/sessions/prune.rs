@@ -1,0 +1,71 @@
+//! `aye sessions prune`: deletes sessions beyond the age and size limits, and data without a session.
+
+use super::args::PruneRun;
+use crate::cli::args::SessionScope;
+use crate::host::console::{say, say_json};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::prune::{Pruned, Rules, prune};
+use crate::host::startup::open_store;
+use crate::store::GiveBack;
+use crate::transfer::format::{counted, in_bytes, one_line};
+use std::fmt::Write as _;
+
+pub fn run(place: &Place, run: PruneRun, older_than: Option<u32>, scope: SessionScope, json: bool) -> Result<Exit, Trouble> {
+    let store = open_store(place)?;
+    let retention = place.settings.retention;
+    let rules = match older_than {
+        // `--older-than` is about sessions, by default those of this project.
+        Some(days) => Rules {
+            days: Some(u64::from(days)),
+            budget_bytes: None,
+            workspace: (scope == SessionScope::Project).then(|| place.workspace_id()),
+        },
+        None => Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None },
+    };
+    let pruned = prune(place, &store, &rules, run == PruneRun::Say, GiveBack::Whole)?;
+    if json {
+        say_json(&pruned);
+    } else {
+        say(&as_text(&pruned));
+    }
+    Ok(Exit::Completed)
+}
+
+fn as_text(pruned: &Pruned) -> String {
+    let mut text = String::new();
+    for gone in &pruned.sessions {
+        let id: String = gone.session_id.as_str().chars().take(8).collect();
+        let title = gone.title.as_deref().map_or_else(|| "(draft only)".to_owned(), one_line);
+        let _ = writeln!(
+            text,
+            "{}  {}  {}  {title}  ({})",
+            one_line(&id),
+            gone.updated.strftime("%Y-%m-%d"),
+            in_bytes(gone.bytes),
+            gone.reason
+        );
+    }
+    let would = if pruned.dry_run { "would be" } else { "were" };
+    let _ = writeln!(
+        text,
+        "{} {would} deleted: {}",
+        counted(pruned.sessions.len() as u64, "session"),
+        in_bytes(pruned.session_bytes)
+    );
+    let beside = [
+        ("artifacts", pruned.artifact_bytes),
+        ("snapshots", pruned.snapshot_bytes),
+        ("caches", pruned.cache_bytes),
+        ("logs", pruned.log_bytes),
+    ];
+    for (what, bytes) in beside.into_iter().filter(|(_, bytes)| *bytes > 0) {
+        let _ = writeln!(text, "{what}: {}", in_bytes(bytes));
+    }
+    let back = pruned.database_bytes_before.saturating_sub(pruned.database_bytes);
+    if !pruned.dry_run && pruned.session_bytes > 0 {
+        let _ = writeln!(text, "the session database shrank by {}; the rest of the free space is reused", in_bytes(back));
+    }
+    text
+}

@@ -1,0 +1,80 @@
+//! `aye sessions search`: searches titles, prompts, responses, arguments and results, record by record.
+
+use super::list::line as line_of_session;
+use crate::cli::args::SessionScope;
+use crate::host::console::{say, say_json, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::session_search::{look, pattern};
+use crate::host::startup::open_store;
+use crate::store::StoreError;
+use crate::transfer::format::one_line;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Maximum number of matches shown per session; the others are counted.
+const MAX_SHOWN: usize = 5;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Hit<'a> {
+    session_id: &'a str,
+    workspace: &'a str,
+    title: Option<&'a str>,
+    time: jiff::Timestamp,
+    /// `title`, `prompt`, `answer`, `arguments`, `result` or `draft`.
+    place: &'static str,
+    line: String,
+}
+
+pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result<Exit, Trouble> {
+    let pattern = pattern(text)?;
+    let store = open_store(place)?;
+    let workspace = match scope {
+        SessionScope::Project => Some(place.workspace_id()),
+        SessionScope::All => None,
+    };
+    let mut found = false;
+    for session in store.sessions(workspace.as_ref())? {
+        let (mut hits, mut shown) = (0, String::new());
+        let looked = look(&store, &session, &pattern, |time, part, line| {
+            hits += 1;
+            if json {
+                say_json(&Hit {
+                    session_id: session.session_id.as_str(),
+                    workspace: &session.workspace,
+                    title: session.title.as_deref(),
+                    time,
+                    place: part,
+                    line,
+                });
+            } else if hits <= MAX_SHOWN {
+                let _ = writeln!(shown, "  {}  {part:9}  {}", time.strftime("%Y-%m-%d %H:%M"), one_line(&line));
+            }
+        });
+        match looked {
+            // Another process has deleted it.
+            Ok(()) | Err(StoreError::NoSession { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if hits > 0 && !json {
+            let more = hits.saturating_sub(MAX_SHOWN);
+            let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
+            say(&format!("{}{shown}{more}", line_of_session(&session)));
+        }
+        found |= hits > 0;
+    }
+    if !found && !json {
+        let (looked_in, hint) = where_looked(scope);
+        warn(&format!("no session {looked_in} contains `{text}`{hint}"));
+    }
+    Ok(if found { Exit::Completed } else { Exit::Failed })
+}
+
+fn where_looked(scope: SessionScope) -> (&'static str, &'static str) {
+    match scope {
+        SessionScope::Project => ("of this project", "; use `--all` to search all projects"),
+        SessionScope::All => ("on this machine", ""),
+    }
+}

@@ -1,0 +1,180 @@
+//! `aye setup` and `/setup`: choice of a model and a policy, in panels, as lines, or from options. Existing files are
+//! kept as backups.
+
+mod screen;
+
+use crate::config::{Edited, with_default_model};
+use crate::host::console::say;
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::policy_templates::Preset;
+use crate::host::startup::runtime;
+use crate::sys::secret_prompt;
+use std::io::{BufRead, IsTerminal};
+
+const NEXT: &str = "next: run `aye` to start, or `aye doctor` to check the installation\n";
+/// The answer that asks for an API key.
+const KEY: &str = "key";
+
+/// The choices; `None` for a skipped step.
+struct Chosen {
+    model: Option<String>,
+    preset: Option<Preset>,
+}
+
+/// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
+pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
+    let preset = common.policy.as_ref().map(|given| preset_of(&given.to_string_lossy())).transpose()?;
+    // Here, `--policy` does not name a file.
+    let place = Place::find(&Common { policy: None, ..common.clone() })?;
+    let asks_all = preset.is_none() && common.model.is_none();
+    let chosen = if yes {
+        Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)) }
+    } else if !std::io::stdin().is_terminal() {
+        return Err(Trouble::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
+    } else if asks_all && !super::interactive::is_plain(common, &place) {
+        return screen::run(common, &place);
+    } else {
+        ask(&place, common.model.clone(), preset)?
+    };
+    let given = preset.is_some();
+    if let Some(model) = &chosen.model {
+        say_all(&write_model(&place, model)?);
+    }
+    if let Some(preset) = chosen.preset {
+        say_all(&crate::host::setup::write::preset(&place, preset, given || !yes)?);
+    }
+    crate::host::setup::write::note_asked(&place);
+    say(NEXT);
+    Ok(Exit::Completed)
+}
+
+fn say_all(lines: &[String]) {
+    for line in lines {
+        say(&format!("{}\n", crate::text::reveal(line)));
+    }
+}
+
+fn preset_of(name: &str) -> Result<Preset, Trouble> {
+    crate::host::setup::presets::named(name).map_err(Trouble::usage)
+}
+
+/// Asks two questions, each of which Enter skips.
+fn ask(place: &Place, model: Option<String>, preset: Option<Preset>) -> Result<Chosen, Trouble> {
+    let model = match model {
+        Some(model) => Some(model),
+        None => ask_for_model(place)?,
+    };
+    let preset = match preset {
+        Some(preset) => Some(preset),
+        None => ask_for_policy(place)?,
+    };
+    Ok(Chosen { model, preset })
+}
+
+fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
+    say("Model\n");
+    let found = runtime()?.block_on(crate::host::setup::detect::models(place));
+    for one in &found {
+        say(&format!("  found: {}, for example {}\n", crate::text::reveal(&one.by), crate::text::reveal(&one.model)));
+    }
+    if found.is_empty() {
+        say("  no API key and no local model server found; set OPENAI_BASE_URL to use any OpenAI-compatible server\n");
+    }
+    let suggested = suggested(place);
+    let usual = suggested.as_ref().map_or(String::new(), |name| format!(", for example {name}"));
+    loop {
+        let question = format!(
+            "Enter PROVIDER/NAME{usual}, or `{KEY}` to add an API key. Press Enter to keep the current model.\nDefault model: "
+        );
+        let Some(answer) = line(&question)? else { return Ok(None) };
+        if answer == KEY {
+            match ask_for_key(place) {
+                Ok(Some(model)) => return Ok(Some(model)),
+                Ok(None) => {}
+                Err(trouble) => say(&format!("{}\n", crate::text::reveal(&trouble.message))),
+            }
+            continue;
+        }
+        match answer.split_once('/') {
+            Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
+            // The answer may be a pasted key, so it is not repeated.
+            _ if crate::tui::provider_of_key(&answer).is_some() => {
+                say(&format!(
+                    "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"
+                ));
+            }
+            _ => say(&format!("invalid model `{}`: must be PROVIDER/NAME\n", crate::text::reveal(&answer))),
+        }
+    }
+}
+
+/// Asks for a key without showing it, and saves it. Returns a model for it.
+fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
+    let no_terminal = |error| Trouble::usage(format!("cannot read from the terminal: {error}"));
+    let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
+        return Ok(None);
+    };
+    let provider = match crate::tui::provider_of_key(&key) {
+        Some(provider) => provider.to_owned(),
+        None => match secret_prompt::ask_openly("Provider of the key (anthropic, openai, gemini, …): ").map_err(no_terminal)? {
+            Some(provider) => provider,
+            None => return Ok(None),
+        },
+    };
+    say(&format!("{} characters, a key for {}\n", key.chars().count(), crate::text::reveal(&provider)));
+    say_all(&crate::host::setup::write::key(place, &provider, &key)?);
+    Ok(place.settings.default_of(&provider).map(|model| format!("{provider}/{model}")))
+}
+
+/// Returns the default model without a choice.
+fn suggested(place: &Place) -> Option<String> {
+    place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
+}
+
+fn ask_for_policy(place: &Place) -> Result<Option<Preset>, Trouble> {
+    say("\nPolicy\n");
+    for facts in crate::host::setup::presets::facts() {
+        let suggested = if facts.suggested { "  (suggested)" } else { "" };
+        let (name, runs, asks, never) = (facts.name, facts.runs, facts.asks, facts.never);
+        say(&format!("  {name}{suggested}\n    runs:  {runs}\n    asks:  {asks}\n    never: {never}\n"));
+    }
+    if place.directories.config.join("policy.toml").exists() {
+        say("  There is already a policy.toml. Another choice replaces it; the old file is backed up.\n");
+    }
+    loop {
+        let Some(answer) = line("Policy (ask, strict, relaxed or readonly), or Enter to keep the current one: ")? else {
+            return Ok(None);
+        };
+        match preset_of(&answer) {
+            Ok(preset) => return Ok(Some(preset)),
+            Err(trouble) => say(&format!("{}\n", crate::text::reveal(&trouble.message))),
+        }
+    }
+}
+
+/// Reads a line; `None` if it is empty or at the end of input.
+fn line(question: &str) -> Result<Option<String>, Trouble> {
+    say(question);
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| Trouble::usage(format!("cannot read your answer: {error}")))?;
+    Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
+}
+
+/// Writes the model, unless one is already set.
+fn write_model(place: &Place, model: &str) -> Result<Vec<String>, Trouble> {
+    let file = place.directories.config_file();
+    let old = crate::host::setup::write::read(&file)?;
+    let name = file.display();
+    match with_default_model(&old, model).map_err(|error| Trouble::usage(format!("`{name}`: {error}")))? {
+        Edited::Set(set) if set == model => Ok(vec![format!("{name} already uses {model}")]),
+        Edited::Set(set) => Ok(vec![format!("unchanged: {name} uses {set}; change `model.default` there")]),
+        Edited::New(text) => {
+            let backup = crate::host::policy_templates::write(&place.directories.config, &file, &text, true, !old.is_empty())?;
+            Ok(crate::host::setup::write::written(&file, backup.as_deref()))
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! `aye tool`: lists, describes and calls tools, under the policy.
+
+use super::args::Answers;
+use crate::host::console::{say, say_json, warn};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::exit::Exit;
+use crate::host::mcp_servers;
+use crate::host::mcp_servers::specs;
+use crate::host::mcp_servers::{Connected, FIRST_WAIT, Servers};
+use crate::host::offered_tools;
+use crate::host::options::Common;
+use crate::host::project::Brought;
+use crate::host::session;
+use crate::host::startup;
+use crate::host::tool_runner::{Bench, Ground, Judged, Starts, denied};
+use crate::mcp::Spec;
+use crate::policy::{PreviewPermit, Verdict};
+use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::protocol::ARGUMENT_BYTES;
+use crate::protocol::{
+    Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
+};
+use crate::tools;
+use serde::Serialize;
+use std::io::{IsTerminal, Read};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+const MAX_READ_BYTES: u64 = 64 << 20;
+/// Capacity of the live output, which nobody reads; the result has all of it.
+const OUTPUT_DEPTH: usize = 1;
+/// Time to wait for remaining work at the end.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// The environment of a subcommand.
+struct Table {
+    bench: Bench,
+    /// Always set, until it is dropped.
+    runtime: Option<Runtime>,
+    /// The MCP servers whose tools are included.
+    servers: Option<Servers>,
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if let Some(servers) = &self.servers {
+            runtime.block_on(servers.end());
+        }
+        // Abandoned work may never end.
+        runtime.shutdown_timeout(LAST_WAIT);
+    }
+}
+
+impl Table {
+    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
+        let runtime = self.runtime.as_ref().ok_or_else(|| Trouble::failed("the tools are already closed"))?;
+        Ok(runtime.block_on(work))
+    }
+}
+
+/// Returns true if MCP servers are needed: not for a name that always means a built-in tool.
+fn asks_servers(place: &Place, name: Option<&str>) -> bool {
+    let local_first = place.settings.tools.conflict == "local-first";
+    name.is_none_or(|name| !local_first || tools::name_of(name).is_none())
+}
+
+/// Prepares the tools. `name`: the tool the command is about; `None` for all.
+fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Table, Trouble> {
+    let project = Brought::look(place, common.trust);
+    project.ignored_policy().iter().for_each(|line| warn(line));
+    let found = asks_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
+    // An MCP server may be a program.
+    let starts = if found.is_some() { Starts::Programs } else { starts };
+    let ground = Ground::find(place, common, &project, starts)?;
+    let runtime = startup::runtime()?;
+    let servers = found.map(|found| connect(&ground, &project, found, &runtime));
+    let bench = Bench::new(ground, servers.as_ref());
+    Ok(Table { bench, runtime: Some(runtime), servers })
+}
+
+/// Connects to the servers, and gives those with unknown tools time to list them.
+fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
+    let Ground { place, policy, standing } = ground;
+    let settings = || session::tool_settings(place, policy, standing.holding(policy));
+    let Connected { servers, problems, .. } =
+        mcp_servers::connect(place, found, policy, settings, project.approved_servers(place), false);
+    for problem in problems {
+        warn(&problem);
+    }
+    runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
+    servers
+}
+
+pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
+    let table = table(place, common, Starts::Nothing, None)?;
+    let bench = &table.bench;
+    let tools = offered_tools::offered(&bench.router, &bench.policy);
+    if json {
+        say_json(&tools);
+        return Ok(Exit::Completed);
+    }
+    for tool in tools {
+        let capability = bench.router.capability(&tool.tool_name).unwrap_or_default();
+        // `aye tool schema` prints the whole description.
+        let line = tool.description.lines().next().unwrap_or_default();
+        let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
+        say(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
+    }
+    Ok(Exit::Completed)
+}
+
+pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
+    let table = table(place, common, Starts::Nothing, Some(name))?;
+    let tool = table.bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
+    say_json(&tool);
+    Ok(Exit::Completed)
+}
+
+/// The effect that a call would have.
+#[derive(Serialize)]
+struct Foretold {
+    #[serde(flatten)]
+    proposal: Proposal,
+    /// The effects of a command in a preview, which has been discarded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effects: Option<Box<Effects>>,
+}
+
+/// Prints what a call would do, without doing it.
+pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
+    let table = table(place, common, Starts::of(name), Some(name))?;
+    let call = tool_call(name, arguments)?;
+    let bench = &table.bench;
+    if let Err(error) = bench.offers(name) {
+        return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
+    }
+    let plan = match table.wait_for(bench.plan(call.clone()))? {
+        Ok(plan) => plan,
+        Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
+    };
+    let permit = match plan.judged(&bench.policy, jiff::Timestamp::now()) {
+        Verdict::Allow(permit) => permit.preview(),
+        // A preview changes nothing, so it needs no approval.
+        Verdict::Ask(question) => question.preview(),
+        Verdict::Deny(denial) => {
+            return Ok(report(&ToolResult::refused(call.tool_call_id, name, denied(&denial)), true));
+        }
+    };
+    say_json(&table.wait_for(foretell(bench, plan, permit))?);
+    Ok(Exit::Completed)
+}
+
+pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
+    let table = table(place, common, Starts::of(name), Some(name))?;
+    let call = tool_call(name, arguments)?;
+    let result = table.wait_for(carry_out(&table.bench, call, answers))?;
+    Ok(report(&result, json))
+}
+
+async fn foretell(bench: &Bench, plan: Plan, permit: PreviewPermit) -> Foretold {
+    let summary = plan.summary.clone();
+    let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
+    match &plan.preview {
+        PreviewOffer::None => return Foretold { proposal, effects: None },
+        PreviewOffer::Possible => {}
+        PreviewOffer::Impossible { reason } => {
+            proposal.notes.push(format!("no preview: {reason}"));
+            return Foretold { proposal, effects: None };
+        }
+    }
+    match bench.router.preview(plan, permit, unwatched()).await {
+        Ok(mut plan) => {
+            let effects = plan.effects.take();
+            let proposal = plan.proposal.take().unwrap_or(proposal);
+            // Removing a preview may take long; it is not left to the next start.
+            let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
+            Foretold { proposal, effects }
+        }
+        Err(error) => {
+            proposal.notes.push(format!("no preview: {}", error.message));
+            Foretold { proposal, effects: None }
+        }
+    }
+}
+
+async fn carry_out(bench: &Bench, call: ToolCall, answers: Answers) -> ToolResult {
+    let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
+    let (plan, permit, by) = match bench.judged(call).await {
+        Ok(Judged::Allowed(plan, permit)) => (plan, permit, None),
+        Ok(Judged::Asks(plan, question)) if answers == Answers::Yes => {
+            match bench.looked_at(plan, &question, unwatched()).await {
+                Ok(plan) => (plan, question.approve(), Some("you")),
+                Err(error) => return ToolResult::refused(id, name, error),
+            }
+        }
+        Ok(Judged::Asks(plan, question)) => {
+            bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
+            let message = format!("approval required ({}; rule: {}); pass --yes to approve", question.reason, question.rule);
+            return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
+        }
+        Err(refused) => return *refused,
+    };
+    bench.run(plan, permit, by, unwatched()).await
+}
+
+fn unwatched() -> RunContext {
+    let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
+    RunContext {
+        tool_call_id: None,
+        output,
+        kill: CancellationToken::new(),
+        interrupt: CancellationToken::new(),
+        background: CancellationToken::new(),
+        most_bytes: usize::MAX,
+    }
+}
+
+fn report(result: &ToolResult, json: bool) -> Exit {
+    if json {
+        say_json(result);
+    } else if std::io::stdout().is_terminal() {
+        say(&(crate::text::clean(&result.text_for_model()).into_owned() + "\n"));
+    } else {
+        say(&(result.text_for_model() + "\n"));
+    }
+    if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
+}
+
+pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
+    let text = match arguments.strip_prefix('@') {
+        Some(path) => read(std::fs::File::open(path), path)?,
+        None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,
+        None => arguments.to_owned(),
+    };
+    // A session rejects such a call too.
+    if text.len() > ARGUMENT_BYTES {
+        let message = format!("--args: too large: {} bytes, limit {ARGUMENT_BYTES}", text.len());
+        return Err(Trouble::usage(message));
+    }
+    Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })
+}
+
+fn read(source: std::io::Result<impl Read>, name: &str) -> Result<String, Trouble> {
+    let mut text = String::new();
+    source
+        .and_then(|source| source.take(MAX_READ_BYTES).read_to_string(&mut text))
+        .map_err(|error| Trouble::usage(format!("--args: cannot read `{name}`: {error}")))?;
+    Ok(text)
+}

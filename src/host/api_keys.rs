@@ -1,0 +1,83 @@
+//! API keys: checked, and saved where only the user can read them.
+
+use super::context::Place;
+use super::error::Trouble;
+use crate::config::{NotKept, Secret};
+use crate::sys::keyring::KeyringError;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Notice about a key in the environment that is used instead of a saved one.
+pub const GOES_BEFORE: &str = "takes precedence";
+
+/// The same notice for a key entered while aye runs.
+pub const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
+
+/// Maximum bytes of a key; anything longer is not a key.
+pub const KEY_BYTES: u64 = 8 << 10;
+
+/// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an
+/// environment variable is also set, `goes_before` describes its precedence.
+pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<String, Trouble> {
+    let key = Secret::new(checked(key)?);
+    let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
+    let mut text = match in_keyring {
+        Some(Ok(())) => format!("saved the key for {name} in the keyring\n"),
+        Some(Err(NotKept::File(error))) => return Err(error.into()),
+        Some(Err(NotKept::Keyring(error))) if error != KeyringError::Absent => {
+            let otherwise = "the key was not saved; pass `--set auth.keyring=false` to save it in a file that only \
+                you can read";
+            return Err(Trouble::failed(format!("{error}; {otherwise}")));
+        }
+        without => {
+            check_place_of_file(place)?;
+            place.credentials.keep_in_file(name, &key)?;
+            let why = if without.is_some() { " because the system keyring is not available" } else { "" };
+            let file = place.credentials.file().unwrap_or(Path::new("")).display();
+            format!("saved the key for {name} in {file}{why}; only you can read it (mode 600)\n")
+        }
+    };
+    if let Some(variable) = place.settings.key_variable(name, &place.environment)
+        && place.environment.get(&variable).is_some()
+    {
+        let _ = writeln!(text, "{variable} is also set and {goes_before}");
+    }
+    Ok(text)
+}
+
+/// Returns the key if it is a single line that a header can carry.
+fn checked(key: &str) -> Result<&str, Trouble> {
+    let key = key.trim();
+    if key.is_empty() {
+        return Err(Trouble::usage("no key was given; nothing was saved"));
+    }
+    if key.len() as u64 > KEY_BYTES || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Trouble::usage(
+            "not an API key: a key is one line of letters, digits and symbols without spaces; \
+            nothing was saved",
+        ));
+    }
+    Ok(key)
+}
+
+/// Returns an error if the credentials file would be in a directory that is shared with others.
+pub fn check_place_of_file(place: &Place) -> Result<(), Trouble> {
+    shared_place(place).map_or(Ok(()), |reason| Err(Trouble::usage(reason)))
+}
+
+/// Returns the reason why the configuration directory would be shared with others, with a repository.
+fn shared_place(place: &Place) -> Option<String> {
+    let config = &place.directories.config;
+    let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
+    let home = &place.home;
+    let above_home = |level: &Path| home.starts_with(level);
+    let repository = real.ancestors().take_while(|level| !above_home(level)).find(|level| level.join(".git").exists());
+    let workspace = place.roots.iter().find(|root| real.starts_with(root) && !above_home(root));
+    let shared: PathBuf = repository.map(Path::to_owned).or_else(|| workspace.cloned())?;
+    Some(format!(
+        "your configuration directory `{}` is inside the project `{}`, so a file with keys could be shared with the \
+        project\nhint: set AYE_CONFIG_DIR to another directory",
+        config.display(),
+        shared.display()
+    ))
+}

@@ -1,0 +1,59 @@
+//! Output of commands on stdout, and notices and errors on stderr.
+
+use std::io::{IsTerminal, Write};
+
+/// Prints a notice on stderr, without control characters.
+pub fn warn(message: &str) {
+    let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
+    to_stderr(&format!("aye{message}"));
+}
+
+/// Prints the reason of a failure on stderr, as `error: …`.
+pub fn fail(message: &str) {
+    to_stderr(&format!("error: {message}"));
+}
+
+fn to_stderr(message: &str) {
+    let message = crate::text::clean(message).into_owned();
+    let width = std::io::stderr().is_terminal().then(crate::tui::columns).flatten();
+    let message = width.map_or_else(|| message.clone(), |width| in_rows(&message, width.into()));
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// Wraps a message between words. A line with a word that is too long for a row is left to the terminal, which keeps it
+/// a single line.
+fn in_rows(message: &str, width: usize) -> String {
+    let mut rows = Vec::new();
+    for line in message.split('\n') {
+        if line.split(' ').any(|word| crate::text::width(word) > width) {
+            rows.push(line);
+        } else {
+            rows.extend(crate::text::wrap(line, width).into_iter().map(|range| &line[range]));
+        }
+    }
+    rows.join("\n")
+}
+
+/// Prints output on stdout. A closed stdout is ignored.
+pub fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
+}
+
+/// Prints a value as one line of JSON.
+pub fn say_json(value: &impl serde::Serialize) {
+    let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
+    let _ = std::io::stdout().flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_rows;
+
+    #[test]
+    fn what_is_said_on_a_terminal_breaks_between_words_and_no_name_is_torn() {
+        let said = "aye: /home/me/.config/aye/policy.toml line 3: unknown key\n    3 \u{2502} allowd = [1]";
+        assert_eq!(in_rows(said, 40), "aye: /home/me/.config/aye/policy.toml\nline 3: unknown key\n    3 \u{2502} allowd = [1]");
+        assert_eq!(in_rows("at /a/very/long/name of a file", 10), "at /a/very/long/name of a file");
+    }
+}

@@ -1,0 +1,173 @@
+//! The place of a run: its workspace, the user's directories and the settings.
+
+use super::error::Trouble;
+use super::policy_layers;
+use super::policy_layers::{Policy, Sources};
+use super::project::Brought;
+use super::toolset::Toolset;
+use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
+use crate::host::options::Common;
+use crate::policy::{Approve, Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
+use crate::protocol::{Mode, WorkspaceId};
+use crate::sys::process::Shell;
+use crate::tools;
+use crate::workspace::git::Repository;
+use crate::workspace::identity::workspace_id;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone)]
+pub struct Place {
+    pub environment: Environment,
+    pub directories: Directories,
+    pub settings: Settings,
+    /// The saved API keys.
+    pub credentials: Credentials,
+    /// The canonical path of the working directory.
+    pub workspace: PathBuf,
+    /// The workspace and the directories of `--add-dir`, as canonical paths.
+    pub roots: Vec<PathBuf>,
+    pub home: PathBuf,
+    pub mode: Mode,
+    /// Custom tools, and the tools that are enabled.
+    pub tools: Toolset,
+    /// The values of `--set`.
+    set: Vec<(String, String)>,
+}
+
+impl Place {
+    pub fn find(common: &Common) -> Result<Self, Trouble> {
+        let environment = Environment::of_process();
+        let directories = Directories::find(&environment)?;
+        let settings = Settings::load(&directories, &common.set)?;
+        let workspace = real(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
+        let mut roots = vec![workspace.clone()];
+        for directory in &common.add_dirs {
+            roots.push(real(directory, "--add-dir")?);
+        }
+        let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let home = home.canonicalize().unwrap_or(home);
+        let (mode, set) = (common.mode.unwrap_or_default(), common.set.clone());
+        let tools = Toolset::read(&directories, &settings, None);
+        let credentials = Credentials::at(&directories);
+        Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
+    }
+
+    /// Reloads the settings, with these values on top, and the saved keys.
+    pub fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
+        let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
+        let settings = Settings::load(&self.directories, &set)?;
+        Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
+    }
+
+    /// Returns the same without `[model] default`.
+    pub fn without_default_model(&self) -> Self {
+        Self { settings: self.settings.without_default_model(), ..self.clone() }
+    }
+
+    pub fn workspace_id(&self) -> WorkspaceId {
+        workspace_id(&self.workspace)
+    }
+
+    /// Returns the layers in force: the managed one; the user's, the file of `--policy` or the built-in one; and the
+    /// project's if it is trusted.
+    pub fn policy(&self, file: Option<&Path>, project: Option<&Brought>) -> Result<Policy, Trouble> {
+        Policy::assemble(&self.sources(file), project)
+    }
+
+    /// Returns the files of the policy.
+    pub fn sources(&self, file: Option<&Path>) -> Sources {
+        Sources {
+            own: self.directories.config.join("policy.toml"),
+            given: file.map(Path::to_owned),
+            managed: PathBuf::from(policy_layers::MANAGED),
+            mine: self.directories.of_project(&self.workspace).join("policy.toml"),
+        }
+    }
+
+    pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
+        let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
+        let by_effects = self.settings.approval.by_effects;
+        let approve = by_effects.map(|effects| if effects { Approve::Effects } else { Approve::Command });
+        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(approve);
+        match self.settings.tools.shell {
+            Shell::Bash => enforcer,
+            other => enforcer.in_shell(other.name()),
+        }
+    }
+
+    /// Adds the tools of a project.
+    pub fn with_tools_of(&mut self, project: &Brought) {
+        self.tools = Toolset::read(&self.directories, &self.settings, Some(project));
+        self.tighten(project);
+    }
+
+    /// Applies the settings of a trusted project, which can only tighten. Errors in them are reported with the tools.
+    fn tighten(&mut self, project: &Brought) {
+        if let Some(Ok((settings, _))) = project.tightened(&self.settings) {
+            self.settings = settings;
+        }
+    }
+
+    /// Reloads the manifests and the settings of tools. Returns true if anything changed.
+    pub fn look_again(&mut self, project: &Brought) -> Result<bool, ConfigError> {
+        let settings = Settings::load(&self.directories, &self.set)?;
+        let tools = Toolset::read(&self.directories, &settings, Some(project));
+        let settings = match project.tightened(&settings) {
+            Some(Ok((settings, _))) => settings,
+            Some(Err(_)) | None => settings,
+        };
+        let same = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
+        self.settings.take_servers(&settings);
+        self.settings.tools = settings.tools;
+        self.tools = tools;
+        Ok(!same)
+    }
+
+    /// Returns true if the workspace is so broad that everything asks, which must be reported at the start.
+    pub fn is_too_wide(&self) -> bool {
+        self.context(Sandbox::Absent, self.mode).is_too_wide()
+    }
+
+    fn context(&self, sandbox: Sandbox, mode: Mode) -> Context {
+        let own = [&self.directories.config, &self.directories.data];
+        Context {
+            roots: self.roots.clone(),
+            home: self.home.clone(),
+            mode,
+            sandbox,
+            // Both spellings; a missing directory is resolved as far as it exists.
+            own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
+        }
+    }
+
+    fn resolved(&self, path: &Path) -> PathBuf {
+        let text = path.to_str().unwrap_or_default();
+        crate::sys::path::resolve(text, &self.workspace, None).map_or_else(|_| path.to_owned(), |resolved| resolved.real)
+    }
+
+    /// Returns the workspace in the form `~/src/greeter`.
+    pub fn workspace_for_people(&self) -> String {
+        crate::text::abbreviate_home(&self.workspace, &self.home)
+    }
+
+    /// Returns the current branch.
+    pub fn branch(&self) -> Option<String> {
+        Repository::of(&self.workspace)?.branch()
+    }
+}
+
+/// Returns the limits in which layers name a tool by an alias.
+fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
+    let limit = |layer: &Layer, pattern: &ToolPattern| {
+        let name = tools::name_of(&pattern.text).filter(|name| *name != pattern.text)?;
+        Some(ToolLimit { rule: layer.scope.rule(pattern.line), names: ToolNames::Disabled(vec![name.to_owned()]) })
+    };
+    layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
+}
+
+fn real(directory: &Path, flag: &str) -> Result<PathBuf, Trouble> {
+    let real = directory
+        .canonicalize()
+        .map_err(|error| Trouble::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;
+    if real.is_dir() { Ok(real) } else { Err(Trouble::usage(format!("{flag}: `{}` is not a directory", directory.display()))) }
+}

@@ -1,0 +1,187 @@
+//! Crash handling: the message to the user, and the report for developers.
+
+use super::error::Trouble;
+use crate::policy::guard::contains_panics;
+use crate::policy::redact::{Key, Redactor, names_a_secret};
+use std::backtrace::Backtrace;
+use std::io::Write as _;
+use std::panic::PanicHookInfo;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in texts by chance.
+const MIN_BYTES: usize = 8;
+
+/// The state of crash handling: the command to resume, and the first crash.
+#[derive(Debug, Clone, Default)]
+pub struct Watch(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    logs: PathBuf,
+    /// The command to resume, such as `aye --resume=7f3a…`, once there is a session.
+    resume: Option<String>,
+    /// The message about the first crash, which causes the others.
+    said: Option<String>,
+}
+
+impl Watch {
+    /// Installs the panic hook. The previous hook, which restores the terminal, runs first.
+    pub fn begin() -> Self {
+        let watch = Self::default();
+        let own = watch.clone();
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if contains_panics() {
+                return before(info);
+            }
+            match own.broke(info) {
+                // On the main thread, no other code reports the crash.
+                Some(words) if std::thread::current().name() == Some("main") => crate::host::console::warn(&words),
+                Some(_) => {}
+                None => before(info),
+            }
+        }));
+        watch
+    }
+
+    /// Records that a session is open.
+    pub fn knows(&self, logs: PathBuf, resume: String) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.logs, state.resume) = (logs, Some(resume));
+    }
+
+    /// Returns the error to report instead of one that the crash caused.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).said.clone().map(Trouble::failed)
+    }
+
+    /// Writes a report. Returns `None` if no session was open.
+    fn broke(&self, info: &PanicHookInfo<'_>) -> Option<String> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let resume = state.resume.clone()?;
+        if let Some(said) = &state.said {
+            return Some(said.clone());
+        }
+        let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
+        let text = redacted(info.to_string());
+        let report = format!("aye {}, thread {thread}\n{text}\n\n{}\n", super::version::version(), Backtrace::force_capture());
+        let words = sentence(&resume, keep(&state.logs, &report));
+        state.said = Some(words.clone());
+        Some(words)
+    }
+}
+
+/// Secret values of all redactors of this process, whatever they look like.
+static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Name of the redaction thread, whose own panics are not reported, because redaction itself may be broken.
+const REDACTS: &str = "panic-text";
+
+/// Adds values that must not appear in the text of a panic.
+pub fn remember<'a>(values: impl Iterator<Item = &'a str>) {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    for value in values {
+        if !known.iter().any(|known| known == value) {
+            known.push(value.to_owned());
+        }
+    }
+}
+
+/// Installs a panic hook that redacts secrets. Call it before anything can panic.
+pub fn redact_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        if std::thread::current().name() == Some(REDACTS) {
+            return;
+        }
+        let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
+        let asked = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+        let trace = if asked { format!("\n{}", Backtrace::force_capture()) } else { String::new() };
+        let text = redacted(format!("thread '{thread}' {info}{trace}"));
+        let _ = writeln!(std::io::stderr(), "aye: internal error: {}", crate::text::clean(&text));
+    }));
+}
+
+/// Redacts the text in a separate thread; if that panics, the text is withheld.
+fn redacted(text: String) -> String {
+    let redact = move || {
+        let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
+        let own: Vec<String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, value)| names_a_secret(name) && value.len() >= MIN_BYTES)
+            .map(|(_, value)| value)
+            .collect();
+        let known = known.iter().chain(&own).map(String::as_str);
+        Redactor::new(Vec::new(), known, Key::default).redact(&text).text.into_owned()
+    };
+    let thread = std::thread::Builder::new().name(REDACTS.to_owned()).spawn(redact);
+    let done = thread.ok().and_then(|thread| thread.join().ok());
+    done.unwrap_or_else(|| "(the error message is hidden because it could not be redacted)".to_owned())
+}
+
+/// Installs a panic hook that sends contained panics to the log only. The log gets the location but not the message,
+/// which may quote the evaluated text.
+pub fn log_contained() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if contains_panics() {
+            let place = info.location().map_or_else(|| "an unknown location".to_owned(), ToString::to_string);
+            tracing::error!(%place, "denied a request because an internal error occurred while evaluating it");
+        } else {
+            before(info);
+        }
+    }));
+}
+
+/// Writes the report to a new file that only the user can read.
+fn keep(logs: &Path, report: &str) -> std::io::Result<PathBuf> {
+    std::fs::create_dir_all(logs)?;
+    let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let prefix = format!("crash-{day}-");
+    let mut file = tempfile::Builder::new().prefix(&prefix).suffix(".txt").tempfile_in(logs)?;
+    file.write_all(report.as_bytes())?;
+    Ok(file.keep()?.1)
+}
+
+fn sentence(resume: &str, report: std::io::Result<PathBuf>) -> String {
+    let report = match report {
+        Ok(path) => path.display().to_string(),
+        Err(error) => format!("could not be written ({error})"),
+    };
+    format!("aye crashed; the session is saved. Run `{resume}` to continue. Report: {report}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_panic_has_no_secret_in_it() {
+        remember(["value-that-nobody-may-see"].into_iter());
+        let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+        let text = redacted(format!("index out of bounds in `{token}` and value-that-nobody-may-see"));
+        assert!(text.contains("index out of bounds") && !text.contains(&token) && !text.contains("nobody-may-see"), "{text}");
+    }
+
+    #[test]
+    fn the_sentence_says_how_to_go_on_and_where_the_report_is() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let logs = directory.path().join("logs");
+        let words = sentence("aye --resume=7f3a", keep(&logs, "what broke"));
+        let path =
+            words.strip_prefix("aye crashed; the session is saved. Run `aye --resume=7f3a` to continue. Report: ").unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "what broke");
+        assert!(Path::new(path).starts_with(&logs), "{path}");
+        std::fs::write(directory.path().join("file"), "").unwrap();
+        assert!(
+            sentence("aye --resume", keep(&directory.path().join("file/logs"), "")).contains("Report: could not be written (")
+        );
+    }
+
+    #[test]
+    fn without_a_session_there_is_nothing_to_say_of_one() {
+        let watch = Watch::default();
+        assert!(watch.trouble().is_none());
+        watch.knows(PathBuf::from("logs"), "aye --resume".to_owned());
+        assert!(watch.trouble().is_none(), "nothing broke");
+    }
+}

@@ -1,0 +1,61 @@
+//! Disk usage of aye, and its limits.
+
+use super::context::Place;
+use super::logging;
+use crate::protocol::SessionId;
+use crate::store::{ArtifactStore, Snapshots};
+use crate::sys::sandbox::left_bases;
+use crate::tools;
+use serde::Serialize;
+use std::path::Path;
+
+/// Disk usage of one kind of data.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Taken {
+    pub name: &'static str,
+    pub bytes: u64,
+    pub budget_bytes: u64,
+    /// The configuration key of the limit.
+    pub key: &'static str,
+}
+
+impl Place {
+    /// Returns the file versions saved for rewind.
+    pub fn snapshots(&self) -> Snapshots {
+        Snapshots::new(&self.directories.data).with_budget(self.settings.retention.snapshots_bytes)
+    }
+
+    pub fn artifacts(&self, session: Option<&SessionId>) -> ArtifactStore {
+        ArtifactStore::new(&self.directories.data, session).with_budget(self.settings.retention.artifacts_bytes)
+    }
+}
+
+/// Returns the current usage of all kinds. Creates nothing.
+pub fn taken(place: &Place) -> Vec<Taken> {
+    let (data, retention) = (&place.directories.data, &place.settings.retention);
+    let one = |name, bytes, budget_bytes, key| Taken { name, bytes, budget_bytes, key };
+    vec![
+        one("sessions", database_bytes(data), retention.sessions_bytes, "retention.sessions_mb"),
+        one(
+            "artifacts",
+            place.artifacts(None).usage().unwrap_or_default().bytes,
+            retention.artifacts_bytes,
+            "retention.artifacts_mb",
+        ),
+        one(
+            "snapshots",
+            place.snapshots().usage().unwrap_or_default().bytes,
+            retention.snapshots_bytes,
+            "retention.snapshots_mb",
+        ),
+        one("caches", tools::cache_use(&left_bases(data)).bytes, retention.caches_bytes, "retention.caches_mb"),
+        one("logs", logging::bytes(data), retention.logs_bytes, "retention.logs_mb"),
+    ]
+}
+
+/// Returns the size of the database and its journal files.
+pub fn database_bytes(data: &Path) -> u64 {
+    let length = |name: &str| data.join(name).metadata().map_or(0, |metadata| metadata.len());
+    ["aye.db", "aye.db-wal", "aye.db-shm"].iter().map(|name| length(name)).sum()
+}

@@ -1,0 +1,60 @@
+//! The reason why a run could not start, with its exit code.
+
+use super::exit::Exit;
+use crate::config::ConfigError;
+use crate::policy::BundleError;
+use crate::store::StoreError;
+use crate::transfer::error::TransferError;
+
+/// A message for the user, and the exit code for scripts.
+#[derive(Debug)]
+pub struct Trouble {
+    pub exit: Exit,
+    pub message: String,
+}
+
+impl Trouble {
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, message: message.into() }
+    }
+}
+
+impl From<ConfigError> for Trouble {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<BundleError> for Trouble {
+    fn from(error: BundleError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotAnId { .. }
+            | StoreError::NoSession { .. }
+            | StoreError::Ambiguous { .. }
+            // The data directory is a matter of configuration.
+            | StoreError::Unusable { .. }
+            // The command line offers the solution.
+            | StoreError::Held { .. } => Self::usage(error.to_string()),
+            StoreError::Newer { .. } | StoreError::NoBackup { .. } | StoreError::Database { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<TransferError> for Trouble {
+    fn from(error: TransferError) -> Self {
+        match error {
+            TransferError::Store(error) => error.into(),
+            TransferError::Failed(message) => Self::failed(message),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The history of a session: loaded in the background, and older parts on demand.
+
+use super::context::Place;
+use super::session::{PIECE_RECORDS, Session};
+use crate::agent;
+use crate::ports::Record;
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionId, WorkspaceId};
+use crate::session::SessionState;
+use crate::store::{Loaded, Piece, Store, StoreError};
+use crate::transfer::export;
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Loads the whole history of a session in the background.
+pub fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
+    let (store, id, is_new) = (session.store.clone(), session.id().clone(), session.is_new());
+    tokio::task::spawn_blocking(move || if is_new { Ok(Loaded::default()) } else { store.load(&id) })
+}
+
+/// The history of a session, for display.
+#[derive(Clone)]
+pub struct Past {
+    store: Store,
+    session: SessionId,
+    workspace: WorkspaceId,
+}
+
+impl Past {
+    pub fn new(store: &Store, session: &SessionId, place: &Place) -> Self {
+        Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
+    }
+
+    /// Converts records to events.
+    pub fn events(&self, records: &[Record]) -> Vec<Event> {
+        agent::replay(records, &self.workspace, &self.session)
+    }
+
+    /// Computes the totals of the session, for a screen that shows only its end.
+    pub fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
+        tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
+            Ok(loaded) => self.say(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
+            Err(error) => self.say(EventKind::Notice { message: error.to_string() }, &events),
+        });
+    }
+
+    /// Sends an event; ignored if the screen has closed.
+    pub fn say(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
+        let _ = events.send(Event {
+            workspace_id: self.workspace.clone(),
+            session_id: self.session.clone(),
+            task_id: None,
+            step_id: None,
+            timestamp: jiff::Timestamp::now(),
+            kind,
+        });
+    }
+
+    /// Exports to a file of this name, or of a default name. An existing file is not replaced.
+    pub fn export(self, place: Place, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
+        tokio::task::spawn_blocking(move || {
+            let name = |path: PathBuf| match path.strip_prefix("~") {
+                Ok(rest) => place.home.join(rest),
+                Err(_) => place.workspace.join(path),
+            };
+            let own = || {
+                let id: String =
+                    self.session.to_string().chars().filter(|letter| letter.is_ascii_alphanumeric()).take(8).collect();
+                let ending = form.ending();
+                let mut names =
+                    (1_u32..).map(|nth| if nth == 1 { format!("aye-{id}.{ending}") } else { format!("aye-{id}-{nth}.{ending}") });
+                names.find_map(|name| Some(place.workspace.join(name)).filter(|path| path.symlink_metadata().is_err()))
+            };
+            let path = path.map(name).or_else(own).unwrap_or_else(|| place.workspace.join("aye-session"));
+            let told = export::to_new_file(&self.store, self.session.as_str(), form, &path);
+            let message = told.unwrap_or_else(|error| error.to_string());
+            self.say(EventKind::Notice { message }, &events);
+        });
+    }
+
+    /// Sends the events before a position of the journal.
+    pub fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
+        tokio::task::spawn_blocking(move || {
+            let Piece { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
+                Ok(piece) => piece,
+                Err(error) => {
+                    self.say(EventKind::Notice { message: error.to_string() }, &events);
+                    Piece { records: Vec::new(), before: Some(before) }
+                }
+            };
+            self.say(EventKind::HistoryLoaded { events: self.events(&records), before }, &events);
+        });
+    }
+}
+
+/// Handles a history that cannot be read: the session cannot continue, and the screen says so until the user leaves.
+pub async fn unreadable(
+    past: Past,
+    error: StoreError,
+    events: &mpsc::UnboundedSender<Event>,
+    mut commands: mpsc::Receiver<Command>,
+) -> ChangedFiles {
+    past.say(EventKind::Notice { message: error.to_string() }, events);
+    while let Some(command) = commands.recv().await {
+        if command == Command::Quit {
+            break;
+        }
+    }
+    ChangedFiles::default()
+}

@@ -1,0 +1,44 @@
+//! Takes over a session that another process owns: that process is asked to save and exit, and never killed.
+
+use crate::host::nesting::Nesting;
+use crate::protocol::SessionId;
+use crate::store::Store;
+use crate::sys::instance::Instance;
+use std::time::{Duration, Instant};
+
+/// Time for the other process to save and exit.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Polling interval.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Returns the reason why a session cannot be taken over here at all.
+pub fn forbidden() -> Option<String> {
+    (Nesting::of_process() == Nesting::InsideAye)
+        .then(|| "a command that aye runs (AYE=1) cannot take over a session; run aye in your own terminal".to_owned())
+}
+
+/// Asks the owner of the session to exit, and waits. Returns the reason if it still owns the session.
+pub fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
+    let Some(holder) = store.holder(id).map_err(|error| error.to_string())? else { return Ok(()) };
+    if let Some(reason) = forbidden() {
+        return Err(reason);
+    }
+    let pid = holder.instance.pid;
+    if holder.instance == Instance::current() {
+        return Err("this process already has the session open".to_owned());
+    }
+    let asked =
+        holder.instance.terminate().map_err(|error| format!("cannot ask process {pid} to exit: {error}; exit it there"))?;
+    let until = Instant::now() + TIMEOUT;
+    while asked && holder.instance.is_alive() && store.holder(id).is_ok_and(|now| now.as_ref() == Some(&holder)) {
+        if Instant::now() >= until {
+            let seconds = TIMEOUT.as_secs();
+            return Err(format!(
+                "process {pid} did not exit within {seconds} s. It was not killed, because it may be busy. Exit it \
+                there, or try again."
+            ));
+        }
+        std::thread::sleep(INTERVAL);
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! The log, for developers: diagnostics, and all events without their text, as JSON lines in the data directory. It is
+//! never shown on the screen.
+
+pub mod rotation;
+
+use rotation::{Budget, Rotating};
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tracing::Subscriber;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Directive;
+use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Directory of the logs, in the data directory.
+const DIRECTORY: &str = "logs";
+const DEFAULT_FILTER: &str = "aye::events=info,warn";
+/// Maximum number of waiting lines. If the disk is slow, further lines are dropped, because nothing waits for the log.
+const WAITING_LINES: usize = 4096;
+
+/// Starts the log. No directory, file or thread is created before the first line. If the filter is invalid, the default
+/// is used and a message is returned.
+pub fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
+    let (filter, problem) = read_filter(filter);
+    let file = LogFile::new(data_dir, Budget { all_bytes, ..Budget::default() });
+    let subscriber = tracing_subscriber::fmt()
+        .event_format(Lines { json: Format::default().json() })
+        .fmt_fields(JsonFields::new())
+        .with_env_filter(filter)
+        .with_writer(file.clone())
+        .finish();
+    // Fails if a log was started before, which then stays in use.
+    drop(tracing::subscriber::set_global_default(subscriber));
+    (Log(file), problem)
+}
+
+fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
+    let usual = || EnvFilter::new(DEFAULT_FILTER);
+    match given.map(|given| (given, EnvFilter::try_new(within(given, STATIC_MAX_LEVEL)))) {
+        None => (usual(), None),
+        Some((_, Ok(filter))) => (filter, None),
+        Some((given, Err(error))) => {
+            (usual(), Some(format!("AYE_LOG: invalid filter `{given}` ({error}); expected for example `aye=debug`")))
+        }
+    }
+}
+
+/// Lowers all levels in the filter to the maximum of the build; the library would print a warning for each higher one.
+fn within(filter: &str, most: LevelFilter) -> Cow<'_, str> {
+    if most >= LevelFilter::TRACE {
+        return Cow::Borrowed(filter);
+    }
+    let lowered = |part: &str| {
+        let directive = part.parse::<Directive>().ok()?.to_string();
+        let start = directive.strip_suffix("trace").filter(|start| start.is_empty() || start.ends_with('='))?;
+        Some(format!("{start}{most}"))
+    };
+    let parts = filter.split(',').map(|part| lowered(part).unwrap_or_else(|| part.to_owned()));
+    Cow::Owned(parts.collect::<Vec<_>>().join(","))
+}
+
+/// Returns the size of the log in bytes.
+pub fn bytes(data_dir: &Path) -> u64 {
+    rotation::bytes(&data_dir.join(DIRECTORY))
+}
+
+/// Deletes the oldest log files until the rest fits. Returns the number of freed bytes.
+pub fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
+    let directory = data_dir.join(DIRECTORY);
+    let before = rotation::bytes(&directory);
+    if only_say {
+        return before.saturating_sub(all_bytes);
+    }
+    rotation::prune(&directory, Budget { all_bytes, ..Budget::default() });
+    before.saturating_sub(rotation::bytes(&directory))
+}
+
+/// A guard of the open log; dropping it writes the waiting lines.
+pub struct Log(LogFile);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        drop(self.0.0.guard.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+#[derive(Clone)]
+struct LogFile(Arc<Opened>);
+
+struct Opened {
+    directory: PathBuf,
+    budget: Budget,
+    /// Empty inside if the file cannot be created, because the log must never stop the program.
+    writer: OnceLock<Option<NonBlocking>>,
+    guard: Mutex<Option<WorkerGuard>>,
+}
+
+impl LogFile {
+    fn new(data_dir: &Path, budget: Budget) -> Self {
+        Self(Arc::new(Opened { directory: data_dir.join(DIRECTORY), budget, writer: OnceLock::new(), guard: Mutex::new(None) }))
+    }
+}
+
+impl Opened {
+    fn open(&self) -> Option<NonBlocking> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.directory).ok()?;
+        let today = || jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        let files = Rotating::new(self.directory.clone(), self.budget, today).ok()?;
+        let (writer, guard) = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES).finish(files);
+        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+        Some(writer)
+    }
+}
+
+impl MakeWriter<'_> for LogFile {
+    type Writer = LineWriter;
+
+    fn make_writer(&self) -> LineWriter {
+        LineWriter(self.0.writer.get_or_init(|| self.0.open()).clone())
+    }
+}
+
+struct LineWriter(Option<NonBlocking>);
+
+impl Write for LineWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.as_mut().map_or(Ok(line.len()), |writer| writer.write(line))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), NonBlocking::flush)
+    }
+}
+
+/// Formats entries as JSON lines; an event of a session already is one.
+struct Lines {
+    json: Format<Json>,
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &tracing::Event<'_>) -> fmt::Result {
+        if event.metadata().target() != crate::agent::EVENTS {
+            return self.json.format_event(context, writer, event);
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        writeln!(writer, "{}", line.0)
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_str(&mut self, _: &Field, line: &str) {
+        line.clone_into(&mut self.0);
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_made_by_its_first_line_and_whole_after_its_end() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let file = LogFile::new(dir.path(), Budget::default());
+        let log = Log(file.clone());
+        assert!(!dir.path().join("logs").exists());
+        let subscriber = tracing_subscriber::fmt().json().with_writer(file).finish();
+        tracing::subscriber::with_default(subscriber, || tracing::warn!(answer = 42, "said"));
+        drop(log);
+        let entry = std::fs::read_dir(dir.path().join("logs")).unwrap().next().unwrap().unwrap();
+        assert!(entry.file_name().to_string_lossy().starts_with("aye.log."));
+        let line: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
+        assert_eq!((&line["fields"]["message"], &line["fields"]["answer"]), (&"said".into(), &42.into()));
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_named_and_the_usual_one_stands_in() {
+        for (given, shown) in [(None, DEFAULT_FILTER), (Some("aye=debug"), "aye=debug")] {
+            let (filter, problem) = read_filter(given);
+            assert_eq!((filter.to_string().as_str(), problem), (shown, None));
+        }
+        let (filter, problem) = read_filter(Some("aye=loudly"));
+        assert_eq!(filter.to_string(), DEFAULT_FILTER);
+        assert!(problem.unwrap().starts_with("AYE_LOG: invalid filter `aye=loudly`"));
+    }
+
+    #[test]
+    fn no_level_above_the_one_that_is_built_in_is_asked_for() {
+        for (given, debug) in [
+            ("aye=trace", "aye=debug"),
+            ("trace", "debug"),
+            ("TRACE,hyper=5", "debug,hyper=debug"),
+            ("aye", "aye=debug"),
+            ("aye::events=info,warn", "aye::events=info,warn"),
+            ("aye[step{id=7}]=trace,off", "aye[step{id=7}]=debug,off"),
+            ("", ""),
+            ("aye=loudly", "aye=loudly"),
+        ] {
+            assert_eq!(within(given, LevelFilter::DEBUG), debug, "{given}");
+            assert_eq!(within(given, LevelFilter::TRACE), given);
+        }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_made_stops_nothing() {
+        let dir = tempfile::TempDir::new().unwrap();
+        std::fs::write(dir.path().join("logs"), "in the way").unwrap();
+        let file = LogFile::new(dir.path(), Budget::default());
+        assert_eq!(file.make_writer().write(b"line").unwrap(), 4);
+    }
+}

@@ -1,0 +1,28 @@
+//! Creates the MCP servers.
+
+use super::token_store;
+use crate::host::context::Place;
+use crate::mcp::auth::Keeper;
+use crate::mcp::{self, Approval, Spec, Wires};
+use crate::ports::RemoteAsks;
+use crate::tools::ServerLauncher;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Returns the servers without starting them; `known` is the directory with their last known tools.
+pub fn servers(
+    place: &Place,
+    specs: Vec<Spec>,
+    launcher: Arc<ServerLauncher>,
+    (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn Approval>),
+    known: PathBuf,
+) -> mcp::Servers {
+    let wires = Wires {
+        launcher: Some(launcher),
+        asks: Some(asks),
+        known: Some(known),
+        approval: Some(approval),
+        tokens: Some(Arc::new(Keeper::new(token_store::vault(place)))),
+    };
+    mcp::Servers::new(specs, wires)
+}

@@ -1,0 +1,365 @@
+//! The MCP servers of a session: their tools for the router, the wait for their first connection, and their end.
+
+pub mod connect;
+pub mod specs;
+pub mod token_store;
+pub mod tool_counts;
+
+use super::context::Place;
+use super::policy_layers::Policy;
+use super::project::Brought;
+use super::sandbox_host::Standing;
+use super::server_approval::Approved;
+use super::session::Session;
+use crate::agent::{self, Approver};
+use crate::mcp::{self, Entry, Spec};
+use crate::policy::Enforcer;
+use crate::ports::RemoteServers;
+use crate::protocol::{ServerState, ServerStatus};
+use crate::tools::{self, Conflict, Pins, Remote, Router, ServerLauncher};
+use specs::{Again, specs_again};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tool_counts::Counted;
+
+/// Time that the first request waits for servers with unknown tools.
+pub const FIRST_WAIT: Duration = Duration::from_secs(3);
+/// Time to wait for servers to exit.
+const END_WAIT: Duration = Duration::from_secs(4);
+/// Default timeout of a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Approximate bytes per token.
+const BYTES_PER_TOKEN: u64 = 4;
+const PERCENT: u64 = 100;
+/// Maximum number of tools named in a sentence.
+const MAX_NAMED: usize = 5;
+
+/// A handle. Cheap to clone; all clones share the same servers.
+#[derive(Clone)]
+pub struct Servers {
+    port: Arc<Counted>,
+    /// The servers themselves, whose settings may change.
+    own: mcp::Servers,
+    /// The servers passed by the front end, which no file contains.
+    passed: Arc<[Spec]>,
+    approval: Arc<Approved>,
+    launcher: Arc<ServerLauncher>,
+    pins: Pins,
+    timeouts: Arc<Mutex<HashMap<String, Duration>>>,
+    /// The policy for servers that connect.
+    in_force: Arc<Mutex<Enforcer>>,
+    /// The tools of the last router.
+    taken: Arc<Mutex<Offered>>,
+}
+
+/// The parts of the servers that a session gets.
+pub struct Connected {
+    pub servers: Servers,
+    pub remote: agent::Remote,
+    /// Problems of the servers.
+    pub problems: Vec<String>,
+}
+
+/// Prepares the connections without starting any. `approval`: the required state of the project's servers; `person`:
+/// whether a user is present to answer questions.
+pub fn connect(
+    place: &Place,
+    (specs, problems): (Vec<Spec>, Vec<String>),
+    policy: &Enforcer,
+    settings: impl FnOnce() -> tools::Settings,
+    approval: Arc<Approved>,
+    person: bool,
+) -> Connected {
+    let timeouts = timeouts(&specs);
+    let launcher = Arc::new(ServerLauncher::new(settings()));
+    let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
+    let in_force = Arc::new(Mutex::new(policy.clone()));
+    let judge = Arc::clone(&in_force);
+    let samples: agent::Samples = Arc::new(move |server| {
+        let judge = judge.lock().unwrap_or_else(PoisonError::into_inner);
+        judge.may_sample(server).is_ok_and(|asks| person || !asks)
+    });
+    let (asks, asked) = agent::asks(person, roots, samples);
+    let directory = place.directories.data.join("mcp");
+    let own = connect::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
+    let port = Arc::new(Counted::new(Arc::new(own.clone())));
+    let servers = Servers {
+        port: port.clone(),
+        own,
+        passed: Vec::new().into(),
+        approval,
+        launcher,
+        pins: Pins::at(directory.join("pins")),
+        timeouts: Arc::new(Mutex::new(timeouts)),
+        in_force,
+        taken: Arc::default(),
+    };
+    servers.keep_off(policy);
+    Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
+}
+
+/// Prepares the servers of a session. `passed`: servers of the front end; servers of the settings take precedence.
+pub fn of_session(
+    passed: Vec<Spec>,
+    session: &mut Session,
+    place: &Place,
+    policy: &Policy,
+    project: &Brought,
+    standing: &Standing,
+    approver: Approver,
+) -> Option<agent::Remote> {
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let settings = || session.kept.tool_settings(place, &enforcer, standing.holding(&enforcer));
+    let (mut specs, mut problems) = specs::specs(place, Some(project));
+    with_passed(&passed, &mut specs, &mut problems);
+    let (approval, person) = (project.approved_servers(place), matches!(approver, Approver::Person));
+    let connected = connect(place, (specs, problems), &enforcer, settings, approval, person);
+    let Connected { mut servers, remote, problems } = connected;
+    servers.passed = passed.into();
+    session.notices.extend(problems);
+    session.kept.connected(servers);
+    Some(remote)
+}
+
+/// Adds the servers of a front end; servers of the settings take precedence.
+fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
+    for spec in passed {
+        if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
+            problems.push(format!("ignored the MCP server `{}`: the settings already have one of this name", spec.name));
+        } else {
+            specs.push(spec.clone());
+        }
+    }
+}
+
+fn timeouts(specs: &[Spec]) -> HashMap<String, Duration> {
+    specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect()
+}
+
+fn unlisted(server: &str) -> String {
+    format!(
+        "the policy lists none of its tools; to list all, set `allowed_tools = [\"{server}/*\"]` in \
+        `[capabilities.\"Mcp.Invoke\"]` of the policy"
+    )
+}
+
+impl Servers {
+    /// Adds the MCP tools to the settings of the tools, under a policy.
+    pub fn offer(&self, place: &Place, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
+        self.launcher.follow(settings.clone());
+        self.keep_off(policy);
+        policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
+        let judge = policy.clone();
+        let timeouts = Arc::clone(&self.timeouts);
+        let percent = place.settings.tools.defer_over_percent;
+        let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.offered();
+        let counts = policy.clone();
+        self.port.count_by(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
+        settings.with_servers(Remote {
+            servers: self.port.clone(),
+            conflict: match place.settings.tools.conflict.as_str() {
+                "mcp-first" => Conflict::McpFirst,
+                "error" => Conflict::Error,
+                _ => Conflict::LocalFirst,
+            },
+            may_invoke: Arc::new(move |server, tool| {
+                let listed = judge.lists(server, tool, jiff::Timestamp::now());
+                listed.map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
+            }),
+            pins: Some(self.pins.clone()),
+            most_bytes: Some(usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
+            timeout: Arc::new(move |server, _| {
+                timeouts.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied().unwrap_or(CALL_TIMEOUT)
+            }),
+        })
+    }
+
+    /// Reloads the server settings: those of the user, and those of the project as far as they are trusted. Returns
+    /// sentences about changes and about problems.
+    pub fn read_again(&self, place: &Place, project: &Brought) -> (Vec<String>, Vec<String>) {
+        let Again { mut specs, mut problems, trusted } = specs_again(place, project);
+        with_passed(&self.passed, &mut specs, &mut problems);
+        if let Some(known) = trusted {
+            self.approval.now_known(known);
+        }
+        *self.timeouts.lock().unwrap_or_else(PoisonError::into_inner) = timeouts(&specs);
+        let off: HashMap<String, String> = specs.iter().filter_map(|spec| Some((spec.name.clone(), spec.off.clone()?))).collect();
+        let told = |(name, entry): (String, Entry)| match (entry, off.get(&name)) {
+            (Entry::Removed, _) => format!("{name} (MCP): removed from the settings"),
+            (Entry::Added, None) => format!("{name} (MCP): added to the settings"),
+            (Entry::Changed, None) => format!("{name} (MCP): its settings changed; restarting the server with them"),
+            (Entry::Added | Entry::Changed, Some(why)) => format!("{name} (MCP): its settings changed; the server is off: {why}"),
+        };
+        let changes = self.own.replace(specs);
+        if !changes.is_empty() {
+            let policy = self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.keep_off(&policy);
+            self.look();
+        }
+        (changes.into_iter().map(told).collect(), problems)
+    }
+
+    /// Turns off servers without a listed tool, and turns on the others.
+    fn keep_off(&self, policy: &Enforcer) {
+        self.port.keep_off(&|server| (!policy.lists_any(server)).then(|| unlisted(server)));
+    }
+
+    /// Sets the context window of the model, which limits the tool definitions.
+    pub fn ask_model_of(&self, window_tokens: u64) {
+        self.port.told_to(window_tokens);
+    }
+
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.port.changed()
+    }
+
+    /// Returns a receiver of changes of the context window.
+    pub fn window(&self) -> watch::Receiver<u64> {
+        self.port.window()
+    }
+
+    /// Connects to servers with unknown tools. Returns at once.
+    pub fn look(&self) {
+        self.port.look();
+    }
+
+    /// Connects to servers with unknown tools and waits for them, up to a limit. Returns sentences about the missing
+    /// ones.
+    pub async fn settle(&self, most: Duration) -> Vec<String> {
+        let mut changed = self.changed();
+        self.look();
+        let starting = |status: &ServerStatus| status.state == ServerState::Starting;
+        let settled = async {
+            while self.port.statuses().iter().any(starting) {
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        if self.port.statuses().iter().any(starting) {
+            let _ = tokio::time::timeout(most, settled).await;
+        }
+        self.port.statuses().iter().filter_map(missing).collect()
+    }
+
+    pub async fn end(&self) {
+        let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
+    }
+
+    /// Returns the tools at the time of the last router.
+    pub fn taken(&self) -> Offered {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the current tools, for a later comparison.
+    pub fn offered(&self) -> Offered {
+        let mut all = Offered::new();
+        for tool in self.port.tools().iter() {
+            all.entry(tool.server.clone()).or_default().insert(tool.name.clone(), tool.fingerprint.clone());
+        }
+        all
+    }
+}
+
+/// Returns the reason why the tools of a server are missing.
+fn missing(status: &ServerStatus) -> Option<String> {
+    let name = &status.name;
+    let server = format!("the MCP server `{name}`");
+    match &status.state {
+        // A server that is off is meant to be; `aye mcp list` shows the reason.
+        ServerState::Ready | ServerState::Asleep | ServerState::Off { .. } => None,
+        ServerState::Starting => Some(format!("{server} is still starting; its tools become available when it is ready")),
+        ServerState::NeedsLogin => Some(format!("{server} requires sign-in; run `aye mcp login {name}`")),
+        ServerState::Unreachable { why } => Some(format!("{server} is unreachable: {why}")),
+    }
+}
+
+/// The tools of each server, with their fingerprints.
+pub type Offered = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Returns one sentence about the changes of each server: `docs: 3 tools`, `docs: 4 tools; new: search`.
+pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<String> {
+    let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
+    let nothing = BTreeMap::new();
+    let servers: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let told = |server: &String| {
+        let (old, new) = (before.get(server).unwrap_or(&nothing), now.get(server).unwrap_or(&nothing));
+        if old == new {
+            return None;
+        }
+        let (listed, unlisted) =
+            counts.iter().find(|(name, ..)| name == server).map_or((new.len(), 0), |(_, yes, no)| (*yes, *no));
+        let mut words = format!("{server}: {listed} {}", if listed == 1 { "tool" } else { "tools" });
+        if unlisted > 0 {
+            let are = if unlisted == 1 { "is" } else { "are" };
+            let _ = write!(words, " ({unlisted} more {are} not listed by the policy)");
+        }
+        if !old.is_empty() {
+            let names = |what: &str, names: Vec<&String>| {
+                let more = names.len().saturating_sub(MAX_NAMED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let shown: Vec<&str> = names.iter().take(MAX_NAMED).map(|name| name.as_str()).collect();
+                if shown.is_empty() { String::new() } else { format!("; {what}: {}{more}", shown.join(", ")) }
+            };
+            words.push_str(&names("new", new.keys().filter(|name| !old.contains_key(*name)).collect()));
+            words.push_str(&names("removed", old.keys().filter(|name| !new.contains_key(*name)).collect()));
+            let changed = new.iter().filter(|(name, print)| old.get(*name).is_some_and(|before| before != *print));
+            words.push_str(&names("changed, asking again", changed.map(|(name, _)| name).collect()));
+        }
+        Some(words)
+    };
+    servers.into_iter().filter_map(told).collect()
+}
+
+fn name_of(root: &Path) -> String {
+    root.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
+            other => {
+                let _ = write!(uri, "%{other:02X}");
+            }
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_told_as_an_address_that_every_server_reads() {
+        assert_eq!(file_uri(Path::new("/home/me/a b/größe%")), "file:///home/me/a%20b/gr%C3%B6%C3%9Fe%25");
+        assert_eq!(name_of(Path::new("/home/me/a b")), "a b");
+        assert_eq!(name_of(Path::new("/")), "/");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_told_with_what_to_do() {
+        let of = |state: ServerState| {
+            let (name, reached_by) = ("docs".to_owned(), String::new());
+            missing(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false, notes: Vec::new() })
+        };
+        assert_eq!(of(ServerState::Ready), None);
+        assert_eq!(of(ServerState::Asleep), None);
+        assert_eq!(of(ServerState::Off { why: unlisted("docs") }), None);
+        assert!(unlisted("docs").contains("allowed_tools = [\"docs/*\"]"));
+        for (state, part) in [
+            (ServerState::Starting, "still starting"),
+            (ServerState::NeedsLogin, "aye mcp login docs"),
+            (ServerState::Unreachable { why: "connection refused".to_owned() }, "connection refused"),
+        ] {
+            assert!(of(state).is_some_and(|told| told.contains("`docs`") && told.contains(part)), "{part}");
+        }
+    }
+}

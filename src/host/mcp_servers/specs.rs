@@ -1,0 +1,132 @@
+//! Settings of the MCP connections: servers of the user, and approved servers of the project.
+
+use crate::config::servers::{self, HttpKind as Kind, Server, Way};
+use crate::host::context::Place;
+use crate::host::options::Trust;
+use crate::host::project::Brought;
+use crate::host::server_approval::{CHANGED, SERVERS};
+use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
+use crate::sys::file;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Maximum bytes of a server file.
+const SERVERS_BYTES: u64 = 1 << 20;
+
+/// Returns all servers, those of the user first, and sentences about problems. Starts no server and connects to none.
+pub fn specs(place: &Place, project: Option<&Brought>) -> (Vec<Spec>, Vec<String>) {
+    let (found, problems) = found(place, project);
+    (found.into_iter().map(|found| found.spec).collect(), problems)
+}
+
+/// A server and the file of its settings.
+pub struct Found {
+    pub spec: Spec,
+    pub place: String,
+}
+
+pub fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Vec<String>) {
+    let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
+    let mut problems = own.problems;
+    let mut all: Vec<Found> = own.servers.into_iter().map(|server| spec(server, false)).collect();
+    let Some((project, (file, bytes))) = project.and_then(|project| Some((project, project.servers()?))) else {
+        return (all, problems);
+    };
+    let brought = servers::of_project(bytes, &file, &place.environment, &place.settings.key_variables());
+    problems.extend(brought.problems);
+    for mut server in brought.servers {
+        if let Some(known) = all.iter().find(|known| known.spec.name.eq_ignore_ascii_case(&server.name)) {
+            let (name, own) = (&server.name, &known.place);
+            problems.push(format!("the project also has a server `{name}`; the one in {own} is used"));
+            continue;
+        }
+        let (argv, directory) = match &server.way {
+            Way::Program { argv, directory, .. } => (argv.as_slice(), directory.as_deref()),
+            Way::Http { .. } => (&[] as &[String], None),
+        };
+        // `--trust` does not approve the programs of servers.
+        if !project.knows_server(argv, directory) {
+            server.off =
+                Some("this version of the server is not approved; open the project in `aye` and trust it there".to_owned());
+        }
+        all.push(spec(server, true));
+    }
+    (all, problems)
+}
+
+/// The current servers of all files.
+pub struct Again {
+    pub specs: Vec<Spec>,
+    pub problems: Vec<String>,
+    /// The content that the user trusted since the session started, if it differs.
+    pub trusted: Option<Arc<BTreeMap<String, String>>>,
+}
+
+/// Returns the servers after their files changed during a session that started with `project`. A server of the project
+/// that differs from the trusted one is off until the user trusts the project again.
+pub fn specs_again(place: &Place, project: &Brought) -> Again {
+    let (specs, problems) = specs(place, Some(project));
+    let before = Again { specs, problems, trusted: None };
+    if !project.is_trusted() || !project.servers_changed() {
+        return before;
+    }
+    let now = Brought::look(place, Trust::AsRecorded);
+    if now.is_trusted() {
+        let (specs, problems) = self::specs(place, Some(&now));
+        return Again { specs, problems, trusted: Some(now.known()) };
+    }
+    // No server of this file is started; it only shows which entries changed since they were trusted.
+    let file = place.workspace.join(SERVERS);
+    let named = file::read(&file, SERVERS_BYTES)
+        .map(|bytes| servers::of_project(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
+    let (mut specs, known): (Vec<Spec>, Vec<Spec>) = before.specs.into_iter().partition(|spec| !spec.of_project);
+    for server in named.unwrap_or_default() {
+        let Found { spec: now, .. } = spec(server, true);
+        if specs.iter().any(|own| own.name.eq_ignore_ascii_case(&now.name)) {
+            continue;
+        }
+        let same = known.iter().find(|old| Spec { off: None, ..(*old).clone() } == Spec { off: None, ..now.clone() });
+        let off = || Some(format!("`{SERVERS}` {CHANGED}"));
+        specs.push(same.cloned().unwrap_or_else(|| Spec { off: off(), ..now }));
+    }
+    Again { specs, problems: before.problems, trusted: None }
+}
+
+/// Returns secrets that are in the settings in plain text.
+pub fn secrets(place: &Place) -> Vec<String> {
+    place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
+}
+
+fn spec(server: Server, of_project: bool) -> Found {
+    let reach = match server.way {
+        Way::Program { argv, environment, directory, network } => {
+            Reach::Program { argv, environment: environment.0, directory, network }
+        }
+        Way::Http { url, kind, headers, oauth } => {
+            let sign_in = if headers.names("authorization") {
+                SignIn::None
+            } else {
+                SignIn::OAuth { client_id: oauth.client_id, scopes: oauth.scopes, redirect_port: oauth.redirect_port }
+            };
+            let headers = headers.0.into_iter().map(|(name, value)| Header { name, value }).collect();
+            let kind = match kind {
+                Kind::Auto => HttpKind::Auto,
+                Kind::Streamable => HttpKind::Streamable,
+                Kind::Sse => HttpKind::Sse,
+            };
+            Reach::Http { url, headers, sign_in, kind }
+        }
+    };
+    let spec = Spec {
+        name: server.name,
+        reach,
+        off: server.off,
+        of_project,
+        retry_attempts: server.retry_attempts,
+        retry_delay: server.retry_delay,
+        start_timeout: server.start_timeout,
+        call_timeout: server.call_timeout,
+        tool_timeouts: server.tool_timeouts,
+    };
+    Found { spec, place: server.place }
+}

@@ -1,0 +1,70 @@
+//! Storage for MCP tokens: the system keyring, or the credentials file if there is none.
+
+use crate::config::{Credentials, NotKept, Secret, server_key};
+use crate::host::context::Place;
+use crate::mcp::auth::Vault;
+use crate::sys::keyring::KeyringError;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Timeout of the lock; another process that renews a token is done long before.
+const TIMEOUT: Duration = Duration::from_secs(40);
+const STEP: Duration = Duration::from_millis(50);
+
+struct Kept {
+    credentials: Credentials,
+    uses_keyring: bool,
+    lock: PathBuf,
+}
+
+pub fn vault(place: &Place) -> Arc<dyn Vault> {
+    Arc::new(Kept {
+        credentials: place.credentials.clone(),
+        uses_keyring: place.settings.uses_keyring(),
+        lock: place.directories.data.join("tokens.lock"),
+    })
+}
+
+impl Vault for Kept {
+    fn load(&self, server: &str, url: &str) -> Result<Option<String>, String> {
+        let kept = self.credentials.secret_anew(&server_key(server, url));
+        let why = |why: String| format!("cannot read the tokens of `{server}`: {why}");
+        Ok(kept.map_err(why)?.map(|secret| secret.reveal().to_owned()))
+    }
+
+    fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String> {
+        let (name, secret) = (server_key(server, url), Secret::new(tokens));
+        if self.uses_keyring {
+            match self.credentials.keep_in_keyring(&name, &secret) {
+                Ok(()) => return Ok(()),
+                Err(NotKept::File(error)) => return Err(error.to_string()),
+                Err(NotKept::Keyring(KeyringError::Absent)) => {}
+                Err(NotKept::Keyring(error)) => {
+                    return Err(format!(
+                        "{error}; pass `--set auth.keyring=false` to save tokens in a file that only \
+                        you can read"
+                    ));
+                }
+            }
+        }
+        self.credentials.keep_in_file(&name, &secret).map_err(|error| error.to_string())
+    }
+
+    fn turn(&self) -> Result<Box<dyn Send>, String> {
+        let start = Instant::now();
+        let cannot = |error: std::io::Error| format!("cannot lock `{}`: {error}", self.lock.display());
+        if let Some(directory) = self.lock.parent() {
+            std::fs::create_dir_all(directory).map_err(cannot)?;
+        }
+        loop {
+            match crate::sys::file::lock(&self.lock) {
+                Ok(held) => return Ok(Box::new(held)),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && start.elapsed() < TIMEOUT => {
+                    std::thread::sleep(STEP);
+                }
+                Err(error) => return Err(cannot(error)),
+            }
+        }
+    }
+}

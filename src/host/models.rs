@@ -1,0 +1,390 @@
+//! Models: chosen by the flag, the session or the settings, connected at their provider, and listed.
+
+use super::allowed_models::Allowed;
+use super::context::Place;
+use super::local_models::LOCAL;
+use super::policy_layers::Policy;
+use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
+use crate::host::api_keys::GOES_BEFORE_LATER;
+use crate::host::nesting::Nesting;
+use crate::llm::local_discovery::local_servers;
+use crate::llm::{self, Catalogue, ProviderSpec, Told};
+use crate::ports::{BoxFuture, Model, Models};
+use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts};
+use crate::store::SessionSummary;
+use crate::sys::http::Timeouts;
+use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The provider name of the recorded model.
+pub const DEMO: &str = "demo";
+
+/// Maximum bytes of the user's model list.
+const FILE_BYTES: u64 = 1 << 20;
+/// Timeout of a request for a provider's list.
+const ASKING: Duration = Duration::from_secs(5);
+/// Source of a model in the catalogue.
+const CATALOGUE: &str = "catalogue";
+/// Source of a model in the settings.
+const CONFIG: &str = "config.toml";
+
+/// The models that are available here.
+#[derive(Clone)]
+pub struct ModelsHere {
+    place: Arc<Place>,
+    /// Notified when a new key is known.
+    new_key: Arc<Notify>,
+    catalogue: Result<Catalogue, ConfigError>,
+    /// The models allowed by the policy.
+    allowed: Allowed,
+    /// Keys the user entered since the start. They take precedence over the environment, whose key may have been
+    /// rejected.
+    given: Arc<Mutex<BTreeMap<String, KeyText>>>,
+}
+
+impl ModelsHere {
+    /// Reads the user's model list, if there is one; the built-in list is read when it is needed.
+    pub fn new(place: &Place) -> Self {
+        Self {
+            place: Arc::new(place.clone()),
+            new_key: Arc::default(),
+            given: Arc::default(),
+            allowed: Allowed::default(),
+            catalogue: catalogue(&place.directories.config.join("models.toml")),
+        }
+    }
+
+    /// Sets the notification for new keys, which must be redacted from then on.
+    pub fn telling(self, new_key: Arc<Notify>) -> Self {
+        Self { new_key, ..self }
+    }
+
+    /// Applies the policy to the choice of a default model.
+    pub fn under(self, policy: &Policy) -> Self {
+        Self { allowed: Allowed::by(policy), ..self }
+    }
+
+    pub fn catalogue(&self) -> Result<Catalogue, ConfigError> {
+        self.catalogue.clone()
+    }
+
+    pub fn allowed(&self) -> &Allowed {
+        &self.allowed
+    }
+
+    /// Returns `[model] default`.
+    pub fn default_model(&self) -> Option<&str> {
+        self.place.settings.default_model_name()
+    }
+
+    /// Returns a model by name, or the default of the settings and keys.
+    pub fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
+        self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
+    }
+
+    pub fn providers(&self) -> Vec<String> {
+        self.place.settings.providers()
+    }
+
+    /// Returns the models of a provider: from the settings, the catalogue, and its default.
+    pub fn listed_of(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
+        let settings = &self.place.settings;
+        let own = settings.models_of(provider).iter().map(|model| format!("{provider}/{model}"));
+        let listed = catalogue.of_provider(provider).into_iter().map(|facts| facts.name);
+        let default = settings.default_of(provider).map(|model| format!("{provider}/{model}"));
+        own.chain(listed).chain(default).collect()
+    }
+
+    /// Returns a model without regard to `[model] default`, for a policy that forbids that one.
+    pub fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
+        let mut here = self.clone();
+        here.place = Arc::new(here.place.without_default_model());
+        here.choose(None, None).ok()
+    }
+
+    /// Returns the same with the current settings, which may have a new provider. The keys stay shared.
+    fn as_set_now(&self) -> Self {
+        let mut here = self.clone();
+        if let Ok(mut now) = self.place.anew(&[]) {
+            now.credentials = self.place.credentials.clone();
+            here.place = Arc::new(now);
+        }
+        here
+    }
+
+    /// Runs work that may find a key that was saved in the meantime.
+    fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
+        let credentials = &self.place.credentials;
+        let before = credentials.known_values();
+        credentials.look_again();
+        let done = work();
+        if credentials.known_values() != before {
+            self.new_key.notify_one();
+        }
+        done
+    }
+
+    /// Checks the user's model list.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.catalogue.clone().map(drop)
+    }
+
+    /// Returns the model to use: by the flag, the resumed session or the settings.
+    pub fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
+        // A session that never had a model has no preference.
+        let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
+        if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
+            let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
+            return demo
+                .map(|demo| Arc::new(demo) as Arc<dyn Model>)
+                .map_err(|failure| NoModel::NoKey { message: failure.message });
+        }
+        let catalogue = self.catalogue.clone()?;
+        let choice = self.would_use(asked)?;
+        let model = choice.model.clone();
+        let spec = self.spec(choice)?;
+        let connected = if spec.name == LOCAL && !self.place.settings.says_where_local_is() {
+            llm::connect_local(spec, &model, self.place.settings.local_ports(), &catalogue)
+        } else {
+            llm::connect_knowing(spec, &model, &catalogue)
+        };
+        connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+    }
+
+    /// Returns the connection settings of a model's provider.
+    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, ConfigError> {
+        let api = match choice.api {
+            Api::Anthropic => llm::Api::Anthropic,
+            Api::OpenAiChat => llm::Api::OpenAiChat,
+            Api::OpenAiResponses => llm::Api::OpenAiResponses,
+            Api::Gemini => llm::Api::Gemini,
+        };
+        let llm = self.place.settings.llm;
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).get(&choice.provider).cloned();
+        let key = match choice.key_place {
+            KeyPlace::Environment if given.is_some() => given.as_ref().map(|given| llm::Secret::new(&given.0)),
+            KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
+            KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
+        };
+        Ok(ProviderSpec {
+            name: choice.provider,
+            api,
+            base_url: choice.base_url,
+            key,
+            // Shown if the key is rejected.
+            key_variable: match choice.key_place {
+                KeyPlace::Keyring => "keyring".to_owned(),
+                KeyPlace::File => "credentials.toml".to_owned(),
+                KeyPlace::Environment if given.is_some() => "the key you entered".to_owned(),
+                KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
+            },
+            timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
+        })
+    }
+
+    /// Returns a key that the first request reads from the keyring.
+    fn in_keyring(&self, provider: &str) -> llm::Secret {
+        let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
+        let credentials = self.place.credentials.clone();
+        llm::Secret::later(move || {
+            let key = credentials.secret(&name)?;
+            Ok(key.map(|key| key.reveal().to_owned()).unwrap_or_default())
+        })
+    }
+
+    /// Returns the connection settings of a provider, or the reason why it cannot be used.
+    pub fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
+        let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
+        let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
+        Ok(self.spec(choice)?)
+    }
+
+    /// Returns the models known without a request: the default, then usable models, then the others.
+    fn known(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
+        let default = self.would_use(None).ok();
+        let first = default.map(|choice| {
+            let source = if catalogue.lists(&choice.name()) { CATALOGUE } else { CONFIG };
+            listed(catalogue.facts(&choice.name()), Lack::default(), source)
+        });
+        let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
+        for provider in self.place.settings.providers() {
+            let own = self.place.settings.models_of(&provider);
+            // A second API of the same provider would list the same models.
+            let twice = provider == "openai-chat" && own.is_empty();
+            let lacks = match self.provider(&provider) {
+                _ if twice => continue,
+                Ok(_) => Lack::default(),
+                Err(NoModel::NoKey { .. }) => self.lack(&provider),
+                Err(error) => Lack { words: Some(error.to_string()), key_of: None },
+            };
+            let list = if lacks.words.is_some() { &mut lacking } else { &mut ready };
+            let own = own.iter().map(|model| listed(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
+            let of_catalogue = catalogue.of_provider(&provider).into_iter().map(|facts| listed(facts, lacks.clone(), CATALOGUE));
+            for model in own.chain(of_catalogue) {
+                if !list.iter().any(|known: &ListedModel| known.facts.name == model.facts.name) {
+                    list.push(model);
+                }
+            }
+        }
+        ready.extend(lacking);
+        ready
+    }
+
+    fn lack(&self, provider: &str) -> Lack {
+        let key = self.place.settings.key_name(provider).unwrap_or(provider);
+        let variable = self.place.settings.key_variable(provider, &self.place.environment);
+        let words = match &variable {
+            Some(variable) => format!("set {variable} or run `aye auth login {key}`"),
+            None => format!("run `aye auth login {key}`"),
+        };
+        Lack { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
+    }
+
+    /// Adds the models that the available servers list.
+    async fn told(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
+        let mut asked = Vec::new();
+        for name in self.place.settings.providers() {
+            // Each server is queried once, for whichever API.
+            let Ok(spec) = self.provider(&name) else { continue };
+            if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
+                asked.push((name, spec));
+            }
+        }
+        let answers = asked.into_iter().map(|(name, spec)| async move {
+            let address = spec.base_url.clone();
+            let told = tokio::time::timeout(ASKING, llm::list_models(spec)).await;
+            (name, address, told)
+        });
+        let ports = self.place.settings.local_ports();
+        let (answers, local) = tokio::join!(join_all(answers), local_servers(&ports));
+        let mut notices = Vec::new();
+        for (provider, address, told) in answers {
+            match told {
+                Ok(Ok(told)) => add(catalogue, models, &provider, &address, told),
+                Ok(Err(failure)) => notices.push(format!("{provider}: {}; {}", failure.message, failure.hint)),
+                Err(_) => notices.push(format!("{provider}: `{address}` did not respond within {} s", ASKING.as_secs())),
+            }
+        }
+        // Only servers that respond; the others are not reported.
+        for server in local {
+            let told = server.models.into_iter().map(|model| Told {
+                id: model.name,
+                context_window: model.context_window,
+                ..Told::default()
+            });
+            add(catalogue, models, LOCAL, &server.base_url, told.collect());
+        }
+        notices
+    }
+}
+
+/// Adds the models of a server after the known models of its provider.
+fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, address: &str, told: Vec<Told>) {
+    for told in told {
+        let name = format!("{provider}/{}", told.id);
+        if models.iter().any(|known| known.facts.name == name) {
+            continue;
+        }
+        let known = catalogue.facts(&name);
+        let facts = if catalogue.lists(&name) { known } else { catalogue.over(told.over(known)) };
+        let model = listed(facts, Lack::default(), &format!("listed by {address}"));
+        let before = models.iter().rposition(|known| known.lacks.is_none());
+        models.insert(before.map_or(0, |place| place + 1), model);
+    }
+}
+
+/// The reason why a model cannot be used.
+#[derive(Debug, Clone, Default)]
+struct Lack {
+    words: Option<String>,
+    /// If only an API key is missing: its name.
+    key_of: Option<String>,
+}
+
+fn listed(facts: ModelFacts, lack: Lack, source: &str) -> ListedModel {
+    ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned() }
+}
+
+/// Returns the built-in list, extended by the user's.
+fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
+    let wrong = |reason: String| ConfigError::one(format!("`{}`{reason}", own.display()));
+    match own.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Catalogue::default()),
+        Err(error) => return Err(wrong(format!(": {error}"))),
+        Ok(metadata) if !metadata.is_file() => return Err(wrong(": not a regular file; expected a TOML file".to_owned())),
+        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(": larger than 1 MiB".to_owned())),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(own).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
+    read.map_err(|error| wrong(format!(": {error}")))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| wrong(": not UTF-8 text".to_owned()))?;
+    Catalogue::with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
+        let lines = problems.into_iter().map(|(line, what)| format!("`{}` line {line}: {what}", own.display()));
+        ConfigError::one(lines.collect::<Vec<_>>().join("\n"))
+    })
+}
+
+/// Reads the key of a model from the keyring, so that it is known before any output; `None` if it is not in the
+/// keyring.
+pub fn key_to_ask_for(place: &Place, model: &str) -> Option<impl FnOnce() + Send + 'static> {
+    let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
+    let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
+    let credentials = place.credentials.clone();
+    // The first request reports errors.
+    (choice.key_place == KeyPlace::Keyring).then_some(move || drop(credentials.secret(&name)))
+}
+
+impl Models for ModelsHere {
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
+        let here = self.as_set_now();
+        let opened = here.with_new_keys(|| {
+            let opened = here.choose(Some(name), None)?;
+            // Read now, so that the key is redacted from the start.
+            if let Some(ask) = key_to_ask_for(&here.place, name) {
+                ask();
+            }
+            Ok(opened)
+        });
+        opened.map_err(|error: NoModel| {
+            let kind = match error {
+                NoModel::NoKey { .. } => FailureKind::Authentication,
+                NoModel::Forbidden { .. } => FailureKind::Permission,
+                NoModel::Wrong(_) => FailureKind::InvalidRequest,
+            };
+            Failure::new(kind, error.to_string(), String::new())
+        })
+    }
+
+    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure> {
+        let wrong = |message: String| Failure::new(FailureKind::InvalidRequest, message, String::new());
+        // A program that aye runs could press the keys itself.
+        if Nesting::of_process() == Nesting::InsideAye {
+            return Err(wrong("a command that aye runs (AYE=1) cannot change API keys".to_owned()));
+        }
+        let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
+        let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(error.to_string()))?;
+        let kept = self.with_new_keys(|| crate::host::api_keys::keep(&self.place, kept_as, &key.0, GOES_BEFORE_LATER));
+        let words = kept.map_err(|trouble| wrong(trouble.message))?;
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), key.clone());
+        Ok(words.trim_end().to_owned())
+    }
+
+    fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
+        let here = self.as_set_now();
+        Box::pin(async move {
+            let catalogue = match &here.catalogue {
+                Ok(catalogue) => catalogue.clone(),
+                Err(error) => return (Vec::new(), vec![error.to_string()]),
+            };
+            let mut models = here.with_new_keys(|| here.known(&catalogue));
+            let notices = if ask { here.told(&catalogue, &mut models).await } else { Vec::new() };
+            (models, notices)
+        })
+    }
+}

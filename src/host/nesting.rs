@@ -1,0 +1,14 @@
+//! Nesting: whether aye was started by a command that aye runs.
+
+/// Whether aye was started by a command that aye runs (`AYE=1`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nesting {
+    Outermost,
+    InsideAye,
+}
+
+impl Nesting {
+    pub fn of_process() -> Self {
+        if std::env::var_os("AYE").is_some_and(|value| value == "1") { Self::InsideAye } else { Self::Outermost }
+    }
+}

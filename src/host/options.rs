@@ -1,0 +1,52 @@
+//! Options that every command has, and the choice of a session.
+
+use crate::protocol::Mode;
+use std::path::PathBuf;
+
+/// The global options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Common {
+    pub directory: Option<PathBuf>,
+    /// The model, as `PROVIDER/NAME`.
+    pub model: Option<String>,
+    pub mode: Option<Mode>,
+    pub policy: Option<PathBuf>,
+    pub add_dirs: Vec<PathBuf>,
+    pub trust: Trust,
+    pub set: Vec<(String, String)>,
+    pub max_steps: Option<u32>,
+    /// `--take-over`
+    pub take_over: bool,
+    pub color: Color,
+    /// `--plain`
+    pub plain: bool,
+    pub verbosity: u8,
+}
+
+/// Whether `--trust` was given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    #[default]
+    AsRecorded,
+    ForThisRun,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Color {
+    #[default]
+    Auto,
+    Never,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChoice {
+    New,
+    /// The latest session of this project.
+    Latest,
+    /// A session chosen from a list; the latest if there is no screen.
+    Pick,
+    /// A session ID or its first digits.
+    Id(String),
+    /// A copy of this session, or of the latest one of this project.
+    Fork(Option<String>),
+}

@@ -1,0 +1,181 @@
+//! The layers of the policy, read from their files.
+
+use super::error::Trouble;
+use super::project::Brought;
+use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
+use crate::protocol::SessionId;
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// The managed layer, which no other layer can loosen.
+pub const MANAGED: &str = "/etc/aye/policy.toml";
+/// The user ID that must own it.
+#[cfg(unix)]
+const ROOT: u32 = 0;
+/// Maximum bytes of a policy file.
+const POLICY_BYTES: u64 = 4 << 20;
+
+/// The sources of the layers.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    /// The user's policy.
+    pub own: PathBuf,
+    /// The file of `--policy FILE`, which replaces it.
+    pub given: Option<PathBuf>,
+    pub managed: PathBuf,
+    /// The rules the user saved for this project; `--policy` replaces them too.
+    pub mine: PathBuf,
+}
+
+/// The layers of the policy, and its name in the status row.
+#[derive(Clone)]
+pub struct Policy {
+    pub layers: Vec<Layer>,
+    pub name: String,
+    /// A hash of everything that was read: equal files give an equal policy.
+    pub print: String,
+}
+
+impl Sources {
+    /// Returns all files whose changes matter.
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.given {
+            Some(given) => vec![given, &self.managed],
+            None => vec![&self.own, &self.mine, &self.managed],
+        }
+    }
+}
+
+impl Policy {
+    /// Returns a policy of these layers.
+    pub fn of(layers: Vec<Layer>, name: String) -> Self {
+        Self { layers, name, print: String::new() }
+    }
+
+    /// Returns the redaction rules of all layers.
+    pub fn redactions(&self) -> Vec<redact::Rule> {
+        self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
+    }
+
+    pub fn assemble(sources: &Sources, project: Option<&Brought>) -> Result<Self, Trouble> {
+        let mut hasher = blake3::Hasher::new();
+        let (user, name) = match &sources.given {
+            Some(path) => {
+                let bundle = bundle(path, &mut hasher, anyones, Bundle::parse_bytes)?
+                    .ok_or_else(|| Trouble::usage(format!("policy file `{}` does not exist", path.display())))?;
+                (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+            }
+            None => match bundle(&sources.own, &mut hasher, anyones, Bundle::parse_bytes)? {
+                Some(bundle) => (Layer::from_file(Scope::User, bundle, &sources.own), "user".to_owned()),
+                None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
+            },
+        };
+        let mut policy = Self::of(vec![user], name);
+        if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root, Bundle::parse_bytes)? {
+            policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
+            policy.name = format!("managed + {}", policy.name);
+        }
+        if sources.given.is_none()
+            && let Some(bundle) = bundle(&sources.mine, &mut hasher, anyones, Bundle::parse_rules_bytes)?
+        {
+            policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
+        }
+        if let Some(layer) = project.map_or(Ok(None), Brought::policy)? {
+            policy.layers.push(layer);
+            policy.name = format!("{} + project", policy.name);
+        }
+        policy.print = hasher.finalize().to_hex().to_string();
+        Ok(policy)
+    }
+
+    /// Returns an error if the policy applies to another session; `None` means a session without an ID.
+    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
+        let only = self.layers.iter().filter_map(Layer::session_id);
+        match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
+            None => Ok(()),
+            Some(only) => Err(Trouble::usage(format!(
+                "the policy ({}) applies to session `{only}` only\nhint: resume that session, or remove `session_id` \
+                from the policy file",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// Returns the bundle in a file after `check` has accepted the open file; `None` if there is no file.
+fn bundle(
+    path: &Path,
+    hasher: &mut blake3::Hasher,
+    check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>,
+    parse: impl Fn(&[u8], &str) -> Result<Bundle, BundleError>,
+) -> Result<Option<Bundle>, Trouble> {
+    hasher.update(b"\0");
+    let Some(bytes) = read(path, check)? else { return Ok(None) };
+    hasher.update(blake3::hash(&bytes).as_bytes());
+    parse(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy_error::broken(&error, &bytes))
+}
+
+/// Accepts a file with any owner and mode.
+fn anyones(_: &Path, _: &Metadata) -> Result<(), Trouble> {
+    Ok(())
+}
+
+/// Returns the content of a policy file; `None` if there is none.
+pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+    read(path, anyones)
+}
+
+fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) -> Result<Option<Vec<u8>>, Trouble> {
+    let name = path.display().to_string();
+    let unreadable = |error: &std::io::Error| Trouble::usage(format!("cannot read the policy `{name}`: {error}"));
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(&error)),
+    };
+    let metadata = file.metadata().map_err(|error| unreadable(&error))?;
+    check(path, &metadata)?;
+    let mut bytes = Vec::new();
+    file.take(POLICY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > POLICY_BYTES {
+        let size = metadata.len();
+        return Err(Trouble::usage(format!("policy `{name}` is too large: {size} bytes, limit {POLICY_BYTES}")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Rejects a file that others can write, because they could change the policy (as in CVE-2026-35603).
+#[cfg(unix)]
+fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), Trouble> {
+    let directory = path.parent().and_then(|parent| parent.metadata().ok());
+    for (what, metadata) in [("the file", Some(metadata)), ("its directory", directory.as_ref())] {
+        if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, ROOT)) {
+            return Err(Trouble::usage(format!(
+                "cannot use the managed policy `{}`: {what} {why}; both must be owned by root and writable by root only",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn writable_by_others(metadata: &Metadata, owner: u32) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    if metadata.uid() != owner {
+        Some("is owned by another user")
+    } else if metadata.mode() & 0o022 != 0 {
+        Some("is writable by its group or by everyone")
+    } else {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+fn owned_by_root(_path: &Path, _metadata: &Metadata) -> Result<(), Trouble> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,439 @@
+//! Files of the project that affect a run, and whether the user trusts them.
+
+use super::context::Place;
+use super::error::Trouble;
+use super::policy_error::with_its_line;
+use super::server_approval::{Approved, SERVERS, changed, programs_in};
+use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
+use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
+use crate::host::options::Trust;
+use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
+use crate::ports::{Guidance, Guide};
+use crate::protocol::cut_before;
+use crate::tools::RepositoryTrust;
+use crate::tui::ProjectFile;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
+
+/// Maximum number of names in a line; the rest are counted.
+const NAMES: usize = 6;
+/// Maximum number of files in the trust prompt that run code when the folder is opened.
+const MAX_THAT_RUN_CODE: usize = 8;
+/// Maximum number of entries of the folder that are checked for those.
+const MAX_ENTRIES: usize = 10_000;
+/// Maximum bytes of a file in the trust prompt.
+const SHOWN_BYTES: usize = 64 << 10;
+
+/// A project as it was examined, and proof that the user trusts exactly that, if they do.
+pub struct Brought {
+    project: Project,
+    proof: Option<Trusted>,
+    changes: Option<Vec<String>>,
+    /// Names and hashes of the trusted files.
+    known: Arc<BTreeMap<String, String>>,
+    /// Names and hashes of the trusted instruction files below the workspace.
+    nested: Arc<BTreeMap<String, String>>,
+    /// Descriptions of changes of those instruction files.
+    nested_changes: Vec<String>,
+    /// The time since which the project is trusted for this run only.
+    for_this_run: Option<SystemTime>,
+    config: PathBuf,
+    unread: Arc<Unread>,
+}
+
+/// The tool manifests of a project.
+#[derive(Default)]
+pub struct Manifests<'a> {
+    pub files: Vec<(PathBuf, &'a [u8])>,
+    /// Descriptions of changes since the project was trusted.
+    pub changes: Vec<String>,
+}
+
+/// The instruction files below a workspace that the user trusts.
+enum Allowed {
+    /// Files with these names and hashes.
+    Known(Arc<BTreeMap<String, String>>),
+    /// Files that existed when the user trusted the project for one run. A file written later has a later time.
+    ForThisRun(SystemTime),
+}
+
+/// The directories below a trusted workspace.
+struct Parts {
+    workspace: PathBuf,
+    config: PathBuf,
+    allowed: Allowed,
+    unread: Arc<Unread>,
+}
+
+/// Ignored instruction files, each of which is reported once.
+#[derive(Default)]
+pub struct Unread {
+    met: Mutex<HashSet<String>>,
+    lines: Mutex<Vec<String>>,
+    new: Notify,
+}
+
+impl Unread {
+    /// Removes and returns the new reports.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits for a new report.
+    pub async fn changed(&self) {
+        self.new.notified().await;
+    }
+
+    fn add(&self, name: &str, why: &str) -> bool {
+        let is_new = self.met.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        if is_new {
+            let line = format!("ignored the instructions in `{name}`: the file {why}; restart aye to review and trust it");
+            self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            self.new.notify_one();
+        }
+        is_new
+    }
+}
+
+impl Guidance for Parts {
+    fn on_the_way_to(&self, file: &Path) -> Vec<Guide> {
+        let found = crate::config::instructions_on_the_way(&self.workspace, file);
+        let trusted = found.into_iter().filter(|file| self.is_trusted(file));
+        trusted.map(|InstructionFile { path, text, .. }| Guide { file: path, text }).collect()
+    }
+}
+
+impl Parts {
+    /// Returns true if the user trusts the current content of the file. Otherwise reports it, and the next start asks.
+    fn is_trusted(&self, file: &InstructionFile) -> bool {
+        let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
+        let why = match &self.allowed {
+            Allowed::Known(known) => match known.get(&name) {
+                Some(digest) if *digest == file.digest() => return true,
+                Some(digest) if !digest.is_empty() => "changed since you trusted it",
+                Some(_) | None => "is not part of what you trusted",
+            },
+            Allowed::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => return true,
+            Allowed::ForThisRun(_) => "changed after aye started",
+        };
+        if self.unread.add(&name, why) && matches!(self.allowed, Allowed::Known(_)) {
+            Project::met(&self.workspace, &self.config, &name);
+        }
+        false
+    }
+}
+
+/// Returns the time of the last change of a file's metadata, which cannot be set back.
+fn changed_at(path: &Path) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = path.metadata().ok()?;
+    let seconds = u64::try_from(metadata.ctime()).ok()?;
+    let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
+    Some(UNIX_EPOCH + Duration::new(seconds, nanoseconds))
+}
+
+impl Brought {
+    /// Examines the project. Reads only what needs no trust, or is trusted.
+    pub fn look(place: &Place, trust: Trust) -> Self {
+        let project = Project::examine(&place.workspace);
+        let standing = match trust {
+            Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
+            Trust::AsRecorded => project.standing(&place.directories.config),
+        };
+        let (proof, changes) = match standing {
+            Standing::Trusted(proof) => (Some(proof), None),
+            Standing::Changed(changes) => (None, Some(changes)),
+            Standing::NeverAsked => (None, None),
+        };
+        let config = place.directories.config.clone();
+        Self {
+            known: Arc::new(project.kept(&config)),
+            nested: Arc::new(project.kept_nested(&config)),
+            nested_changes: if proof.is_some() { project.nested_changes(&config) } else { Vec::new() },
+            for_this_run: (trust == Trust::ForThisRun).then(SystemTime::now),
+            unread: Arc::default(),
+            project,
+            proof,
+            changes,
+            config,
+        }
+    }
+
+    /// Returns true if an instruction file below a trusted workspace is new or changed. It is ignored until it is
+    /// trusted.
+    pub fn has_new_parts(&self) -> bool {
+        self.for_this_run.is_none() && !self.nested_changes.is_empty()
+    }
+
+    /// Searches for instruction files below the workspace, for the trust prompt.
+    pub fn look_for_parts(&mut self) {
+        self.project.look_for_nested();
+    }
+
+    /// Returns the reports about ignored instruction files.
+    pub fn unread(&self) -> Arc<Unread> {
+        Arc::clone(&self.unread)
+    }
+
+    /// Returns true if something is waiting for trust.
+    pub fn waits(&self) -> bool {
+        self.proof.is_none() && self.project.brings().next().is_some()
+    }
+
+    /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
+    pub fn trusted(&mut self, place: &Place) -> Result<(), ConfigError> {
+        let kept = self.project.record(&place.directories.config);
+        self.proof = Some(Trusted::for_this_run());
+        self.known = Arc::new(self.project.now());
+        self.nested = Arc::new(self.project.now_nested());
+        self.nested_changes = Vec::new();
+        kept.map(|_| ())
+    }
+
+    /// Returns true if the project has trusted files.
+    pub fn has_a_say(&self) -> bool {
+        self.proof.is_some() && self.project.brings().next().is_some()
+    }
+
+    /// Returns what git may start for commands here.
+    pub fn trust(&self) -> RepositoryTrust {
+        match (self.is_trusted(), self.waits()) {
+            (true, _) => RepositoryTrust::Trusted,
+            (false, true) => RepositoryTrust::Untrusted,
+            (false, false) => RepositoryTrust::NeverAsked,
+        }
+    }
+
+    pub fn is_trusted(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// Withdraws trust if the policy is invalid.
+    pub fn ask_again_if_broken(&mut self) {
+        if self.broken().is_some() {
+            self.proof = None;
+        }
+    }
+
+    /// Returns the changes since the user trusted the project, if they did.
+    pub fn changes(&self) -> Option<&[String]> {
+        self.changes.as_deref().or(Some(&*self.nested_changes).filter(|changes| !changes.is_empty()))
+    }
+
+    pub fn instructions(&self) -> Vec<InstructionFile> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
+    }
+
+    /// Returns the instructions of directories, if the project is trusted.
+    pub fn guidance(&self) -> Option<Arc<dyn Guidance>> {
+        self.proof.as_ref()?;
+        let known = || Allowed::Known(Arc::clone(&self.nested));
+        let parts = Parts {
+            workspace: self.root().to_owned(),
+            config: self.config.clone(),
+            allowed: self.for_this_run.map_or_else(known, Allowed::ForThisRun),
+            unread: Arc::clone(&self.unread),
+        };
+        Some(Arc::new(parts))
+    }
+
+    pub fn root(&self) -> &Path {
+        self.project.root()
+    }
+
+    pub fn known(&self) -> Arc<BTreeMap<String, String>> {
+        Arc::clone(&self.known)
+    }
+
+    /// Returns the MCP server file as it was examined, if the project is trusted.
+    pub fn servers(&self) -> Option<(PathBuf, &[u8])> {
+        self.project.texts_of(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
+    }
+
+    /// Returns true if the user trusts exactly these contents: the server file, and the programs of the project that a
+    /// server starts.
+    pub fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
+        let names = std::iter::once(SERVERS.to_owned()).chain(programs_in(argv, directory, self.root()));
+        changed(&self.project.now(), &[&*self.known], names).is_none()
+    }
+
+    /// Returns the approval of servers, which checks the files again whenever a server is started.
+    pub fn approved_servers(&self, place: &Place) -> Arc<Approved> {
+        let (root, known) = (self.root().to_owned(), self.known());
+        Arc::new(Approved::new(root, known, place.directories.config.clone()))
+    }
+
+    /// Returns true if the MCP server file has changed.
+    pub fn servers_changed(&self) -> bool {
+        let hash = |project: &Project| project.now().get(SERVERS).cloned();
+        hash(&Project::examine(self.root())) != hash(&self.project)
+    }
+
+    /// Returns the tool lists of the project's settings, if it is trusted.
+    pub fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
+        let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
+        config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
+    }
+
+    /// Applies the project's settings if it is trusted. Returns the result and a report on each key.
+    pub fn tightened(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
+        let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
+        config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
+    }
+
+    /// Returns true if the project has settings, trusted or not.
+    pub fn has_settings(&self) -> bool {
+        self.project.items().iter().any(|item| item.kind == Kind::Config)
+    }
+
+    /// Returns the project's slash commands as they were examined, if it is trusted.
+    pub fn commands(&self) -> Vec<(PathBuf, &[u8])> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
+    }
+
+    /// Returns the project's tool manifests as they were examined, if it is trusted and they still exist.
+    pub fn manifests(&self) -> Manifests<'_> {
+        let Some(proof) = &self.proof else { return Manifests::default() };
+        let now = Project::examine(self.project.root());
+        let there = now.texts_of(Kind::Tool, proof);
+        let mut found = Manifests::default();
+        for (file, bytes) in self.project.texts_of(Kind::Tool, proof) {
+            match there.iter().find(|(path, _)| *path == file) {
+                Some((_, same)) if *same == bytes => found.files.push((file, bytes)),
+                Some(_) => {
+                    found.changes.push(format!(
+                        "`{}` changed; its tool stays as you trusted it. Restart aye to review the change",
+                        file.display()
+                    ));
+                    found.files.push((file, bytes));
+                }
+                None => {}
+            }
+        }
+        let known = self.project.texts_of(Kind::Tool, proof);
+        let new = there.iter().filter(|(path, _)| !known.iter().any(|(file, _)| file == path));
+        found
+            .changes
+            .extend(new.map(|(path, _)| format!("`{}` is new; its tool is ignored. Restart aye to review it", path.display())));
+        found
+    }
+
+    /// Returns the project's policy as a layer, if it is trusted. An invalid policy is an error, because it might have
+    /// tightened something.
+    pub fn policy(&self) -> Result<Option<Layer>, Trouble> {
+        if self.proof.is_some() { self.parsed() } else { Ok(None) }
+    }
+
+    /// Returns the error in the project's policy, trusted or not.
+    pub fn broken(&self) -> Option<String> {
+        self.parsed().err().map(|trouble| trouble.message)
+    }
+
+    fn parsed(&self) -> Result<Option<Layer>, Trouble> {
+        let Some((path, bytes)) = self.project.policy() else { return Ok(None) };
+        let bytes = bytes.map_err(|why| {
+            Trouble::usage(format!("cannot read the project's policy `{}`: {why}; fix or remove it", path.display()))
+        })?;
+        let bundle = Bundle::parse_bytes(bytes, &path.display().to_string());
+        let bundle = bundle.map_err(|error| Trouble::usage(with_its_line(&error, bytes)))?;
+        Ok(Some(Layer::from_file(Scope::Project, bundle, &path)))
+    }
+
+    /// Returns one line for each item that trust would let take effect, and for each item that is ignored.
+    pub fn lines(&self) -> Vec<String> {
+        let nested = self.project.nested();
+        let items = self.project.items().iter().chain(&nested);
+        items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
+    }
+
+    /// Returns files that run code when another program opens the folder, each with that program.
+    pub fn runs_code(&self) -> Vec<String> {
+        let root = self.root();
+        let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
+        let entries = crate::sys::path::entries(root).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok);
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut found: Vec<String> = names
+            .filter(|name| name != ".git" && name != ".aye" && !brings(name))
+            .filter(|name| is_left_only_with_approval(&root.join(name)))
+            .filter_map(|name| {
+                let reader = runs_code(&root.join(&name), &[root.to_owned()])?;
+                Some(format!("{name} (read by {})", reader.readers))
+            })
+            .collect();
+        found.sort();
+        let more = found.len().saturating_sub(MAX_THAT_RUN_CODE);
+        found.truncate(MAX_THAT_RUN_CODE);
+        found.extend((more > 0).then(|| format!("{more} more")));
+        found
+    }
+
+    /// Returns the readable files for the trust prompt, up to a limit.
+    pub fn files(&self) -> Vec<ProjectFile> {
+        let file = |(name, bytes): (String, Vec<u8>)| {
+            let text = String::from_utf8_lossy(&bytes);
+            let end = cut_before(&text, SHOWN_BYTES);
+            ProjectFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
+        };
+        self.project.texts().into_iter().map(file).collect()
+    }
+
+    /// Returns the remote URL of the repository.
+    pub fn remote(&self) -> Option<String> {
+        self.project.remote()
+    }
+
+    fn summary(&self, item: &Item) -> String {
+        if item.kind != Kind::Policy || !item.counts() {
+            return item.summary();
+        }
+        match self.parsed() {
+            Ok(Some(layer)) => {
+                let rules = layer.bundle.stated.iter().filter(|stated| !stated.section.is_empty()).count();
+                let rules = rules.saturating_sub(layer.bundle.widens().len());
+                let rules = if rules == 1 { "1 rule".to_owned() } else { format!("{rules} rules") };
+                match layer.bundle.widens() {
+                    [] => format!("{rules}, all tighten"),
+                    [(line, what)] => format!(
+                        "{rules}, all tighten; 1 ignored because it would widen the policy: \
+                        line {line}, {what}"
+                    ),
+                    [(line, what), ..] => {
+                        let count = layer.bundle.widens().len();
+                        format!(
+                            "{rules}, all tighten; {count} ignored because they would widen the policy: line \
+                            {line}, {what}, …"
+                        )
+                    }
+                }
+            }
+            Ok(None) => item.summary(),
+            Err(_) => "policy, invalid".to_owned(),
+        }
+    }
+
+    /// Returns a notice about ignored files, for stderr.
+    pub fn ignored(&self) -> Option<String> {
+        if !self.waits() {
+            return None;
+        }
+        let names: Vec<&str> = self.project.brings().map(|item| item.name.as_str()).collect();
+        let more = names.len().saturating_sub(NAMES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
+        let why = if self.changes.is_some() { "changed since you trusted it" } else { "is not trusted" };
+        Some(format!("this project {why}; ignored: {names}{more} (pass `--trust` to trust it for this run)"))
+    }
+
+    /// Returns the same notice, if the project has a policy.
+    pub fn ignored_policy(&self) -> Option<String> {
+        self.ignored().filter(|_| self.project.policy().is_some())
+    }
+
+    /// Returns true if the project's policy has changed during this run.
+    pub fn policy_changed(&self) -> bool {
+        !self.project.still_has_its_policy()
+    }
+}

@@ -1,0 +1,227 @@
+//! Pruning: deletes sessions beyond the age and size limits, and data without a session.
+
+use super::context::Place;
+use super::disk_usage::database_bytes;
+use super::error::Trouble;
+use super::logging;
+use super::stored_sessions::{artifact_bytes, forget_beside, open};
+use crate::protocol::{SessionId, WorkspaceId};
+use crate::store::{Beside, GiveBack, SessionSummary, Size, Store};
+use crate::sys::sandbox::left_bases;
+use crate::tools;
+use crate::transfer::format::counted;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+const DAY_SECONDS: u64 = 86_400;
+
+/// An age that nothing reaches.
+const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
+
+/// The sessions to delete.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Maximum days without use; `None` for no limit.
+    pub days: Option<u64>,
+    /// Maximum size; `None` for no limit.
+    pub budget_bytes: Option<u64>,
+    /// Only sessions of this project, if set.
+    pub workspace: Option<WorkspaceId>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gone {
+    pub session_id: SessionId,
+    pub title: Option<String>,
+    pub updated: Timestamp,
+    pub bytes: u64,
+    /// The reason for the deletion.
+    pub reason: String,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pruned {
+    pub dry_run: bool,
+    pub sessions: Vec<Gone>,
+    pub session_bytes: u64,
+    pub artifact_bytes: u64,
+    pub snapshot_bytes: u64,
+    pub cache_bytes: u64,
+    pub log_bytes: u64,
+    /// Freed bytes in total.
+    pub freed_bytes: u64,
+    /// Size of the database on the disk, before and after.
+    pub database_bytes_before: u64,
+    pub database_bytes: u64,
+}
+
+/// Prunes by the configured limits without output. An error is logged, and pruning is tried again another day.
+pub fn quietly(place: &Place, store: &Store) {
+    let retention = place.settings.retention;
+    let rules = Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
+    match prune(place, store, &rules, false, GiveBack::InSteps) {
+        Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
+        Err(trouble) => tracing::warn!(trouble = trouble.message, "cannot prune sessions"),
+    }
+}
+
+pub fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveBack) -> Result<Pruned, Trouble> {
+    let (data, retention) = (&place.directories.data, &place.settings.retention);
+    let sizes = store.sizes()?;
+    let mut pruned = Pruned { dry_run: only_say, database_bytes_before: database_bytes(data), ..Pruned::default() };
+    let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
+    let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
+    for gone in chosen(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
+        if only_say {
+            pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
+        } else {
+            if !store.forget_if_idle(&gone.session_id, gone.updated)? {
+                // Another process has opened it.
+                continue;
+            }
+            forget_beside(place, &gone.session_id);
+        }
+        pruned.session_bytes += gone.bytes;
+        pruned.sessions.push(gone);
+    }
+    // Data without a session is kept if a damaged database was moved aside, because its sessions may be restored.
+    let living: Option<HashSet<SessionId>> = if is_complete(data) {
+        Some(store.sessions(None)?.into_iter().map(|session| session.session_id).collect())
+    } else {
+        None
+    };
+    let age = rules.days.map_or(NEVER, |days| Duration::from_secs(days.saturating_mul(DAY_SECONDS)));
+    if rules.workspace.is_none() && rules.budget_bytes.is_some() {
+        let failed = |what: &str, error: &dyn std::fmt::Display| tracing::warn!(%error, "cannot prune {what}");
+        let more = artifacts.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
+            failed("artifacts", &error);
+            Beside::default()
+        });
+        pruned.artifact_bytes += more.bytes;
+        let more = snapshots.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
+            failed("snapshots", &error);
+            Beside::default()
+        });
+        pruned.snapshot_bytes = more.bytes;
+        pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, only_say).bytes;
+        pruned.log_bytes = logging::prune(data, retention.logs_bytes, only_say);
+    }
+    if !only_say {
+        let after = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
+        pruned.artifact_bytes = before.0.bytes.saturating_sub(after.0.bytes);
+        pruned.snapshot_bytes = before.1.bytes.saturating_sub(after.1.bytes);
+        if let Err(error) = store.give_back(how) {
+            tracing::warn!(%error, "cannot shrink the session database; free space in it is reused");
+        }
+    }
+    pruned.database_bytes = database_bytes(data);
+    pruned.freed_bytes =
+        pruned.session_bytes + pruned.artifact_bytes + pruned.snapshot_bytes + pruned.cache_bytes + pruned.log_bytes;
+    Ok(pruned)
+}
+
+/// Returns true if no damaged database was moved aside.
+fn is_complete(data: &std::path::Path) -> bool {
+    let mut entries = std::fs::read_dir(data).into_iter().flatten().flatten();
+    !entries.any(|entry| entry.file_name().to_string_lossy().contains(".damaged"))
+}
+
+/// Chooses sessions that are too old, then the oldest of the others until the rest fits. Never one that is open in a
+/// process, and none that is interrupted, paused or waiting and younger than the age limit.
+fn chosen(sessions: &[SessionSummary], sizes: &HashMap<SessionId, Size>, rules: &Rules, now: Timestamp) -> Vec<Gone> {
+    let bytes = |session: &SessionSummary| sizes.get(&session.session_id).map_or(0, |size| size.bytes);
+    let mut total: u64 = sessions.iter().map(bytes).sum();
+    let mut oldest: Vec<&SessionSummary> = sessions.iter().collect();
+    oldest.sort_by_key(|session| session.updated);
+    let here = |session: &&&SessionSummary| rules.workspace.as_ref().is_none_or(|here| session.workspace_id == *here);
+    let free = oldest.iter().filter(|session| session.held_by.is_none()).filter(here);
+    let (mut gone, mut left) = (Vec::new(), Vec::new());
+    for session in free {
+        let age = u64::try_from(now.duration_since(session.updated).as_secs()).unwrap_or(0);
+        match rules.days {
+            Some(days) if age >= days.saturating_mul(DAY_SECONDS) => {
+                total -= bytes(session);
+                gone.push((session, format!("not used for {}", counted(age / DAY_SECONDS, "day"))));
+            }
+            _ if open(session).is_none() => left.push(session),
+            _ => {}
+        }
+    }
+    for session in left {
+        if rules.budget_bytes.is_none_or(|budget| total <= budget) {
+            break;
+        }
+        if bytes(session) > 0 {
+            total -= bytes(session);
+            gone.push((session, "sessions take more than retention.sessions_mb".to_owned()));
+        }
+    }
+    let gone = gone.into_iter().map(|(session, reason)| Gone {
+        session_id: session.session_id.clone(),
+        title: session.title.clone(),
+        updated: session.updated,
+        bytes: bytes(session),
+        reason,
+    });
+    gone.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionStatus;
+
+    fn session(name: &str, days: i64, status: SessionStatus, held_by: Option<u32>) -> SessionSummary {
+        let updated = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * (1000 - days));
+        SessionSummary {
+            session_id: SessionId::new(name),
+            workspace_id: WorkspaceId::new(if name.starts_with("other") { "w2" } else { "w1" }),
+            workspace: "/w".to_owned(),
+            title: Some(name.to_owned()),
+            created: updated,
+            updated,
+            status,
+            model: String::new(),
+            held_by,
+            archived: false,
+            parent: None,
+        }
+    }
+
+    fn names(sessions: &[SessionSummary], bytes: u64, rules: &Rules) -> Vec<String> {
+        let sizes = sessions.iter().map(|one| (one.session_id.clone(), Size { records: 1, bytes })).collect();
+        let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 1000);
+        chosen(sessions, &sizes, rules, now).into_iter().map(|gone| gone.session_id.to_string()).collect()
+    }
+
+    #[test]
+    fn the_old_go_and_none_that_is_held_or_open_and_young() {
+        let sessions = [
+            session("today", 0, SessionStatus::Idle, None),
+            session("future", -3, SessionStatus::Idle, None),
+            session("young interrupted", 5, SessionStatus::Running, None),
+            session("old", 20, SessionStatus::Idle, None),
+            session("old waiting", 21, SessionStatus::Waiting, None),
+            session("old held", 30, SessionStatus::Idle, Some(1)),
+            session("other old", 40, SessionStatus::Paused, None),
+        ];
+        let rules = Rules { days: Some(10), budget_bytes: None, workspace: None };
+        assert_eq!(names(&sessions, 10, &rules), ["other old", "old waiting", "old"]);
+        let here = Rules { workspace: Some(WorkspaceId::new("w1")), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &here), ["old waiting", "old"]);
+        let never = Rules { days: None, ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &never), [] as [&str; 0]);
+        let all = Rules { days: Some(0), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &all).len(), 6);
+        let small = Rules { budget_bytes: Some(45), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &small), ["other old", "old waiting", "old"]);
+        let smaller = Rules { budget_bytes: Some(25), ..rules.clone() };
+        assert_eq!(names(&sessions, 10, &smaller), ["other old", "old waiting", "old", "today", "future"]);
+        let size_alone = Rules { days: None, budget_bytes: Some(65), workspace: None };
+        assert_eq!(names(&sessions, 10, &size_alone), ["old"]);
+    }
+}

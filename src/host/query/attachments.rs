@@ -1,0 +1,142 @@
+//! Attachments of a prompt: files dropped on the terminal, and the image in the clipboard.
+
+use crate::host::context::Place;
+use crate::ports::{ArtifactError, Artifacts, NewArtifact};
+use crate::protocol::{ArtifactKind, Clipped, DroppedFile, Image};
+use crate::sys::clipboard::{self, Held};
+use crate::workspace::files::TOKEN_BYTES;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of an image: 5 MB in base64, the limit of providers.
+const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+/// Maximum pixels of the longer side of an image.
+const MAX_PIXELS: usize = 8_000;
+/// Bytes that identify the format of an image.
+const BEGIN: u64 = 32;
+const CLIPBOARD: &str = "image from the clipboard";
+/// Maximum bytes of a pasted text.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Returns the files of the first interpretation whose files all exist; none if there is no such interpretation.
+pub fn dropped(place: &Place, readings: &[Vec<String>]) -> Vec<DroppedFile> {
+    let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
+    readings.iter().find_map(found).unwrap_or_default()
+}
+
+fn file(place: &Place, given: &str) -> Option<DroppedFile> {
+    let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| place.home.join(rest));
+    let metadata = path.metadata().ok()?;
+    // A symlink counts where it is: its target is subject to the policy when it is read.
+    let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    let within = [&path, &real].into_iter().find_map(|path| path.strip_prefix(&place.workspace).ok());
+    let outside = within.is_none() && !place.roots.iter().any(|root| real.starts_with(root));
+    let named = within.filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(&path).to_str()?;
+    let is_folder = metadata.is_dir();
+    let path = if is_folder { format!("{}/", named.trim_end_matches('/')) } else { named.to_owned() };
+    let tokens = metadata.is_file().then(|| metadata.len().div_ceil(TOKEN_BYTES));
+    Some(DroppedFile { path, outside, image: metadata.is_file() && is_image(&real), tokens })
+}
+
+fn is_image(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGIN).read_to_end(&mut begin));
+    read.is_ok() && media_type(&begin).is_some()
+}
+
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match imagesize::image_type(bytes).ok()? {
+        imagesize::ImageType::Png => Some("image/png"),
+        imagesize::ImageType::Jpeg => Some("image/jpeg"),
+        imagesize::ImageType::Gif => Some("image/gif"),
+        imagesize::ImageType::Webp => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
+/// sent; if it never is, the artifact expires.
+pub fn clipboard(place: &Place) -> Clipped {
+    let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
+        Ok(found) => found,
+        Err(why) => return Clipped::Nothing { why },
+    };
+    match held {
+        Held::Image(bytes) => match kept(&place.artifacts(None), &bytes, CLIPBOARD) {
+            Ok(image) => Clipped::Image { image, by: by.to_owned() },
+            Err(why) => Clipped::Nothing { why },
+        },
+        Held::Text(text) if text.len() > MAX_TEXT => Clipped::Nothing {
+            why: "the text in the clipboard is over 1 MB; save it to a file and mention the file with @".to_owned(),
+        },
+        Held::Text(text) if !text.is_empty() => Clipped::Text { text },
+        Held::Text(_) | Held::Nothing => Clipped::Nothing { why: format!("there is no image in the clipboard ({by})") },
+    }
+}
+
+/// Stores an image that models accept under a name.
+pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
+    let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
+    let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
+        return Err("the image is not PNG, JPEG, GIF or WebP; models accept only these formats".to_owned());
+    };
+    let (width, height) = (size.width, size.height);
+    if bytes.len() > MAX_BYTES || width.max(height) > MAX_PIXELS {
+        let kilobytes = bytes.len().div_ceil(1024);
+        return Err(format!(
+            "the image is too large ({width}x{height}, {kilobytes} KB; models accept up to {} KB and {MAX_PIXELS} \
+            pixels per side); copy a part of it, or a smaller image",
+            MAX_BYTES / 1024
+        ));
+    }
+    let keep = || {
+        let new = NewArtifact { kind: ArtifactKind::Image, name: name.to_owned(), content_type: media_type.to_owned() };
+        let mut writer = artifacts.begin(new)?;
+        writer.write(bytes)?;
+        writer.finish()
+    };
+    let artifact = keep().map_err(|ArtifactError { message }| format!("cannot store the image: {message}"))?;
+    Ok(Image {
+        uri: artifact.uri,
+        media_type: media_type.to_owned(),
+        width: u32::try_from(width).unwrap_or(u32::MAX),
+        height: u32::try_from(height).unwrap_or(u32::MAX),
+        bytes: bytes.len() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::ArtifactStore;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// An image of this size, as far as the header goes.
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
+        [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), size, vec![8, 2, 0, 0, 0, 0, 0, 0, 0]].concat()
+    }
+
+    #[test]
+    fn an_image_is_kept_where_only_the_person_reads_it_and_one_that_no_model_takes_is_refused() {
+        let data = tempfile::tempdir().unwrap();
+        let artifacts = ArtifactStore::new(data.path(), None);
+        let image = kept(&artifacts, &png(640, 480), CLIPBOARD).unwrap();
+        assert_eq!((image.width, image.height, image.media_type.as_str()), (640, 480, "image/png"));
+        let path = artifacts.find(&image.uri).unwrap().path;
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(kept(&artifacts, &png(9000, 10), CLIPBOARD).unwrap_err().contains("too large"));
+        assert!(kept(&artifacts, b"II*\0nothing", CLIPBOARD).unwrap_err().contains("not PNG"));
+    }
+
+    #[test]
+    fn what_an_image_is_stands_in_its_first_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("picture.txt");
+        std::fs::write(&path, png(1, 1)).unwrap();
+        assert!(is_image(&path));
+        std::fs::write(&path, "no picture at all, whatever its name says").unwrap();
+        assert!(!is_image(&path));
+    }
+}

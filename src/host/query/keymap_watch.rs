@@ -1,0 +1,52 @@
+//! Key bindings that are reloaded when their file changes during a session.
+
+use super::Desk;
+use crate::host::context::Place;
+use crate::protocol::LookedUp;
+use crate::sys::watch::Watch;
+use crate::tui::KeyFile;
+use std::io::ErrorKind;
+
+impl Desk {
+    /// Watches the file until the screen has closed.
+    pub fn follow_keys(&self) {
+        let desk = self.clone();
+        tokio::spawn(async move {
+            let file = desk.inner.place.directories.keymap_file();
+            let mut watch = match Watch::with_directories(vec![file], Vec::new()) {
+                Ok(watch) => watch,
+                Err(error) => return tracing::warn!(%error, "cannot watch the key bindings file"),
+            };
+            // Includes changes between the start and now.
+            loop {
+                let inner = desk.inner.clone();
+                let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.place)).await else { return };
+                let KeyFile { path, text } = read;
+                desk.tell(LookedUp::Keys { path, text });
+                let changed = tokio::select! {
+                    changed = watch.changed() => changed,
+                    () = desk.events.closed() => return,
+                };
+                if let Err(error) = changed {
+                    return tracing::warn!(%error, "stopped watching the key bindings file");
+                }
+            }
+        });
+    }
+}
+
+/// Maximum bytes of the key bindings file.
+const MAX_KEYS: u64 = 256 << 10;
+
+/// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent the start.
+pub fn keys(place: &Place) -> KeyFile {
+    let path = place.directories.keymap_file();
+    let text = match std::fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error.to_string())),
+        Ok(known) if !known.is_file() => Some(Err("not a regular file".to_owned())),
+        Ok(known) if known.len() > MAX_KEYS => Some(Err(format!("larger than {} KiB", MAX_KEYS >> 10))),
+        Ok(_) => Some(std::fs::read_to_string(&path).map_err(|error| error.to_string())),
+    };
+    KeyFile { path: path.display().to_string(), text }
+}

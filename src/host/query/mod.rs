@@ -1,0 +1,184 @@
+//! Queries of the screen that need no session: files to mention, custom commands, other sessions. They work before a
+//! session is open.
+
+pub mod attachments;
+pub mod branches;
+pub mod commands;
+pub mod keymap_watch;
+pub mod sessions;
+
+pub use attachments::kept as kept_image;
+
+use super::context::Place;
+use super::error::Trouble;
+use super::project::Brought;
+use super::setup::handler;
+use super::stored_sessions;
+use crate::protocol::{Event, EventKind, LookUp, LookedUp, SessionId, SetupAsked};
+use crate::store::Store;
+use crate::transfer;
+use crate::workspace::files::Files;
+use crate::workspace::symbols::Symbols;
+use crate::workspace::worktree::Worktree;
+use commands::Commands;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::mpsc;
+
+/// The query service of the screen. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk {
+    inner: Arc<Inner>,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+struct Inner {
+    store: Store,
+    place: Place,
+    files: Files,
+    symbols: Symbols,
+    commands: Commands,
+    worktree: Arc<Worktree>,
+    /// The number of the last search; older ones stop.
+    searches: AtomicU64,
+}
+
+impl Desk {
+    pub fn new(store: Store, place: &Place, events: mpsc::UnboundedSender<Event>) -> Self {
+        let files = Files::new(place.workspace.clone());
+        let symbols = Symbols::new(place.workspace.clone());
+        let commands = Commands::new(place.directories.config.join("commands"));
+        let status_command = place.settings.status_command().map(str::to_owned);
+        let (worktree, searches) =
+            (Arc::new(Worktree::new(place.workspace.clone(), place.environment.clone(), status_command)), AtomicU64::new(0));
+        Self { inner: Arc::new(Inner { store, place: place.clone(), files, symbols, commands, worktree, searches }), events }
+    }
+
+    /// Returns the sender for results.
+    pub fn events(&self) -> mpsc::UnboundedSender<Event> {
+        self.events.clone()
+    }
+
+    /// Carries out a step of first-time setup. The result is an event.
+    pub fn set_up(&self, asked: SetupAsked) {
+        let desk = self.clone();
+        tokio::spawn(async move { desk.tell(LookedUp::Setup(handler::answer(&desk.inner.place, asked).await)) });
+    }
+
+    /// Adds the slash commands of the project from now on.
+    pub fn trust(&self, project: &Brought) {
+        let files = project.commands();
+        let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
+        self.inner.commands.trust(project.root(), files);
+        self.look_up(LookUp::Commands);
+    }
+
+    /// Runs a query on another thread, because a disk may be slow. The result is an event.
+    pub fn look_up(&self, what: LookUp) {
+        let desk = self.clone();
+        if what == LookUp::Worktree {
+            let worktree = Arc::clone(&self.inner.worktree);
+            return worktree.look(move |told| desk.tell(told));
+        }
+        let number = match &what {
+            LookUp::Sessions { .. } => desk.inner.searches.fetch_add(1, Ordering::Relaxed) + 1,
+            LookUp::Files { words } => desk.inner.files.want(words),
+            LookUp::Symbols { words } => desk.inner.symbols.want(words),
+            _ => 0,
+        };
+        tokio::task::spawn_blocking(move || desk.find(what, number));
+    }
+
+    fn find(&self, what: LookUp, number: u64) {
+        let inner = &*self.inner;
+        let (store, place) = (&inner.store, &inner.place);
+        let told = match what {
+            LookUp::Files { words } => {
+                let tell = |words: &str, files| self.tell(LookedUp::Files { words: words.to_owned(), files });
+                return inner.files.find(&words, number, &tell);
+            }
+            LookUp::Symbols { words } => {
+                let tell = |symbols| self.tell(LookedUp::Symbols { words: words.clone(), symbols });
+                return inner.symbols.find(&words, number, &inner.files, &tell);
+            }
+            LookUp::Dropped { pasted, readings } => LookedUp::Dropped { files: attachments::dropped(place, &readings), pasted },
+            LookUp::Clipboard => LookedUp::Clipboard(attachments::clipboard(place)),
+            LookUp::Commands => {
+                let (commands, notices) = inner.commands.now();
+                LookedUp::Commands { commands, notices }
+            }
+            LookUp::Sessions { words, all, archived } => {
+                let is_last = || inner.searches.load(Ordering::Relaxed) == number;
+                match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.tell(told)) {
+                    Ok(()) => return,
+                    Err(message) => LookedUp::Failed { message },
+                }
+            }
+            LookUp::Session { session_id } => told(sessions::look(store, place, &session_id).map(LookedUp::Session)),
+            LookUp::Transcript { session_id } => told(
+                transfer::export::to_read(store, &session_id).map_err(Into::into).map(|(title, text)| LookedUp::Transcript {
+                    session_id,
+                    title,
+                    text,
+                }),
+            ),
+            LookUp::Rename { session_id, title } => {
+                told(sessions::rename(store, &session_id, &title).map(|title| LookedUp::Renamed { session_id, title }))
+            }
+            LookUp::Delete { session_id } => {
+                told(sessions::delete(store, place, &session_id).map(|()| LookedUp::Deleted { session_id }))
+            }
+            LookUp::Archive { session_id, archived } => told(
+                store.archive(&session_id, archived).map(|()| LookedUp::Archived { session_id, archived }).map_err(Into::into),
+            ),
+            LookUp::Branches { session_id } => {
+                told(branches::of(store, &session_id).map(|branches| LookedUp::Branches { branches }).map_err(Into::into))
+            }
+            LookUp::Fork { session_id, until } => {
+                told(stored_sessions::fork(store, place, &session_id, &until).map(|session_id| LookedUp::Forked { session_id }))
+            }
+            LookUp::Places => LookedUp::Places { rows: places(place) },
+            LookUp::KeepTheme { name } => {
+                let kept = super::theme::keep(place, &name).map_err(|trouble| trouble.message);
+                LookedUp::ThemeKept { name, kept }
+            }
+            // Handled elsewhere.
+            LookUp::Worktree => return,
+        };
+        self.tell(told);
+    }
+
+    fn tell(&self, told: LookedUp) {
+        // The result is dropped if the screen has closed.
+        let _ = self.events.send(Event {
+            workspace_id: self.inner.place.workspace_id(),
+            session_id: SessionId::new(String::new()),
+            task_id: None,
+            step_id: None,
+            timestamp: jiff::Timestamp::now(),
+            kind: EventKind::LookedUp(told),
+        });
+    }
+}
+
+fn told(found: Result<LookedUp, Trouble>) -> LookedUp {
+    found.unwrap_or_else(|trouble| LookedUp::Failed { message: trouble.message })
+}
+
+/// Returns the paths of the user's files; optional ones are marked if they are missing.
+fn places(place: &Place) -> Vec<(String, String)> {
+    let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
+    let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };
+    let (config, data) = (&place.directories.config, &place.directories.data);
+    [
+        ("settings", file(config.join("config.toml"))),
+        ("your policy", file(config.join("policy.toml"))),
+        ("saved rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
+        ("project's", file(place.workspace.join(".aye"))),
+        ("data", home(data)),
+        ("log", home(&data.join("logs"))),
+    ]
+    .map(|(name, words)| (name.to_owned(), words))
+    .to_vec()
+}

@@ -1,0 +1,311 @@
+//! Sessions for a list on the screen: titles, states and last messages.
+
+use crate::agent;
+use crate::host::context::Place;
+use crate::host::drift;
+use crate::host::error::Trouble;
+use crate::host::{session_search, stored_sessions};
+use crate::protocol::{
+    EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
+};
+use crate::session::{CallStage, OpenCall, SessionState, SessionStatus};
+use crate::store::{SessionSummary, Store, StoreError};
+use crate::tui;
+use crate::workspace::git::Repository;
+use std::path::Path;
+
+/// Maximum number of sessions in the list; a search finds the others.
+const MAX: usize = 500;
+/// Maximum number of sessions whose cost is computed.
+const COSTED: usize = 100;
+/// Records read of a session for its preview.
+const PIECE: usize = 120;
+/// Maximum lines of a preview.
+const LINES: usize = 40;
+/// Maximum bytes of a line.
+const LINE_BYTES: usize = 600;
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// Reports matches in titles at once, and then what takes longer: matches in conversations, and costs.
+pub fn list(
+    store: &Store,
+    place: &Place,
+    (words, all, archived): (&str, bool, bool),
+    is_last: &dyn Fn() -> bool,
+    tell: &dyn Fn(LookedUp),
+) -> Result<(), String> {
+    let here = place.workspace_id();
+    let said = |error: StoreError| error.to_string();
+    let mut everywhere = store.sessions(None).map_err(said)?;
+    everywhere.retain(|session| session.archived == archived);
+    let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
+    let counts = (count_here, everywhere.len() as u64);
+    let repository = Repository::of(&place.workspace);
+    let chosen: Vec<&SessionSummary> = everywhere.iter().filter(|session| all || session.workspace_id == here).collect();
+    let told = |sessions: Vec<ListedSession>, looks_on| {
+        let (words, (here, everywhere)) = (words.to_owned(), counts);
+        tell(LookedUp::Sessions { words, all, archived, sessions, here, everywhere, looks_on });
+    };
+    let pattern = if words.trim().is_empty() { None } else { Some(session_search::pattern(words.trim())) };
+    let pattern = match pattern {
+        None => None,
+        Some(Ok(pattern)) => Some(pattern),
+        // An incomplete regular expression finds nothing yet.
+        Some(Err(_)) => {
+            told(Vec::new(), false);
+            return Ok(());
+        }
+    };
+    let in_title = |session: &SessionSummary| {
+        pattern.as_ref().is_none_or(|pattern| {
+            session.title.as_deref().is_some_and(|title| pattern.is_match(title))
+                || session.session_id.as_str().starts_with(words)
+        })
+    };
+    let mut found: Vec<ListedSession> = chosen
+        .iter()
+        .filter(|session| in_title(session))
+        .take(MAX)
+        .map(|session| listed(session, place, repository.as_ref()))
+        .collect();
+    told(found.clone(), true);
+    if let Some(pattern) = &pattern {
+        for session in chosen.iter().filter(|session| !in_title(session)) {
+            if !is_last() || found.len() >= MAX {
+                break;
+            }
+            match session_search::first_hit(store, session, pattern, is_last) {
+                Ok(Some(hit)) => found.push(ListedSession { hit: Some(hit), ..listed(session, place, repository.as_ref()) }),
+                // Another process has deleted it.
+                Ok(None) | Err(StoreError::NoSession { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+    for session in found.iter_mut().take(COSTED) {
+        if !is_last() {
+            return Ok(());
+        }
+        let totals = store.tally(&session.session_id).unwrap_or_default().totals;
+        (session.cost_usd, session.estimated) = (totals.cost_usd, totals.estimated);
+    }
+    if is_last() {
+        told(found, false);
+    }
+    Ok(())
+}
+
+fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repository>) -> ListedSession {
+    let state = match (session.status, session.held_by) {
+        (_, Some(pid)) if pid != std::process::id() => ListedState::Elsewhere,
+        (SessionStatus::Idle, _) => ListedState::Done,
+        (SessionStatus::Waiting, _) => ListedState::Waits,
+        (SessionStatus::Paused, _) => ListedState::Paused,
+        (SessionStatus::Running, Some(_)) => ListedState::Done,
+        (SessionStatus::Running, None) => ListedState::Interrupted,
+    };
+    let is_here = session.workspace == place.workspace.to_string_lossy();
+    let branch = if is_here {
+        repository.and_then(|repository| repository.branch_at(session.updated))
+    } else {
+        Repository::of(Path::new(&session.workspace)).and_then(|repository| repository.branch_at(session.updated))
+    };
+    ListedSession {
+        session_id: session.session_id.clone(),
+        title: session.title.clone(),
+        state,
+        elsewhere: (!is_here).then(|| crate::text::abbreviate_home(Path::new(&session.workspace), &place.home)),
+        updated: session.updated,
+        created: session.created,
+        age: age(jiff::Timestamp::now().as_second().saturating_sub(session.updated.as_second())),
+        model: session.model.clone(),
+        branch,
+        cost_usd: None,
+        estimated: false,
+        lacks: (!Path::new(&session.workspace).is_dir()).then(|| "directory is missing".to_owned()),
+        hit: None,
+    }
+}
+
+/// Returns an age such as `now`, `5 min`, `2 h`, `3 d` or `7 w`.
+pub(super) fn age(seconds: i64) -> String {
+    match seconds {
+        ..MINUTE => "now".to_owned(),
+        MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        HOUR..DAY => format!("{} h", seconds / HOUR),
+        _ if seconds < 14 * DAY => format!("{} d", seconds / DAY),
+        _ => format!("{} w", seconds / (7 * DAY)),
+    }
+}
+
+/// Returns the preview of a session: the end of its conversation, and its figures.
+pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook, Trouble> {
+    let summary = store.find(id.as_str())?;
+    let piece = store.piece(&summary.session_id, None, PIECE)?;
+    let mut lines: Vec<LookLine> = Vec::new();
+    let (mut summaries, mut answer) = (std::collections::HashMap::new(), String::new());
+    let put = |lines: &mut Vec<LookLine>, kind, text: &str| {
+        let text = text[..cut_before(text, LINE_BYTES)].trim().to_owned();
+        if !text.is_empty() {
+            lines.push(LookLine { kind, text });
+        }
+    };
+    for event in agent::replay(&piece.records, &place.workspace_id(), id) {
+        if !matches!(event.kind, EventKind::TextChunk { .. }) {
+            put(&mut lines, LookKind::Answer, &std::mem::take(&mut answer));
+        }
+        match event.kind {
+            EventKind::TaskStarted { prompt, .. } => put(&mut lines, LookKind::Prompt, &prompt),
+            EventKind::Steered { text } => put(&mut lines, LookKind::Prompt, &text),
+            EventKind::TextChunk { text } => answer.push_str(&text),
+            EventKind::ToolRequested { tool_call_id, summary, .. } => {
+                summaries.insert(tool_call_id, summary);
+            }
+            EventKind::ToolStarted { tool_call_id, summary: Some(edited), .. } => {
+                summaries.insert(tool_call_id, edited);
+            }
+            EventKind::ToolCompleted { tool_call_id, tool_name, status, output_text, .. } => {
+                let what = summaries.remove(&tool_call_id).unwrap_or(tool_name);
+                let exit = tui::exit_of(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
+                match (status, exit) {
+                    (ToolStatus::Succeeded, Some(exit)) => put(&mut lines, LookKind::Failed, &format!("{what} — exit {exit}")),
+                    (ToolStatus::Succeeded, None) => put(&mut lines, LookKind::Done, &what),
+                    (ToolStatus::Failed, _) => put(&mut lines, LookKind::Failed, &what),
+                    (ToolStatus::Denied, _) => put(&mut lines, LookKind::Denied, &what),
+                }
+            }
+            EventKind::OwnCommandStarted { tool_call_id, line, .. } => {
+                summaries.insert(tool_call_id, format!("$ {line}"));
+            }
+            EventKind::TaskFailed { failure, .. } => put(&mut lines, LookKind::Failed, &failure.message),
+            EventKind::TaskCancelled { .. } => put(&mut lines, LookKind::Note, "interrupted"),
+            _ => {}
+        }
+    }
+    put(&mut lines, LookKind::Answer, &answer);
+    for (kind, words) in left_open(&SessionState::from_records(&piece.records), summary.held_by.is_some()) {
+        put(&mut lines, kind, &words);
+    }
+    let before = lines.len().saturating_sub(LINES);
+    lines.drain(..before);
+    Ok(SessionLook { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
+}
+
+/// Returns the calls of the open step that wait for approval or have no result. `held`: another process owns the
+/// session.
+fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
+    let told = |call: &OpenCall| match call.stage {
+        CallStage::Planning | CallStage::Done => None,
+        CallStage::Asking => Some((LookKind::Waits, format!("{} — waits for your approval", call.summary))),
+        CallStage::Running | CallStage::Blocked if held => Some((LookKind::Note, format!("{} — running", call.summary))),
+        CallStage::Running | CallStage::Blocked => {
+            Some((LookKind::Failed, format!("{} — was running when aye ended", call.summary)))
+        }
+    };
+    state.calls().iter().filter_map(told).collect()
+}
+
+fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> {
+    let tally = store.tally(&summary.session_id).unwrap_or_default();
+    let counted = |count: u64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
+    let mut facts = vec![
+        format!(
+            "{} · {} · {} tokens",
+            counted(tally.tasks, "prompt"),
+            counted(tally.steps, "step"),
+            tui::tokens(tally.totals.tokens())
+        ),
+        summary.model.clone(),
+    ];
+    if tally.queued > 0 {
+        facts.push(format!("{} queued", counted(tally.queued, "message")));
+    }
+    if let Some(pid) = summary.held_by.filter(|pid| *pid != std::process::id()) {
+        facts.push(format!("open in process {pid}"));
+    }
+    if Path::new(&summary.workspace).is_dir() {
+        facts.extend(drift::branch(summary).map(|words| format!("⚠ {words}")));
+        let changed =
+            tokio::runtime::Handle::try_current().map(|runtime| runtime.block_on(drift::files(place, &summary.session_id)));
+        facts.extend(changed.ok().and_then(|files| drift::words(&files)).map(|words| format!("⚠ {words} since then")));
+    } else {
+        facts.push(format!("⚠ directory is missing: {}", summary.workspace));
+    }
+    facts.retain(|fact| !fact.is_empty());
+    facts
+}
+
+pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
+    stored_sessions::rename(store, id, title)
+}
+
+pub fn delete(store: &Store, place: &Place, id: &SessionId) -> Result<(), Trouble> {
+    stored_sessions::forget(store, place, id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{Record, TaskEnd};
+    use crate::protocol::{Arguments, CallId, StepId, ToolCall, ToolResult};
+
+    #[test]
+    fn what_was_asked_about_or_had_begun_is_left_open_and_what_has_an_answer_is_not() {
+        let id = |id: &str| CallId::new(id);
+        let intent = |name: &str, summary: &str| Record::Intent {
+            step_id: StepId::new("s"),
+            call: ToolCall {
+                tool_call_id: id(name),
+                tool_name: "RunCommand".to_owned(),
+                arguments: Arguments::Malformed(String::new()),
+            },
+            summary: summary.to_owned(),
+            actions: Vec::new(),
+            proposal: None,
+            changes: true,
+        };
+        let started = |name: &str, edited: Option<&str>| Record::Started {
+            tool_call_id: id(name),
+            rule: String::new(),
+            places: Vec::new(),
+            told: None,
+            edited: edited.map(|summary| crate::ports::Edited { summary: summary.to_owned(), actions: Vec::new() }),
+        };
+        let asked = |name: &str, summary: &str| {
+            let approval = crate::tui::tests::fixtures::command_approval(name);
+            let approval = crate::protocol::Approval { tool_call_id: id(name), action_summary: summary.to_owned(), ..approval };
+            Record::ApprovalRequested { approval }
+        };
+        let finished = |name: &str| Record::Finished { result: ToolResult::succeeded(id(name), "RunCommand", ""), latency_ms: 1 };
+        let all = [
+            vec![intent("a", "$ one"), asked("a", "$ one"), intent("b", "$ two"), intent("c", "$ three")],
+            vec![started("b", Some("$ deux")), started("c", None), finished("c")],
+        ]
+        .concat();
+        let told = |records: &[Record], held| -> Vec<String> {
+            left_open(&SessionState::from_records(records), held).into_iter().map(|(_, words)| words).collect()
+        };
+        assert_eq!(told(&all, false), ["$ one — waits for your approval", "$ deux — was running when aye ended"]);
+        assert_eq!(told(&all, true)[1], "$ deux — running");
+        let ended = Record::TaskEnded { task_id: crate::protocol::TaskId::new("t"), step_count: 1, end: TaskEnd::Cancelled };
+        assert_eq!(told(&[all, vec![ended]].concat(), false), [""; 0]);
+    }
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        for (seconds, words) in [
+            (-5, "now"),
+            (59, "now"),
+            (60, "1 min"),
+            (7_199, "1 h"),
+            (90_000, "1 d"),
+            (13 * 86_400, "13 d"),
+            (21 * 86_400, "3 w"),
+        ] {
+            assert_eq!(age(seconds), words);
+        }
+    }
+}

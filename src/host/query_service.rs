@@ -1,0 +1,115 @@
+//! Query service: answers queries of a front end outside its session. It starts at once; some queries wait until a
+//! session is open.
+
+use super::context::Place;
+use super::history::Past;
+use super::query::Desk;
+use crate::agent::{CHANNEL_DEPTH, SessionQueries};
+use crate::protocol::Query;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct QueryService {
+    desk: Desk,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    history: Option<(Past, Place)>,
+    session: Option<SessionQueries>,
+    /// Queries that wait for a history or a session; beyond `CHANNEL_DEPTH`, more are dropped.
+    waiting: Vec<Query>,
+}
+
+/// The running service. It ends when this is dropped.
+pub struct Serving {
+    end: DropGuard,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Ends the service once it has answered the queries so far.
+    pub async fn end(self) {
+        let Self { end, task } = self;
+        drop(end);
+        let _ = task.await;
+    }
+}
+
+impl QueryService {
+    pub fn new(desk: Desk) -> Self {
+        Self { desk, state: Arc::default() }
+    }
+
+    /// Answers queries until the front end has closed.
+    pub fn serve(&self, mut queries: mpsc::Receiver<Query>) -> Serving {
+        let (service, ended) = (self.clone(), CancellationToken::new());
+        let end = ended.clone().drop_guard();
+        let task = tokio::spawn(async move {
+            loop {
+                let query = tokio::select! {
+                    query = queries.recv() => query,
+                    () = ended.cancelled() => {
+                        queries.close();
+                        while let Some(query) = queries.recv().await {
+                            service.answer(query);
+                        }
+                        None
+                    }
+                };
+                let Some(query) = query else { return };
+                service.answer(query);
+            }
+        });
+        Serving { end, task }
+    }
+
+    /// Sets the history to show and export from now on.
+    pub fn open_history(&self, history: Past, place: Place) {
+        self.lock().history = Some((history, place));
+        self.answer_what_waits();
+    }
+
+    /// Sets the running session.
+    pub fn open_session(&self, session: SessionQueries) {
+        self.lock().session = Some(session);
+        self.answer_what_waits();
+    }
+
+    fn answer_what_waits(&self) {
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        for query in waiting {
+            self.answer(query);
+        }
+    }
+
+    fn answer(&self, query: Query) {
+        let (history, session) = {
+            let state = self.lock();
+            (state.history.clone(), state.session.clone())
+        };
+        let events = self.desk.events();
+        match (query, history, session) {
+            (Query::LookUp(what), ..) => self.desk.look_up(what),
+            (Query::Setup(asked), ..) => self.desk.set_up(asked),
+            (Query::LoadHistory { before }, Some((history, _)), _) => history.tell(before, events),
+            (Query::Export { form, path }, Some((history, place)), _) => history.export(place, form, path, events),
+            (Query::Session(query), _, Some(session)) => session.answer(query),
+            (query @ (Query::LoadHistory { .. } | Query::Export { .. } | Query::Session(_)), ..) => {
+                let mut state = self.lock();
+                if state.waiting.len() < CHANNEL_DEPTH {
+                    state.waiting.push(query);
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

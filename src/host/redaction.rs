@@ -1,0 +1,53 @@
+//! The redactor of a run: the patterns of the policy, the secrets that aye knows, and the key for markers.
+
+use super::context::Place;
+use crate::policy::redact::{Key, Redactor, Rule, names_a_secret};
+use crate::sys::file::own_secret;
+use std::path::Path;
+use std::sync::Arc;
+
+/// File of the marker key: a secret has the same marker in all sessions of this user.
+const KEY_FILE: &str = "redaction.key";
+/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in texts by chance.
+const MIN_BYTES: usize = 8;
+
+/// Returns the redactor. `known`: additional secret values, besides those of the environment and of `aye auth`.
+pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
+    let keys = place.settings.key_variables();
+    let own = place.environment.variables().filter(|(name, value)| {
+        let own = keys.iter().any(|key| key == name);
+        value.len() >= MIN_BYTES && (own || (names_a_secret(name) && is_no_word(value)))
+    });
+    let data = place.directories.data.clone();
+    let kept = place.credentials.known_values();
+    let of_servers = super::mcp_servers::specs::secrets(place);
+    let of_servers = of_servers.iter().filter(|value| value.len() >= MIN_BYTES);
+    let known = kept.iter().chain(known).chain(of_servers).map(String::as_str);
+    let known: Vec<&str> = own.map(|(_, value)| value).chain(known).collect();
+    super::crash::remember(known.iter().copied());
+    Arc::new(Redactor::new(rules, known, move || key(&data)))
+}
+
+/// Returns true for a value that may be a secret. A variable with a secret name may also contain a path, a word or a
+/// number, which occur in other texts too.
+fn is_no_word(value: &str) -> bool {
+    let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
+    letters && others && !value.starts_with('/') && !value.contains("://")
+}
+
+/// Returns the marker key, created for the first marker. If it cannot be saved, it is valid for this run only.
+fn key(data: &Path) -> Key {
+    let fresh = || {
+        let mut key = Key::default();
+        let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+        // Version 4 UUIDs have six constant bits; three of them have more entropy than the key needs.
+        let mixed = blake3::hash(&halves.map(|half| *half.as_bytes()).concat());
+        key.copy_from_slice(mixed.as_bytes());
+        key
+    };
+    own_secret(&data.join(KEY_FILE), &fresh()).unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot save the redaction key");
+        fresh()
+    })
+}

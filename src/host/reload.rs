@@ -1,0 +1,324 @@
+//! Watches the policy files during a session. The last valid policy stays in force.
+
+use super::context::Place;
+use super::error::Trouble;
+use super::mcp_servers;
+use super::mcp_servers::{Offered, Servers};
+use super::offered_tools;
+use super::policy_error::NOTHING_RUNS;
+use super::policy_layers::Policy;
+use super::project::Brought;
+use super::sandbox_host::Standing;
+use super::server_approval::SERVERS;
+use super::session::{Kept, Session};
+use super::tool_name_lints::unmatched;
+use super::toolset::own_directory;
+use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
+use crate::config::trust::directory_name;
+use crate::protocol::Mode;
+use crate::sys::watch::Watch;
+use crate::tools::{RemoteTools, Router};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Capacity of the update queue.
+const DEPTH: usize = 4;
+/// The project's policy file: changes are reported, but not applied.
+const PROJECT_FILE: &str = ".aye/policy.toml";
+
+pub struct Reload {
+    place: Place,
+    file: Option<PathBuf>,
+    project: Brought,
+    /// State shared by the tools of the session.
+    kept: Kept,
+    /// The last reported error of a policy file.
+    broken: Option<String>,
+    project_told: bool,
+    /// The last reported error of the settings.
+    broken_settings: Option<String>,
+    /// The reported problems of manifests.
+    said: Vec<String>,
+    /// The policy in force.
+    policy: Policy,
+    modes: watch::Receiver<Mode>,
+    updates: mpsc::Sender<PolicyUpdate>,
+    asked: mpsc::UnboundedReceiver<ReloadRequest>,
+    standing: Standing,
+    /// The last reported tools of MCP servers, and the last notices about them.
+    offered: Offered,
+    said_of_servers: Vec<String>,
+}
+
+/// The reason for a reload.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Person,
+    Change,
+    /// A change of the mode, which changes the sandbox, or a new key, which must be redacted. Files are not read.
+    ModeOrKey,
+    /// MCP servers offer other tools or have another state, or an instruction file is ignored.
+    OtherTools,
+}
+
+/// Waits for the next change; forever if there is no source of changes.
+async fn next(changed: &mut Option<watch::Receiver<u64>>) {
+    if let Some(open) = changed
+        && open.changed().await.is_ok()
+    {
+        return;
+    }
+    *changed = None;
+    std::future::pending::<()>().await;
+}
+
+impl Reload {
+    /// Returns the watcher, and the receivers for the session.
+    pub fn new(
+        place: Place,
+        file: Option<PathBuf>,
+        project: Brought,
+        session: &Session,
+        policy: &Policy,
+        standing: Standing,
+    ) -> (Self, PolicyUpdates) {
+        let (updates, receive) = mpsc::channel(DEPTH);
+        let (reload, asked) = mpsc::unbounded_channel();
+        let (modes, mode) = watch::channel(place.mode);
+        let said = place.tools.notices();
+        let follower = Self {
+            place,
+            file,
+            project,
+            kept: session.kept.clone(),
+            policy: policy.clone(),
+            modes: mode,
+            broken: None,
+            project_told: false,
+            broken_settings: None,
+            said,
+            updates,
+            asked,
+            standing,
+            offered: session.kept.servers().map(Servers::taken).unwrap_or_default(),
+            said_of_servers: Vec::new(),
+        };
+        (follower, PolicyUpdates { updates: receive, reload, modes })
+    }
+
+    /// Returns the files to watch.
+    fn files(&self) -> Vec<PathBuf> {
+        let sources = self.place.sources(self.file.as_deref());
+        let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
+        if self.project.is_trusted() {
+            files.push(self.place.workspace.join(PROJECT_FILE));
+            files.push(self.place.workspace.join(SERVERS));
+            let own = directory_name(&self.place.workspace);
+            // A later decision to trust the project is saved there.
+            files.push(self.place.directories.config.join("projects").join(own).join("trust.toml"));
+        }
+        files.push(self.place.directories.config_file());
+        files
+    }
+
+    /// Runs until the session ends.
+    pub async fn run(mut self) {
+        let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                tracing::warn!(%error, "cannot watch the policy files");
+                None
+            }
+        };
+        let servers = self.kept.servers().cloned();
+        let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), Some(self.kept.loaded_tools().wanted()));
+        let mut window = servers.as_ref().map(Servers::window);
+        // Includes changes between the start and now.
+        let mut asked = Asked::Change;
+        let mut waits: Option<oneshot::Sender<()>> = None;
+        loop {
+            let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
+            let mut updates = if asked == Asked::OtherTools { Vec::new() } else { self.look(asked) };
+            updates.extend(self.of_servers());
+            updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Told { message }));
+            for update in updates {
+                if self.updates.send(update).await.is_err() {
+                    return;
+                }
+            }
+            if let Some(waits) = waits.take() {
+                // Ignored if the requester is gone.
+                let _ = waits.send(());
+            }
+            if let Some(up_to) = up_to {
+                self.kept.loaded_tools().is_offered(up_to);
+            }
+            let changed = async {
+                match &mut watch {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let unread = self.project.unread();
+            asked = tokio::select! {
+                told = changed => {
+                    if let Err(error) = told {
+                        tracing::warn!(%error, "stopped watching the policy files");
+                        watch = None;
+                    }
+                    Asked::Change
+                }
+                Some(request) = self.asked.recv() => {
+                    let (asked, asker) = match request {
+                        ReloadRequest::Files(asker) => (Asked::Person, asker),
+                        ReloadRequest::ServerTools(asker) => (Asked::OtherTools, asker),
+                    };
+                    waits = Some(asker);
+                    asked
+                }
+                Ok(()) = self.modes.changed() => Asked::ModeOrKey,
+                () = self.kept.new_key() => Asked::ModeOrKey,
+                () = next(&mut other_tools) => Asked::OtherTools,
+                () = unread.changed() => Asked::OtherTools,
+                // A tool was loaded: the next request offers it.
+                () = next(&mut wanted) => Asked::ModeOrKey,
+                // Another model: its context window decides which tools are loaded on demand.
+                () = next(&mut window) => Asked::ModeOrKey,
+                () = self.updates.closed() => return,
+            };
+        }
+    }
+
+    fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
+        self.place.mode = *self.modes.borrow();
+        if asked == Asked::ModeOrKey {
+            return vec![self.taken(&self.policy, None)];
+        }
+        let mut updates = Vec::new();
+        if self.project.is_trusted() && self.project.policy_changed() {
+            if !std::mem::replace(&mut self.project_told, true) || asked == Asked::Person {
+                let message = "the project's policy changed; the version you trusted stays in force. Restart aye to \
+                    review the change";
+                updates.push(PolicyUpdate::Told { message: message.to_owned() });
+            }
+        } else {
+            self.project_told = false;
+        }
+        let told = self.tools(&mut updates);
+        self.servers(&mut updates);
+        let policy = match self.read() {
+            Ok(policy) => self.good(&policy, asked).or_else(|| told.map(|told| self.taken(&self.policy, Some(&told)))),
+            Err(trouble) => {
+                // The last valid policy, with the current tools.
+                updates.extend(told.map(|told| self.taken(&self.policy, Some(&told))));
+                self.bad(trouble.message, asked)
+            }
+        };
+        updates.extend(policy);
+        updates
+    }
+
+    /// Returns updates if MCP servers offer other tools than before.
+    fn of_servers(&mut self) -> Vec<PolicyUpdate> {
+        let Some(now) = self.kept.servers().map(Servers::offered).filter(|now| *now != self.offered) else { return Vec::new() };
+        let before = std::mem::replace(&mut self.offered, now);
+        let (update, router) = self.with_router(&self.policy, None);
+        let mut said = mcp_servers::difference(&before, &self.offered, &router);
+        let notices = router.remote().map(RemoteTools::notices).unwrap_or_default().into_iter();
+        let notices = notices.chain(unmatched(&self.place.tools.limits, &router));
+        let new: Vec<String> = notices.filter(|notice| !self.said_of_servers.contains(notice)).collect();
+        self.said_of_servers.extend(new.iter().cloned());
+        said.extend(new);
+        said.into_iter().map(|message| PolicyUpdate::Told { message }).chain([update]).collect()
+    }
+
+    /// Reloads settings and manifests. Errors are reported once. Returns a description of the changes.
+    fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
+        let changed = match self.place.look_again(&self.project) {
+            Ok(changed) => {
+                let mended = self.broken_settings.take().is_some();
+                changed || mended
+            }
+            Err(error) => {
+                let message = error.to_string();
+                if self.broken_settings.replace(message.clone()).as_ref() != Some(&message) {
+                    let message = format!("{message}\nthe previous tool settings apply until this is fixed");
+                    updates.push(PolicyUpdate::Told { message });
+                }
+                return None;
+            }
+        };
+        let problems = self.place.tools.notices();
+        let new = problems.iter().filter(|problem| !self.said.contains(problem));
+        updates.extend(new.map(|message| PolicyUpdate::Told { message: message.clone() }));
+        self.said = problems;
+        changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
+    }
+
+    /// Reloads the MCP server settings and reports changes; the tools follow when the servers report theirs.
+    fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
+        let Some(servers) = self.kept.servers().cloned() else { return };
+        let (changes, problems) = servers.read_again(&self.place, &self.project);
+        let new: Vec<String> = problems.into_iter().filter(|problem| !self.said_of_servers.contains(problem)).collect();
+        self.said_of_servers.extend(new.iter().cloned());
+        updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Told { message }));
+    }
+
+    fn read(&self) -> Result<Policy, Trouble> {
+        let policy = self.place.policy(self.file.as_deref(), Some(&self.project))?;
+        policy.holds_for(Some(self.kept.session()))?;
+        Ok(policy)
+    }
+
+    fn good(&mut self, policy: &Policy, asked: Asked) -> Option<PolicyUpdate> {
+        let mended = self.broken.take().is_some();
+        if policy.print == self.policy.print && !mended && asked == Asked::Change {
+            return None;
+        }
+        self.policy = policy.clone();
+        Some(self.taken(policy, Some("policy reloaded")))
+    }
+
+    /// Returns an update with the policy in the current mode, and tools that follow it.
+    fn taken(&self, policy: &Policy, told: Option<&str>) -> PolicyUpdate {
+        self.with_router(policy, told).0
+    }
+
+    fn with_router(&self, policy: &Policy, told: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
+        let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
+        let holding = self.standing.holding(&enforcer);
+        holding.look_through();
+        let sandbox = self.standing.words(&holding);
+        let mut sandbox_status = self.standing.status(&holding, &enforcer);
+        if told.is_none() {
+            // Already reported.
+            sandbox_status.missing = None;
+        }
+        let settings = self.kept.tool_settings(&self.place, &enforcer, holding);
+        let redactor = settings.redactor.clone();
+        let router = Router::new(settings);
+        let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let change = PolicyChange {
+            tools: offered_tools::offered(&router, &enforcer).into(),
+            tool_names: offered_tools::available(&router, &enforcer),
+            sandbox,
+            sandbox_status,
+            name: policy.name.clone(),
+            message: told.map(|told| format!("{told}: {layers}")),
+            enforcer,
+        };
+        let router = Arc::new(router);
+        (PolicyUpdate::Taken { change: Box::new(change), router: router.clone(), redactor }, router)
+    }
+
+    fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {
+        let known = self.broken.replace(message.clone()).is_some_and(|before| before == message);
+        if known && asked == Asked::Change {
+            return None;
+        }
+        let message = message.replace(NOTHING_RUNS, "");
+        let message = format!("{message}\nthe previous policy applies until this is fixed");
+        Some(PolicyUpdate::Rejected { message })
+    }
+}

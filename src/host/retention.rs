@@ -1,0 +1,90 @@
+//! Automatic pruning at a start: once a day, and without anybody waiting for it.
+
+use super::context::Place;
+use super::prune;
+use crate::host::nesting::Nesting;
+use crate::store::Store;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, SystemTime};
+
+/// File whose time is that of the last pruning.
+const STAMP: &str = "pruned";
+const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Time that the end of a run waits for pruning; the rest is done another day.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Prunes in parallel to a session; ends with the process at the latest.
+pub fn in_the_background(place: &Place, store: &Store) {
+    start(place, store, || {});
+}
+
+/// Prunes at the end of a run.
+pub fn before_the_end(place: &Place, store: &Store) {
+    let (done, wait) = channel();
+    if start(place, store, move || {
+        // The waiting side may have continued.
+        let _ = done.send(());
+    }) {
+        let _ = wait.recv_timeout(TIMEOUT);
+    }
+}
+
+/// Starts pruning if it is due. Returns true if it started.
+fn start(place: &Place, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
+    if Nesting::of_process() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
+        return false;
+    }
+    let (place, store) = (place.clone(), store.clone());
+    let thread = std::thread::Builder::new().name("aye-prune".to_owned());
+    thread
+        .spawn(move || {
+            prune::quietly(&place, &store);
+            done();
+        })
+        .is_ok()
+}
+
+/// Returns true once a day, for one process. The very first start only sets the time.
+fn is_due(data: &Path) -> io::Result<bool> {
+    let path = data.join(STAMP);
+    let stamp = match OpenOptions::new().write(true).open(&path) {
+        Ok(stamp) => stamp,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    };
+    // Two concurrent starts check one after the other.
+    stamp.lock()?;
+    let (last, now) = (stamp.metadata()?.modified()?, SystemTime::now());
+    // A time in the future was set by a wrong clock.
+    let due = now.duration_since(last).map_or(true, |since| since >= EVERY);
+    if due {
+        stamp.set_modified(now)?;
+    }
+    Ok(due)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_due_once_a_day_and_not_at_the_first_start() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(!is_due(data.path()).unwrap());
+        assert!(!is_due(data.path()).unwrap());
+        let stamp = OpenOptions::new().write(true).open(data.path().join(STAMP)).unwrap();
+        for (ago, due) in [(EVERY + Duration::from_secs(5), true), (Duration::from_secs(5), false)] {
+            stamp.set_modified(SystemTime::now() - ago).unwrap();
+            assert_eq!(is_due(data.path()).unwrap(), due, "{ago:?}");
+        }
+        stamp.set_modified(SystemTime::now() + 9 * EVERY).unwrap();
+        assert!(is_due(data.path()).unwrap() && !is_due(data.path()).unwrap(), "a clock that was wrong");
+    }
+}

@@ -1,0 +1,142 @@
+//! The sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
+
+use super::context::Place;
+use crate::agent::SandboxStatus;
+use crate::policy::{Enforcer, Sandbox, SandboxSetting};
+use crate::protocol::SandboxTier;
+use crate::sys::process::Helper;
+use crate::sys::sandbox::{Probe, Tier, probe};
+use crate::tools::{Caches, GitOutside, GlobalConfig, Ground, Holding, Machine, RepositoryTrust, Sources, Visible};
+use std::path::{Path, PathBuf};
+
+/// Directories of home directories.
+const HOMES: [&str; 2] = ["/home", "/Users"];
+/// Maximum number of other home directories whose credentials are hidden.
+const MAX_HOMES: usize = 64;
+
+/// The sandbox capabilities of the system, determined once per run; the policy may change.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    ground: Ground,
+    /// Missing capabilities, with the reason and the fix.
+    missing: Vec<String>,
+    homes: Vec<PathBuf>,
+    home: PathBuf,
+}
+
+impl Standing {
+    /// Determines the capabilities by trying them, which takes some milliseconds.
+    pub fn find(place: &Place, trust: RepositoryTrust) -> Self {
+        Self::of(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
+    }
+
+    /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
+    /// calls. A program that is started anyway counts as unsandboxed.
+    pub fn unasked(place: &Place) -> Self {
+        Self::of(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
+    }
+
+    /// Returns the capabilities by a probe.
+    pub fn of(place: &Place, trust: RepositoryTrust, probe: Probe) -> Self {
+        let data = &place.directories.data;
+        let Probe { tier: found, missing, upper_base } = probe;
+        let tier = tier(found);
+        let why =
+            || missing.first().cloned().unwrap_or_else(|| "copy-on-write previews are not available on this system".to_owned());
+        let layers = upper_base.ok_or_else(why);
+        let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
+        never.extend(place.roots.iter().map(PathBuf::as_path));
+        let variable = |name: &str| place.environment.get(name).map(str::to_owned);
+        let caches = Caches::find(&place.home, variable, &never);
+        let git = match trust {
+            RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => GitOutside::find(&place.workspace),
+            RepositoryTrust::Untrusted => GitOutside::default(),
+        };
+        let git_config = Some(GlobalConfig::new(sources(place)));
+        let homes = other_homes(&place.home);
+        // Without a sandbox, nothing is hidden from commands.
+        let visible = if tier == SandboxTier::Bare {
+            Visible::default()
+        } else {
+            let own = [data.as_path(), place.directories.config.as_path()];
+            Visible::find(&Machine { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
+        };
+        let ground = Ground { tier, layers, caches, git, visible, trust, git_config };
+        Self { ground, missing, homes, home: place.home.clone() }
+    }
+
+    /// Returns the sandbox that a verdict may rely on.
+    pub fn sandbox(&self) -> Sandbox {
+        if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
+    }
+
+    /// Updates the state after the user trusted the project.
+    pub fn trust(&mut self, place: &Place) {
+        self.ground.git = GitOutside::find(&place.workspace);
+        self.ground.trust = RepositoryTrust::Trusted;
+    }
+
+    /// Returns the sandbox settings under this policy.
+    pub fn holding(&self, policy: &Enforcer) -> Holding {
+        Holding::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
+    }
+
+    /// Returns the description of the sandbox for an approval prompt.
+    pub fn words(&self, holding: &Holding) -> String {
+        holding.words(&self.home)
+    }
+
+    /// Returns the state for the status row, and a notice about what is missing.
+    pub fn status(&self, holding: &Holding, policy: &Enforcer) -> SandboxStatus {
+        SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
+    }
+
+    /// Returns the notice at the start, if the policy wants a sandbox and it is not fully available.
+    fn notice(&self, policy: &Enforcer) -> Option<String> {
+        if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
+            return None;
+        }
+        let why = self.missing.first().map(|why| format!(" ({why})")).unwrap_or_default();
+        match self.ground.tier {
+            SandboxTier::Bare => {
+                Some(format!("this kernel has no sandbox{why}. Commands always ask. Run `aye doctor` for details"))
+            }
+            SandboxTier::LandlockOnly => Some(format!(
+                "this kernel has no sandbox except Landlock{why}. Commands always ask. Run `aye doctor` \
+                    for details"
+            )),
+            SandboxTier::Guarded => Some(format!(
+                "commands run in the sandbox, but their changes cannot be previewed{why}. Run `aye doctor` for details"
+            )),
+            SandboxTier::Preview => None,
+        }
+    }
+}
+
+pub fn tier(found: Tier) -> SandboxTier {
+    match found {
+        Tier::Bare => SandboxTier::Bare,
+        Tier::Rules => SandboxTier::LandlockOnly,
+        Tier::Namespaces => SandboxTier::Guarded,
+        Tier::Layers => SandboxTier::Preview,
+    }
+}
+
+/// Returns the sources of the user's git configuration, and the place of the filtered copy for commands.
+fn sources(place: &Place) -> Sources {
+    let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Sources {
+        home: place.home.clone(),
+        named: absolute("GIT_CONFIG_GLOBAL"),
+        xdg: absolute("XDG_CONFIG_HOME"),
+        workspace: place.workspace.clone(),
+        directory: place.directories.data.join("git"),
+    }
+}
+
+/// Returns the visible home directories of other users.
+fn other_homes(own: &Path) -> Vec<PathBuf> {
+    let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
+    let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);
+    all.filter(|home| home != own && home.is_dir()).take(MAX_HOMES).collect()
+}

@@ -1,0 +1,498 @@
+//! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
+
+use super::context::Place;
+use super::error::Trouble;
+use super::interrupted_calls::found;
+use super::mcp_servers::Servers;
+use super::models::ModelsHere;
+use super::offered_tools::{available, offered};
+use super::policy_layers::Policy;
+use super::sandbox_host::Standing;
+use super::tool_name_lints::{misnamed, unmatched};
+use super::user_rules::PersonsRules;
+use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::config::{InstructionFile, Settings};
+use crate::host::nesting::Nesting;
+use crate::host::options::SessionChoice;
+use crate::policy::{self, Enforcer};
+use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail};
+use crate::protocol::{
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
+};
+use crate::session::SessionState;
+use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
+use crate::sys::http::fetch::Fetcher;
+use crate::sys::process::{Environment, Helper, Shell};
+use crate::sys::sandbox::left_bases;
+use crate::tools::{self, Changes, Commands, Holding, InEditor, LoadedTools, Recovered, Router, Seen};
+use crate::workspace::git::Repository;
+use crate::workspace::toolchain;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::sync::Notify;
+
+/// Default limit of a response, in tokens.
+const OUTPUT_TOKENS: u64 = 32_000;
+/// Default limit of the saved output of a command.
+const OUTPUT_BYTES: usize = 100 << 10;
+
+/// Approximate number of records shown at a time.
+pub const PIECE_RECORDS: usize = 200;
+
+/// A stored session that this process owns.
+pub struct Session {
+    pub store: Store,
+    pub claim: Claim,
+    pub records: Vec<Record>,
+    /// The state after the records.
+    pub state: SessionState,
+    pub draft: String,
+    /// The last output of commands that were running when the previous process ended.
+    pub tails: HashMap<CallId, Tail>,
+    /// The end of a journal whose rest is still to be loaded.
+    pub tail: Piece,
+    /// The last model of a resumed session.
+    pub model_before: Option<String>,
+    /// Notices that the user should see first.
+    pub notices: Vec<String>,
+    pub kept: Kept,
+    /// True if the session is archived.
+    is_archived: bool,
+}
+
+/// State shared by the tools of a session under any policy. Cheap to clone.
+#[derive(Clone)]
+pub struct Kept {
+    session: SessionId,
+    since: SystemTime,
+    /// The background commands.
+    commands: Commands,
+    /// The files that the model has seen in this process.
+    seen: Seen,
+    /// The workspace before each change.
+    checkpoints: Arc<dyn Checkpoints>,
+    /// Storage for outputs that are too long for the conversation.
+    artifacts: Arc<dyn Artifacts>,
+    /// The changes since the session began.
+    changes: Changes,
+    /// Notified when a new key is known.
+    new_key: Arc<Notify>,
+    /// The MCP servers.
+    servers: Option<Servers>,
+    /// The unsaved files of an editor.
+    editor: Option<InEditor>,
+    /// The tools that the model loaded on demand.
+    loaded: LoadedTools,
+}
+
+impl Kept {
+    fn new(place: &Place, session: &SessionId, resumed: bool) -> Self {
+        let snapshots = Arc::new(place.snapshots());
+        Self {
+            session: session.clone(),
+            since: SystemTime::now(),
+            commands: Commands::default(),
+            seen: Seen::default(),
+            artifacts: Arc::new(place.artifacts(Some(session))),
+            changes: Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            checkpoints: snapshots,
+            new_key: Arc::default(),
+            servers: None,
+            editor: None,
+            loaded: LoadedTools::default(),
+        }
+    }
+
+    /// Returns the tools that the model loaded in this session.
+    pub fn loaded_tools(&self) -> &LoadedTools {
+        &self.loaded
+    }
+
+    /// Returns the MCP servers of the session, if any are configured.
+    pub fn servers(&self) -> Option<&Servers> {
+        self.servers.as_ref()
+    }
+
+    /// Connects the tools to these servers.
+    pub fn connected(&mut self, servers: Servers) {
+        self.servers = Some(servers);
+    }
+
+    /// Connects the session to an editor that shares its unsaved files.
+    pub fn edited_in(&mut self, editor: InEditor) {
+        self.editor = Some(editor);
+    }
+
+    /// Waits for a new key, which must be redacted.
+    pub async fn new_key(&self) {
+        self.new_key.notified().await;
+    }
+
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Returns the settings of the tools of this session under a policy.
+    pub fn tool_settings(&self, place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
+        let settings = tools::Settings {
+            session: Some(self.session.clone()),
+            since: self.since,
+            commands: self.commands.clone(),
+            seen: self.seen.clone(),
+            checkpoints: Some(self.checkpoints.clone()),
+            artifacts: Some(self.artifacts.clone()),
+            changes: Some(self.changes.clone()),
+            editor: self.editor.clone(),
+            on_demand: place.settings.tools.on_demand,
+            loaded: self.loaded.clone(),
+            ..tool_settings(place, policy, holding)
+        };
+        match &self.servers {
+            Some(servers) => servers.offer(place, policy, settings),
+            None => settings,
+        }
+    }
+}
+
+impl Session {
+    /// Returns true if the session has no messages yet.
+    pub fn is_new(&self) -> bool {
+        self.tail.records.is_empty() && self.records.is_empty()
+    }
+
+    pub fn id(&self) -> &SessionId {
+        self.claim.id()
+    }
+
+    /// Continues the session: unarchives an archived one, with a notice.
+    pub fn goes_on(&mut self) {
+        if std::mem::take(&mut self.is_archived) {
+            self.notices.push(match self.store.archive(self.claim.id(), false) {
+                Ok(()) => "This session was archived. It is now unarchived.".to_owned(),
+                Err(error) => format!("cannot unarchive this session: {error}"),
+            });
+        }
+    }
+
+    /// Ends the MCP servers, with time for each to exit. Call it for every session that was opened.
+    pub async fn end_servers(&self) {
+        if let Some(servers) = self.kept.servers() {
+            servers.end().await;
+        }
+    }
+
+    /// Adds the history that was loaded while the screen was already visible.
+    pub fn loaded(&mut self, loaded: Loaded) {
+        self.tail = Piece::default();
+        self.notices.extend(unreadable(&loaded));
+        self.state = SessionState::from_records(&loaded.records);
+        self.records = loaded.records;
+        self.tails = loaded.tails;
+    }
+}
+
+/// Returns the chosen session; `None` for a new one. A session chosen by its ID sets the workspace.
+pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Result<Option<SessionSummary>, Trouble> {
+    let found = match choice {
+        SessionChoice::New => return Ok(None),
+        SessionChoice::Latest | SessionChoice::Pick => store.latest(&place.workspace_id())?,
+        SessionChoice::Id(id) => Some(store.find(id)?),
+        SessionChoice::Fork(id) => {
+            let parent = match id {
+                Some(id) => Some(store.find(id)?),
+                None => store.latest(&place.workspace_id())?,
+            };
+            let copied = parent
+                .map(|parent| crate::host::stored_sessions::fork(store, place, &parent.session_id, &ForkUntil::End))
+                .transpose()?;
+            copied.map(|id| store.find(id.as_str())).transpose()?
+        }
+    };
+    let Some(summary) = found else {
+        let message = format!("there is no session in `{}` yet\nhint: run `aye` to start one", place.workspace.display());
+        return Err(Trouble::usage(message));
+    };
+    if summary.workspace_id != place.workspace_id() {
+        let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
+            Trouble::failed(format!("cannot use the directory of this session, `{}`: {error}", summary.workspace))
+        })?;
+        place.roots[0].clone_from(&workspace);
+        place.workspace = workspace;
+    }
+    Ok(Some(summary))
+}
+
+/// The part of a journal that is loaded at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    All,
+    /// Enough for one or a few screens; the rest is loaded in the background.
+    Tail,
+}
+
+fn unreadable(loaded: &Loaded) -> Option<String> {
+    let count = loaded.skipped;
+    (count > 0).then(|| format!("this version cannot read {count} records of this session; they are kept but not shown"))
+}
+
+/// Claims the chosen session for this process, or creates a new one.
+pub fn open(
+    store: Store,
+    place: &Place,
+    policy: &Policy,
+    chosen: Option<SessionSummary>,
+    model: &str,
+    extent: Extent,
+) -> Result<Session, Trouble> {
+    policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
+    let mut notices = Vec::new();
+    if place.is_too_wide() {
+        let workspace = place.workspace_for_people();
+        notices.push(format!(
+            "`{workspace}` is too broad a workspace, so aye asks before every read, write and command. \
+                Start aye in a project directory."
+        ));
+    }
+    notices.extend(misnamed(place, policy));
+    let Some(summary) = chosen else {
+        let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
+        let claim = store.create(NewSession {
+            id,
+            workspace_id: place.workspace_id(),
+            workspace: place.workspace.clone(),
+            model: model.to_owned(),
+        });
+        let kept = Kept::new(place, claim.id(), false);
+        let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
+        let (state, model_before, is_archived) = (SessionState::default(), None, false);
+        return Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived });
+    };
+    let claim = store.claim(&summary.session_id)?;
+    let (records, draft, tail, tails) = match extent {
+        Extent::All => {
+            let loaded = store.load(&summary.session_id)?;
+            notices.extend(unreadable(&loaded));
+            (loaded.records, loaded.draft, Piece::default(), loaded.tails)
+        }
+        Extent::Tail => {
+            let tail = store.piece(&summary.session_id, None, PIECE_RECORDS)?;
+            (Vec::new(), store.draft(&summary.session_id)?, tail, HashMap::new())
+        }
+    };
+    let kept = Kept::new(place, claim.id(), true);
+    // A session that started without a model has no previous one.
+    let model_before = Some(summary.model).filter(|model| !model.is_empty());
+    let is_archived = summary.archived;
+    let state = SessionState::from_records(&records);
+    Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived })
+}
+
+/// The limits and the approvals of a session.
+pub struct Terms {
+    pub approver: Approver,
+    pub unfinished: Unfinished,
+    pub max_steps: Option<u32>,
+    /// Time until an unanswered approval is denied; `None` if a user is at the screen.
+    pub approval_timeout: Option<Duration>,
+    pub instructions: Vec<InstructionFile>,
+    /// Instructions for directories of the project.
+    pub guidance: Option<Arc<dyn Guidance>>,
+    /// The files for "always allow".
+    pub rules: Arc<PersonsRules>,
+    /// The sandbox.
+    pub standing: Standing,
+    /// The MCP servers, if any are configured.
+    pub remote: Option<agent::Remote>,
+}
+
+/// Returns everything that the agent's host needs. The caller keeps the lock, which must outlive the session.
+pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
+    let policy_name = policy.name.clone();
+    let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
+    let holding = terms.standing.holding(&policy);
+    holding.look_through();
+    let sandbox = terms.standing.words(&holding);
+    let sandbox_status = terms.standing.status(&holding, &policy);
+    if let Some(servers) = session.kept.servers() {
+        servers.ask_model_of(model.facts().context_window);
+    }
+    session.kept.loaded.replay(&session.records);
+    let settings = session.kept.tool_settings(place, &policy, holding);
+    let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
+    let router = Arc::new(Router::new(settings));
+    let state = &session.state;
+    let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
+    let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
+    session.notices.extend(notices);
+    session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
+    session.notices.extend(unmatched(&place.tools.limits, &router));
+    let known = Known { found: found(&session.state), tails: std::mem::take(&mut session.tails) };
+    let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
+    let options = Options {
+        model: model.facts(),
+        effort: place.settings.effort.map(|set| set.effort),
+        effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
+        model_before: session.model_before.take(),
+        max_output_tokens: OUTPUT_TOKENS,
+        max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
+        limits: limits(&place.settings, terms.max_steps),
+        approver: terms.approver,
+        approval_timeout: terms.approval_timeout,
+        backoff: backoff(&place.settings),
+        system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
+        tools,
+        tool_names: available(&router, &policy),
+        sandbox,
+        laxest: laxest(place),
+        compact_at_percent: place.settings.context.compact_at_percent,
+    };
+    Setup {
+        policy,
+        options,
+        model,
+        models: Arc::new(ModelsHere::new(place).telling(session.kept.new_key.clone())),
+        router,
+        guidance: terms.guidance,
+        artifacts,
+        journal: session.store.journal(session.claim.id(), place.mode),
+        rules: terms.rules,
+        workspace_id: place.workspace_id(),
+        session_id: session.claim.id().clone(),
+        workspace: place.workspace.display().to_string(),
+        mode: place.mode,
+        records: std::mem::take(&mut session.records),
+        unfinished: terms.unfinished,
+        settled,
+        known,
+        sandbox_status,
+        running: Some(session.kept.commands.watch()),
+        tell_changes: false,
+        redactor,
+        policy_name,
+        policy_updates: None,
+        remote: terms.remote,
+        room: None,
+    }
+}
+
+/// Returns the laxest mode that may be chosen during a session.
+pub fn laxest(place: &Place) -> Mode {
+    match Nesting::of_process() {
+        Nesting::Outermost => Mode::Auto,
+        // A program that aye runs could request more permissions.
+        Nesting::InsideAye => place.mode,
+    }
+}
+
+/// Returns the budgets of the settings, including `--max-steps`.
+fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
+    let by_flag = max_steps.map(|steps| Allowance {
+        limit: BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) },
+        set_by: "--max-steps".to_owned(),
+        for_this_run: true,
+    });
+    let set =
+        settings.limits.iter().map(|set| Allowance { limit: set.limit, set_by: set.set_by.clone(), for_this_run: set.by_flag });
+    by_flag.into_iter().chain(set).collect()
+}
+
+/// Converts `[tools.text]` for the tools.
+fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
+    tools::TextTools {
+        enabled: set.enabled,
+        allowed_extensions: set.allowed_extensions.clone(),
+        max_file_size: set.max_file_size,
+        allow_create: set.allow_create,
+        allow_delete: set.allow_delete,
+    }
+}
+
+/// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
+pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
+    let judge = policy.clone();
+    // Only a denial counts here; an approval is requested for each call.
+    let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
+        let judge = judge.clone();
+        Arc::new(move |path| {
+            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
+            judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
+        })
+    };
+    let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
+    let (offers, seen, grants, followed) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
+    tools::Settings {
+        workspace: place.workspace.clone(),
+        home: Some(place.home.clone()),
+        max_file_size_bytes: policy.max_file_size_bytes(),
+        max_output_bytes: policy
+            .terms()
+            .max_output_bytes
+            .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        environment: match policy.environment() {
+            policy::Environment::Inherit => Environment::Inherit,
+            policy::Environment::Core => Environment::Core,
+            policy::Environment::Only(names) => Environment::Listed(names),
+            policy::Environment::InheritOf(names) => Environment::InheritOf(names),
+            policy::Environment::CoreOf(names) => Environment::CoreOf(names),
+        },
+        shell: place.settings.tools.shell,
+        secret_names: place.settings.key_variables(),
+        may_read: may(|target| Action::Read { target }),
+        may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
+        may_write: may(|target| Action::Write { target }),
+        may_delete: may(|target| Action::Delete { target }),
+        may_open: Arc::new(move |path| places.may_be_opened(path)),
+        may_show: Arc::new(move |path| seen.may_be_shown(path)),
+        may_follow: Arc::new(move |path| followed.may_be_followed(path)),
+        relative_paths: !place.settings.tools.absolute_paths_only,
+        follow_links: place.settings.tools.follow_symlinks,
+        text: text_tools(&place.settings.tools.text),
+        helper: Helper::default(),
+        named: policy.named_commands().cloned().collect(),
+        custom: place.tools.custom.clone(),
+        remote: None,
+        on_demand: false,
+        loaded: LoadedTools::default(),
+        finder: None,
+        grants: Arc::new(move |capability| grants.grants(capability)),
+        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
+        checkpoints: None,
+        editor: None,
+        artifacts: None,
+        changes: None,
+        holding,
+        commands: Commands::default(),
+        seen: Seen::default(),
+        session: None,
+        since: SystemTime::now(),
+        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
+        may_fetch: Arc::new(move |url, method| {
+            web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
+        }),
+        may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
+        fetcher: Fetcher::default(),
+    }
+}
+
+fn backoff(settings: &Settings) -> Backoff {
+    let base_ms = u64::try_from(settings.llm.retry_base.as_millis()).unwrap_or(u64::MAX);
+    Backoff { max_retries: settings.llm.max_retries, base_ms, ..Backoff::default() }
+}
+
+fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
+    let toolchain = toolchain::look(&place.workspace, place.environment.get("PATH").unwrap_or_default());
+    let own = crate::config::instructions_of_person(&place.directories.config);
+    let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
+    agent::system_prompt(&Surroundings {
+        workspace: place.workspace.display().to_string(),
+        system: std::env::consts::OS,
+        date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        git: Repository::of(&place.workspace).and_then(|repository| repository.words()),
+        shell: Some(place.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
+        programs: toolchain.programs,
+        missing: toolchain.missing,
+        instructions,
+    })
+}

@@ -1,0 +1,172 @@
+//! Search in the texts of sessions, record by record.
+
+use super::error::Trouble;
+use crate::protocol::{Arguments, Message, Part, ToolResult};
+use crate::session::{CallChange, Change, SessionState};
+use crate::store::{SessionSummary, Store, StoreError, Written};
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+/// Characters shown on each side of a match.
+const AROUND: usize = 60;
+
+/// Maximum size of a compiled regular expression.
+const PATTERN_BYTES: usize = 4 << 20;
+
+/// Returns the first line of a session that matches, except for its title. Stops when the search is cancelled.
+pub fn first_hit(
+    store: &Store,
+    session: &SessionSummary,
+    pattern: &Regex,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Option<String>, StoreError> {
+    let (mut hit, mut state) = (None, SessionState::default());
+    store.for_each_record(&session.session_id, |Written { record, .. }| {
+        texts(&state.apply(&record).change, &mut |_, text| {
+            if hit.is_none() {
+                hit = pattern.find(text).map(|found| line_of(text, found.start(), found.end()));
+            }
+        });
+        if hit.is_some() || !is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(hit)
+}
+
+/// Parses a search text: `/…/` is a regular expression, anything else is literal.
+pub fn pattern(text: &str) -> Result<Regex, Trouble> {
+    let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
+    let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
+    RegexBuilder::new(&source)
+        .case_insensitive(true)
+        .multi_line(true)
+        .size_limit(PATTERN_BYTES)
+        .build()
+        .map_err(|error| Trouble::usage(format!("invalid regular expression `{text}`: {error}")))
+}
+
+/// Reports each text of a session that matches.
+pub fn look(
+    store: &Store,
+    session: &SessionSummary,
+    pattern: &Regex,
+    mut tell: impl FnMut(jiff::Timestamp, &'static str, String),
+) -> Result<(), StoreError> {
+    let mut test = |time: jiff::Timestamp, part: &'static str, text: &str| {
+        if let Some(found) = pattern.find(text) {
+            tell(time, part, line_of(text, found.start(), found.end()));
+        }
+    };
+    if let Some(title) = &session.title {
+        test(session.created, "title", title);
+    }
+    let mut state = SessionState::default();
+    store.for_each_record(&session.session_id, |Written { time, record }| {
+        let applied = state.apply(&record);
+        if let Some((text, _)) = &applied.interrupted {
+            test(time, "answer", text);
+        }
+        texts(&applied.change, &mut |part, text| test(time, part, text));
+        ControlFlow::Continue(())
+    })?;
+    if let Some((text, _)) = state.interrupted_answer() {
+        test(session.updated, "answer", text);
+    }
+    test(session.updated, "draft", &store.draft(&session.session_id)?);
+    Ok(())
+}
+
+/// Returns the searchable texts of a change, each once.
+fn texts(change: &Change<'_>, tell: &mut impl FnMut(&'static str, &str)) {
+    match change {
+        Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => of_message(message, "prompt", tell),
+        Change::Answered { message, .. } => of_message(message, "answer", tell),
+        Change::Compacted { message, .. } => of_message(message, "summary", tell),
+        Change::Call { change: CallChange::Finished { result, .. }, .. } => of_result(result, tell),
+        Change::QueueChanged { prompts } => prompts.iter().for_each(|waiting| tell("prompt", &waiting.text)),
+        _ => {}
+    }
+}
+
+fn of_message(message: &Message, place: &'static str, tell: &mut impl FnMut(&'static str, &str)) {
+    for part in &message.content {
+        match part {
+            Part::Text { text } => tell(place, text),
+            Part::ToolCall(call) => {
+                tell("arguments", &call.tool_name);
+                match &call.arguments {
+                    Arguments::Object(map) => map.values().for_each(|value| of_value(value, tell)),
+                    Arguments::Malformed(text) => tell("arguments", text),
+                }
+            }
+            Part::ToolResult(result) => of_result(result, tell),
+            Part::Reasoning { .. } | Part::Image(_) => {}
+        }
+    }
+}
+
+fn of_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) {
+    tell("result", &result.output_text);
+    if let Some(error) = &result.error {
+        tell("result", &error.message);
+    }
+}
+
+/// The nesting of journalled values is limited by the parser.
+fn of_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
+    match value {
+        Value::String(text) => tell("arguments", text),
+        Value::Array(values) => values.iter().for_each(|value| of_value(value, tell)),
+        Value::Object(map) => map.values().for_each(|value| of_value(value, tell)),
+        Value::Number(number) => tell("arguments", &number.to_string()),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// Returns the line in which a match starts, or the part of it around the match.
+fn line_of(text: &str, start: usize, end: usize) -> String {
+    let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let to = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let cut_from = text[from..start].char_indices().rev().nth(AROUND - 1).map_or(from, |(at, _)| from + at);
+    let end = end.clamp(start, to);
+    let cut_to = text[end..to].char_indices().nth(AROUND).map_or(to, |(at, _)| end + at);
+    let before = if cut_from > from { "…" } else { "" };
+    let after = if cut_to < to { "…" } else { "" };
+    format!("{before}{}{after}", text[cut_from..cut_to].trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_as_it_stands_whatever_its_case_and_a_pattern_between_slashes() {
+        for (text, within, found) in [
+            ("Needle", "a nEEdle here", true),
+            ("a.c", "abc", false),
+            ("a.c", "xa.cx", true),
+            ("/a.c/", "abc", true),
+            ("/^b/", "a\nb", true),
+            ("ÄRGER", "kein ärger", true),
+            ("/", "a/b", true),
+            ("//", "a//b", true),
+        ] {
+            assert_eq!(pattern(text).unwrap().is_match(within), found, "{text} in {within}");
+        }
+        let Err(trouble) = pattern("/(/") else { panic!("it is none") };
+        assert!(trouble.message.contains("invalid regular expression"), "{}", trouble.message);
+        assert!(pattern("/(a{1000}){1000}/").is_err());
+    }
+
+    #[test]
+    fn the_line_around_a_hit_is_cut_at_letters() {
+        let line = |text: &str, needle: &str| {
+            let start = text.find(needle).unwrap();
+            line_of(text, start, start + needle.len())
+        };
+        assert_eq!(line("one\ntwo needle\nthree", "needle"), "two needle");
+        let long = format!("{}needle{}", "ä".repeat(200), "ö".repeat(200));
+        assert_eq!(line(&long, "needle"), format!("…{}needle{}…", "ä".repeat(60), "ö".repeat(60)));
+        assert_eq!(line("a needle\nover two lines", "needle\nover"), "a needle");
+    }
+}

@@ -1,0 +1,112 @@
+//! Choices for first-time setup: keys, local model servers, policies, and the sandbox of this system.
+
+use super::presets;
+use crate::host::context::Place;
+use crate::host::local_models::LOCAL;
+use crate::host::sandbox_host::tier;
+use crate::llm::local_discovery::local_servers;
+use crate::protocol::{FoundModel, SandboxTier, SetupFound};
+use crate::sys::process::Helper;
+use crate::sys::sandbox::probe;
+
+/// Number of characters at the end of a key that identify it.
+const KEY_TAIL: usize = 4;
+/// Maximum number of choices, one per digit key.
+const MAX: usize = 9;
+/// Providers to skip: a second API of the same provider, and a gateway without a URL.
+const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
+
+/// Returns all choices. Inspects this machine only.
+pub async fn all(place: &Place) -> SetupFound {
+    let own = place.clone();
+    let checked = tokio::task::spawn_blocking(move || sandbox(&own));
+    let models = models(place).await;
+    let model_now = place.settings.choose_model(None, &place.environment, &place.credentials).ok();
+    SetupFound {
+        models,
+        providers: providers(place),
+        model_now: model_now.map(|choice| choice.name()),
+        keys_go_to: keys_go_to(place),
+        presets: presets::facts(),
+        has_policy: place.directories.config.join("policy.toml").exists(),
+        sandbox: checked.await.unwrap_or_default(),
+    }
+}
+
+/// Returns the usable models, each with the name and end of its key.
+pub async fn models(place: &Place) -> Vec<FoundModel> {
+    let mut found: Vec<FoundModel> = Vec::new();
+    let settings = &place.settings;
+    let with_key = |provider: &str| settings.default_of(provider).map(|model| format!("{provider}/{model}"));
+    for provider in settings.providers() {
+        if let Some(variable) = settings.key_variable(&provider, &place.environment)
+            && let Some(key) = place.environment.get(&variable)
+            && let Some(model) = with_key(&provider)
+        {
+            let by = format!("{variable}{}", tail(key));
+            // A gateway without a URL cannot be used.
+            let asked = settings.choose_model(Some(&model), &place.environment, &place.credentials).is_ok();
+            if asked && !found.iter().any(|known| known.by == by) {
+                found.push(FoundModel { model, by });
+            }
+        }
+    }
+    for name in place.credentials.names().unwrap_or_default() {
+        let provider = settings.providers().into_iter().find(|provider| settings.key_name(provider).is_ok_and(|key| key == name));
+        if let Some(model) = provider.and_then(|provider| with_key(&provider)) {
+            found.push(FoundModel { model, by: format!("saved key for {name}") });
+        }
+    }
+    // A model that needs no key, or is configured.
+    if let Ok(choice) = settings.choose_model(None, &place.environment, &place.credentials)
+        && !found.iter().any(|known| known.model == choice.name())
+    {
+        found.insert(0, FoundModel { model: choice.name(), by: format!("at {}", choice.base_url) });
+    }
+    for server in local_servers(&settings.local_ports()).await {
+        let Some(model) = server.first().map(|model| format!("{LOCAL}/{}", model.name)) else { continue };
+        let by = format!("{} at {}", server.name, server.base_url);
+        match found.iter_mut().find(|known| known.model == model) {
+            Some(known) => known.by = by,
+            None => found.push(FoundModel { model, by }),
+        }
+    }
+    found.truncate(MAX);
+    found
+}
+
+/// Returns the end of a key; nothing for a short key, where it would reveal too much.
+fn tail(key: &str) -> String {
+    let count = key.chars().count();
+    let tail: String = key.chars().skip(count.saturating_sub(KEY_TAIL)).collect();
+    if count > 4 * KEY_TAIL { format!(" (…{tail})") } else { String::new() }
+}
+
+fn providers(place: &Place) -> Vec<FoundModel> {
+    let names = place.settings.providers().into_iter().filter(|name| !NO_KEYS.contains(&name.as_str()));
+    let with_model = |name: String| {
+        let model = place.settings.default_of(&name)?;
+        Some(FoundModel { model: format!("{name}/{model}"), by: name })
+    };
+    names.filter_map(with_model).collect()
+}
+
+fn keys_go_to(place: &Place) -> String {
+    let file = place.credentials.file().unwrap_or(std::path::Path::new(""));
+    let file = crate::text::abbreviate_home(file, &place.home);
+    let file = format!("{file}, which only you can read");
+    if place.settings.uses_keyring() { format!("the keyring, or without one {file}") } else { file }
+}
+
+/// Returns the state of the sandbox, found by trying it.
+fn sandbox(place: &Place) -> String {
+    let probe = probe(&Helper::default().program, &place.roots, &place.directories.data);
+    let words = match tier(probe.tier) {
+        SandboxTier::Preview => "sandbox: available; commands are sandboxed, and their changes can be previewed",
+        SandboxTier::Guarded => "sandbox: available; commands are sandboxed, but their changes cannot be previewed",
+        SandboxTier::LandlockOnly => "sandbox: path rules only; every command asks",
+        SandboxTier::Bare => "sandbox: not available on this kernel; every command asks",
+    };
+    let why = if probe.missing.is_empty() { "" } else { " (why: aye doctor)" };
+    format!("{words}{why}")
+}

@@ -1,0 +1,189 @@
+//! Backend of first-time setup on the screen: finds, tests and saves.
+
+use super::{detect, write};
+use crate::config::{Environment, NewValue};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::models::ModelsHere;
+use crate::host::nesting::Nesting;
+use crate::llm;
+use crate::ports::{Model, ModelRequest, Models};
+use crate::protocol::{Failure, FailureKind, Message, MessageId, Part, Reach, Role, SetupAsked, SetupTold, TaskId, TestOutcome};
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The provider name of the user's own server.
+const CUSTOM: &str = "custom";
+/// The environment variable of a key that is only being tested.
+const TRIED_KEY: &str = "AYE_SETUP_KEY";
+/// Timeout of a test request.
+const TIMEOUT: Duration = Duration::from_secs(40);
+/// Response limit of a test; a reasoning model needs some of it for reasoning.
+const ANSWER_TOKENS: u64 = 256;
+/// Maximum attempts of a test: a server may reject the first form of a request and then gets another one.
+const ATTEMPTS: usize = 3;
+
+pub async fn answer(place: &Place, asked: SetupAsked) -> SetupTold {
+    let failed = |message: String| SetupTold::Failed { message };
+    // A program that aye runs could press the keys itself.
+    if Nesting::of_process() == Nesting::InsideAye {
+        return failed("a command that aye runs (AYE=1) cannot change the setup".to_owned());
+    }
+    // The settings may have been changed by earlier steps of the setup.
+    let place = match place.anew(&[]) {
+        Ok(place) => place,
+        Err(error) => return failed(error.to_string()),
+    };
+    match asked {
+        SetupAsked::Look => SetupTold::Found(detect::all(&place).await),
+        SetupAsked::Test { reach, number } => SetupTold::Tested { number, outcome: test(&place, &reach).await },
+        SetupAsked::Take { reach } => take(place, reach).await.unwrap_or_else(|trouble| failed(trouble.message)),
+        SetupAsked::End { preset, theme } => {
+            let ended = tokio::task::spawn_blocking(move || end(&place, preset.as_deref(), theme.as_deref())).await;
+            match ended {
+                Ok(Ok(told)) => told,
+                Ok(Err(trouble)) => failed(trouble.message),
+                Err(error) => failed(error.to_string()),
+            }
+        }
+    }
+}
+
+fn end(place: &Place, preset: Option<&str>, theme: Option<&str>) -> Result<SetupTold, Trouble> {
+    write::note_asked(place);
+    let mut lines = Vec::new();
+    if let Some(preset) = preset {
+        lines.extend(write::preset_named(place, preset)?);
+    }
+    if let Some(theme) = theme {
+        lines.extend(write::settings(place, &[(&["ui", "theme"], NewValue::Text(theme))])?);
+    }
+    Ok(SetupTold::Ended { policy: preset.is_some(), lines })
+}
+
+/// Returns the place with this key and server, and the full name of the model.
+async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> {
+    let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
+    let mut set = Vec::new();
+    if let Some(address) = &reach.address {
+        set = vec![pair("api", "openai-chat"), pair("base_url", address), pair("api_key_env", TRIED_KEY)];
+    }
+    let mut place = place.anew(&set).map_err(|error| error.to_string())?;
+    let provider =
+        if reach.address.is_some() { CUSTOM } else { reach.model.split_once('/').map_or("", |(provider, _)| provider) };
+    if let Some(key) = &reach.key {
+        let variable = place.settings.key_variable(provider, &place.environment).unwrap_or_default();
+        let others = place.environment.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        place.environment = Environment::from_pairs(others.chain([(variable, key.0.clone())]).collect::<Vec<_>>());
+    }
+    let name = match (&reach.address, reach.model.as_str()) {
+        (None, name) => name.to_owned(),
+        (Some(address), "") => format!("{CUSTOM}/{}", first_listed(&place, address).await?),
+        (Some(_), name) => format!("{CUSTOM}/{name}"),
+    };
+    Ok((place, name))
+}
+
+/// Returns the first model that a server lists.
+async fn first_listed(place: &Place, address: &str) -> Result<String, String> {
+    let otherwise = "add the model name after the address";
+    let spec = ModelsHere::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
+    let listed = tokio::time::timeout(TIMEOUT, llm::list_models(spec)).await;
+    let listed = listed.map_err(|_| format!("`{address}` did not list its models in time; {otherwise}"))?;
+    let listed = listed.map_err(|failure| format!("{}; {otherwise}", words(&failure)))?;
+    let first = listed.into_iter().next();
+    first.map(|told| told.id).ok_or_else(|| format!("`{address}` lists no models; {otherwise}"))
+}
+
+fn words(failure: &Failure) -> String {
+    let parts = [failure.message.as_str(), failure.hint.as_str()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+async fn test(place: &Place, reach: &Reach) -> TestOutcome {
+    let failed = |message: String| {
+        // A provider may repeat the key in its error.
+        let message = match &reach.key {
+            Some(key) if !key.0.is_empty() => message.replace(&key.0, "[key]"),
+            _ => message,
+        };
+        TestOutcome::Failed { message }
+    };
+    let (place, name) = match tried(place, reach).await {
+        Ok(tried) => tried,
+        Err(message) => return failed(message),
+    };
+    let model = match ModelsHere::new(&place).open(&name) {
+        Ok(model) => model,
+        Err(failure) => return failed(words(&failure)),
+    };
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        let began = Instant::now();
+        match tokio::time::timeout(TIMEOUT, first_words(model.as_ref())).await {
+            Err(_) => return failed(format!("no response within {} s", TIMEOUT.as_secs())),
+            Ok(Ok(())) => return TestOutcome::Answered { model: name, latency_ms: began.elapsed().as_millis() as u64 },
+            Ok(Err(failure)) => {
+                let of_request =
+                    matches!(failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
+                last = words(&failure);
+                if !(of_request && failure.retryable) {
+                    break;
+                }
+            }
+        }
+    }
+    failed(last)
+}
+
+/// Waits until the model responds with any text.
+async fn first_words(model: &dyn Model) -> Result<(), Failure> {
+    let message = Message {
+        message_id: MessageId::new("setup"),
+        role: Role::User,
+        content: vec![Part::Text { text: "Say ok.".to_owned() }],
+        token_count: 4,
+        task_id: TaskId::new("setup"),
+        step_id: None,
+        timestamp: jiff::Timestamp::now(),
+    };
+    let mut stream = model.stream(ModelRequest {
+        system: Arc::from("Answer with one word."),
+        messages: vec![Arc::new(message)],
+        tools: Arc::from([]),
+        max_output_tokens: ANSWER_TOKENS,
+        images: None,
+        effort: None,
+    });
+    match stream.next().await {
+        Some(delta) => delta.map(drop).map_err(|error| error.failure),
+        None => Err(Failure::new(FailureKind::CutStream, "the response ended before any text", "")),
+    }
+}
+
+/// Saves the key first, so that the settings are complete when they are written.
+async fn take(place: Place, reach: Reach) -> Result<SetupTold, Trouble> {
+    let (mut tried, name) = tried(&place, &reach).await.map_err(Trouble::usage)?;
+    tried.environment = place.environment.clone();
+    let taken = tokio::task::spawn_blocking(move || {
+        let mut lines = Vec::new();
+        let provider = name.split_once('/').map_or("", |(provider, _)| provider);
+        if let Some(key) = &reach.key {
+            lines = write::key(&tried, provider, &key.0)?;
+        }
+        let default: (&[&str], NewValue<'_>) = (&["model", "default"], NewValue::Text(&name));
+        let model = name.split_once('/').map_or("", |(_, model)| model);
+        let mut values = vec![default];
+        if let Some(address) = &reach.address {
+            values.extend([
+                (&["providers", CUSTOM, "api"][..], NewValue::Text("openai-chat")),
+                (&["providers", CUSTOM, "base_url"][..], NewValue::Text(address)),
+                (&["providers", CUSTOM, "models"][..], NewValue::OneText(model)),
+            ]);
+        }
+        lines.extend(write::settings(&place, &values)?);
+        Ok(SetupTold::Taken { model: name.clone(), lines })
+    });
+    taken.await.unwrap_or_else(|error| Err(Trouble::failed(error.to_string())))
+}

@@ -1,0 +1,82 @@
+//! Writes the results of the setup: a key, the settings, a policy. Existing files are backed up.
+
+use super::presets;
+use crate::config::{NewValue, with_values};
+use crate::host::context::Place;
+use crate::host::error::Trouble;
+use crate::host::policy_templates::{InitPlace, Preset, Template};
+use crate::host::{api_keys, policy_templates};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// File in the data directory: first-time setup was shown, whatever the answers.
+const ASKED: &str = "setup-asked";
+
+/// Returns true if nothing is configured, no key is known, and first-time setup was never shown.
+pub fn is_first(place: &Place) -> bool {
+    let config = &place.directories.config;
+    let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
+    is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
+}
+
+/// Records that first-time setup was shown, so that it does not start by itself again.
+pub fn note_asked(place: &Place) {
+    let file = place.directories.data.join(ASKED);
+    let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
+        Ok(Some(b"Delete this file and aye runs first-time setup again.\n".to_vec()))
+    });
+    if let Err(error) = kept {
+        tracing::warn!(%error, "cannot save that first-time setup was shown");
+    }
+}
+
+/// Saves a key. Returns lines that say where.
+pub fn key(place: &Place, provider: &str, key: &str) -> Result<Vec<String>, Trouble> {
+    let name = place.settings.key_name(provider)?;
+    Ok(api_keys::keep(place, name, key, api_keys::GOES_BEFORE)?.trim_end().lines().map(str::to_owned).collect())
+}
+
+/// Sets values in `config.toml`.
+pub fn settings(place: &Place, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec<String>, Trouble> {
+    let file = place.directories.config_file();
+    let old = read(&file)?;
+    let text = with_values(&old, values).map_err(|error| Trouble::usage(format!("`{}`: {error}", file.display())))?;
+    if text == old {
+        return Ok(vec![format!("{} already has these settings", file.display())]);
+    }
+    let backup = policy_templates::write(&place.directories.config, &file, &text, true, file.exists())?;
+    Ok(written(&file, backup.as_deref()))
+}
+
+pub fn read(file: &Path) -> Result<String, Trouble> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Trouble::failed(format!("cannot read `{}`: {error}", file.display()))),
+    }
+}
+
+pub fn preset_named(place: &Place, name: &str) -> Result<Vec<String>, Trouble> {
+    preset(place, presets::named(name).map_err(Trouble::usage)?, true)
+}
+
+/// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.
+pub fn preset(place: &Place, preset: Preset, wanted: bool) -> Result<Vec<String>, Trouble> {
+    let file = place.directories.config.join("policy.toml");
+    let there = std::fs::read_to_string(&file).ok();
+    let text = policy_templates::text_of(Template::Preset(preset));
+    if there.as_ref() == Some(&text) {
+        return Ok(vec![format!("{} already has this policy", file.display())]);
+    }
+    if there.is_some() && !wanted {
+        return Ok(vec![format!("unchanged: {}", file.display())]);
+    }
+    let to = if there.is_some() { InitPlace::Replace } else { InitPlace::NewFile };
+    let backup = policy_templates::write(&place.directories.config, &file, &text, true, to == InitPlace::Replace)?;
+    Ok(written(&file, backup.as_deref()))
+}
+
+pub fn written(file: &Path, backup: Option<&Path>) -> Vec<String> {
+    let wrote = format!("wrote {}", file.display());
+    [wrote].into_iter().chain(backup.map(|backup| format!("saved the old file as {}", backup.display()))).collect()
+}

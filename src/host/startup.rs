@@ -1,0 +1,46 @@
+//! Startup of a command: its store, its runtime and its log.
+
+use super::console::warn;
+use super::context::Place;
+use super::error::Trouble;
+use super::logging;
+use crate::store::Store;
+
+/// Opens the store, and reports at once if it was damaged.
+pub fn open_store(place: &Place) -> Result<Store, Trouble> {
+    let store = Store::open(&place.directories.data)?;
+    for notice in store.notices() {
+        warn(notice);
+    }
+    Ok(store)
+}
+
+/// Number of worker threads; the screen uses the main thread.
+const WORKERS: usize = 2;
+
+pub fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
+}
+
+/// Starts the log at the level of `-v`, unless AYE_LOG sets a filter.
+pub fn start_log(place: &Place, verbosity: u8) -> logging::Log {
+    let by_flag = match verbosity {
+        0 => None,
+        1 => Some("aye=info"),
+        2 => Some("aye=debug"),
+        3.. => Some("aye=trace"),
+    };
+    let (log, problem) = logging::start(
+        &place.directories.data,
+        place.environment.get("AYE_LOG").or(by_flag),
+        place.settings.retention.logs_bytes,
+    );
+    if let Some(message) = problem {
+        warn(&message);
+    }
+    log
+}

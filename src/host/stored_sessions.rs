@@ -1,0 +1,66 @@
+//! Operations on stored sessions: rename, fork, delete, size and state.
+
+use super::console::warn;
+use super::context::Place;
+use super::error::Trouble;
+use crate::ports::Artifacts;
+use crate::protocol::{ForkUntil, SessionId};
+use crate::session::SessionStatus;
+use crate::store::{SessionSummary, Store};
+use crate::transfer;
+use crate::transfer::format::one_line;
+
+/// Maximum characters of a title.
+const TITLE_CHARS: usize = 80;
+
+/// Renames a session. Returns the new title: a single line of limited length.
+pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
+    let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
+    if title.is_empty() {
+        return Err(Trouble::usage("the title is empty; give the session a title".to_owned()));
+    }
+    store.rename(id, &title)?;
+    Ok(title)
+}
+
+/// Forks a session. Returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
+pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> Result<SessionId, Trouble> {
+    let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
+    forked.notices.iter().for_each(|notice| warn(notice));
+    Ok(forked.session_id)
+}
+
+/// Deletes a session and all its data.
+pub fn forget(store: &Store, place: &Place, id: &SessionId) -> Result<(), Trouble> {
+    store.delete(id)?;
+    forget_beside(place, id);
+    Ok(())
+}
+
+/// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
+pub fn forget_beside(place: &Place, id: &SessionId) {
+    if let Err(error) = place.snapshots().forget(id) {
+        tracing::warn!(%error, "cannot delete the snapshots of the session");
+    }
+    if let Err(error) = place.artifacts(Some(id)).forget() {
+        tracing::warn!(%error, "cannot delete the artifacts of the session");
+    }
+}
+
+/// Returns the size of the artifacts of a session.
+pub fn artifact_bytes(place: &Place, session: &SessionId) -> u64 {
+    let artifacts = place.artifacts(Some(session));
+    if !artifacts.is_there() {
+        return 0;
+    }
+    artifacts.list().unwrap_or_default().iter().map(|artifact| artifact.bytes).sum()
+}
+
+/// Returns the open state of a session. Work of a dead process is still open, but not running.
+pub fn open(session: &SessionSummary) -> Option<&'static str> {
+    match (session.status, session.held_by) {
+        (SessionStatus::Idle, _) => None,
+        (SessionStatus::Running, None) => Some("interrupted"),
+        (status, _) => Some(status.as_str()),
+    }
+}

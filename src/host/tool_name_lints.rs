@@ -1,0 +1,71 @@
+//! Checks for names in the policy and in manifests that match no tool or two tools.
+
+use super::context::Place;
+use super::policy_layers::Policy;
+use crate::policy::{self, Layer, ToolLimit, means_tool, server_of};
+use crate::tools::{self, RemoteTools, Router};
+use std::sync::Arc;
+
+/// Returns one sentence per problem.
+pub fn misnamed(place: &Place, policy: &Policy) -> Vec<String> {
+    let layers = || policy.layers.iter();
+    let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
+    let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
+    told.extend(layers().flat_map(taken_names));
+    told.extend(place.tools.notices());
+    told.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
+    told
+}
+
+/// Finds names in `[tools] disabled` that match no tool: a typo would leave a tool enabled.
+fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
+    let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
+    let idle = layer.bundle.disabled.iter().filter(|one| {
+        !of_server(&one.text)
+            && tools::name_of(&one.text).is_none()
+            && !custom.iter().any(|tool| one.hits(&tool.name))
+            && !named.iter().any(|name| one.hits(name))
+            && !tools::built_in_names().any(|name| one.hits(name))
+    });
+    let told = |one: &policy::ToolPattern| {
+        let rule = layer.scope.rule(one.line);
+        format!("the policy disables `{}` ({rule}), but there is no such tool; `aye tool list` lists the tools", one.text)
+    };
+    idle.map(told).collect()
+}
+
+/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. Any name may belong to a server whose
+/// tools are not known yet.
+pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
+    let names = router.full_names();
+    let unknown = router.remote().map(RemoteTools::unknown_servers);
+    let may_be_known_later = |entry: &str| {
+        let Some(server) = server_of(entry) else { return false };
+        let all = unknown.as_ref();
+        all.is_none_or(|all| all.iter().any(|name| means_tool(server, name)))
+    };
+    let told = |limit: &ToolLimit| -> Vec<String> {
+        let (key, entries) = limit.entries();
+        let idle = entries.iter().filter(|entry| !names.iter().any(|name| means_tool(entry, name)) && !may_be_known_later(entry));
+        let said =
+            |entry: &String| format!("`{entry}` in `{key}` ({}) matches no tool; `aye tool list` lists the tools", limit.rule);
+        idle.map(said).collect()
+    };
+    limits.iter().flat_map(told).collect()
+}
+
+/// Finds a custom tool that cannot be called, because a command of the policy has its name.
+fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
+    let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
+    let file = tool.source.file.display();
+    Some(format!("ignored the tool in `{file}`: the policy has a named command `{name}`; rename the tool"))
+}
+
+/// Finds named commands that cannot be called, because a tool has their name.
+fn taken_names(layer: &Layer) -> Vec<String> {
+    let told = |command: &policy::NamedCommand| {
+        let rule = layer.scope.rule(command.line);
+        format!("ignored the named command `{}` ({rule}): a built-in tool has this name; rename the command", command.name)
+    };
+    layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
+}

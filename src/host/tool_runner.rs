@@ -1,0 +1,222 @@
+//! Tools without a session: evaluates, approves, runs and logs one call at a time.
+
+use super::context::Place;
+use super::error::Trouble;
+use super::mcp_servers::Servers;
+use super::project::Brought;
+use super::sandbox_host::Standing;
+use super::session;
+use super::tool_name_lints::unmatched;
+use crate::agent::{plan_in_time, run_in_time};
+use crate::host::options::Common;
+use crate::policy::permit::Denial;
+use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
+use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::protocol::{ErrorCode, Mode, PreviewOffer, ToolCall, ToolError, ToolResult};
+use crate::store::{LoggedDecision, Store};
+use crate::sys::sandbox::left_bases;
+use crate::tools::{self, Router};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time that a completed read waits for its log entry.
+const LOG_WAIT: Duration = Duration::from_secs(5);
+
+/// The need for a sandbox: a call may or may not start a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Starts {
+    Nothing,
+    Programs,
+}
+
+impl Starts {
+    pub fn of(tool_name: &str) -> Self {
+        if tools::starts_nothing(tool_name) { Self::Nothing } else { Self::Programs }
+    }
+}
+
+/// The environment of the tools: the place with what a trusted project adds, the policy, and the sandbox.
+pub struct Ground {
+    pub place: Place,
+    pub policy: Enforcer,
+    pub standing: Standing,
+}
+
+impl Ground {
+    pub fn find(place: &Place, common: &Common, project: &Brought, starts: Starts) -> Result<Self, Trouble> {
+        let policy = place.policy(common.policy.as_deref(), Some(project))?;
+        policy.holds_for(None)?;
+        let mut place = place.clone();
+        place.with_tools_of(project);
+        place.tools.notices().iter().for_each(|problem| crate::host::console::warn(problem));
+        let standing = match starts {
+            Starts::Programs => Standing::find(&place, project.trust()),
+            Starts::Nothing => Standing::unasked(&place),
+        };
+        let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
+        Ok(Self { place, policy, standing })
+    }
+}
+
+/// The tools under a policy.
+pub struct Bench {
+    pub policy: Enforcer,
+    pub router: Arc<Router>,
+    log: Log,
+}
+
+/// The log of decisions, and fields that all its entries share.
+#[derive(Clone)]
+struct Log {
+    data: PathBuf,
+    workspace: String,
+    mode: Mode,
+}
+
+/// The verdict for a call that was not denied.
+pub enum Judged {
+    Allowed(Plan, Permit),
+    Asks(Plan, Question),
+}
+
+/// Returns a router with all tools under the policy.
+fn router(place: &Place, policy: &Enforcer, holding: tools::Holding, servers: Option<&Servers>) -> Router {
+    let settings = tools::Settings {
+        checkpoints: Some(Arc::new(place.snapshots())),
+        artifacts: Some(Arc::new(place.artifacts(None))),
+        ..session::tool_settings(place, policy, holding)
+    };
+    Router::new(match servers {
+        Some(servers) => servers.offer(place, policy, settings),
+        None => settings,
+    })
+}
+
+impl Bench {
+    pub fn new(ground: Ground, servers: Option<&Servers>) -> Self {
+        let Ground { place, policy, standing } = ground;
+        let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
+        // Sessions recover their own interrupted work; the work of other dead processes is completed now.
+        router
+            .recover(&left_bases(&place.directories.data), &|_| false)
+            .notices
+            .iter()
+            .for_each(|notice| crate::host::console::warn(notice));
+        for notice in unmatched(&place.tools.limits, &router) {
+            crate::host::console::warn(&notice);
+        }
+        let log =
+            Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
+        Self { policy, router, log }
+    }
+
+    /// Returns an error if the policy disables the tool.
+    pub fn offers(&self, name: &str) -> Result<(), ToolError> {
+        // A name that no tool has is reported later, by planning.
+        let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name)) else { return Ok(()) };
+        self.policy.offers(known).map_err(|denial| denied(&denial))
+    }
+
+    /// Evaluates a call under the policy. A call that is denied or cannot be planned returns its result.
+    pub async fn judged(&self, call: ToolCall) -> Result<Judged, Box<ToolResult>> {
+        let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
+        let refused = |error| Box::new(ToolResult::refused(id, name, error));
+        // Checked before planning, so that the error for a disabled tool does not depend on the files.
+        if let Err(error) = self.offers(&call.tool_name) {
+            return Err(refused(error));
+        }
+        let plan = match self.plan(call).await {
+            Ok(plan) => plan,
+            Err(error) => return Err(refused(error)),
+        };
+        match plan.judged(&self.policy, jiff::Timestamp::now()) {
+            Verdict::Allow(permit) => Ok(Judged::Allowed(plan, permit)),
+            Verdict::Ask(question) => Ok(Judged::Asks(plan, question)),
+            Verdict::Deny(denial) => {
+                self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
+                Err(refused(denied(&denial)))
+            }
+        }
+    }
+
+    /// Runs a preview of the command if the policy wants one before every approval, and returns the plan that applies
+    /// its effects.
+    pub async fn looked_at(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
+        let always = self.policy.terms().preview == Some(Preview::Always);
+        if !always || plan.preview != PreviewOffer::Possible {
+            return Ok(plan);
+        }
+        self.router.preview(plan, question.preview(), context).await
+    }
+
+    /// Evaluates the policy again for an approval that came later than its question, because the policy may have become
+    /// stricter.
+    pub async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
+        match plan.judged(&self.policy, jiff::Timestamp::now()) {
+            Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
+            Verdict::Deny(denial) => {
+                self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
+                Err(denied(&denial))
+            }
+        }
+    }
+
+    /// Plans a call within the time limit of a session.
+    pub async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
+        plan_in_time(self.router.clone(), call).await
+    }
+
+    /// Runs a call within the time limit of a session. `by` names the approver; `None` if a rule allowed it.
+    pub async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
+        let reads = !plan.changes;
+        let kept = self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "");
+        if !reads {
+            kept.await;
+            return run_in_time(self.router.clone(), plan, permit, context).await;
+        }
+        // The log is written in parallel, so that a read does not wait for another process that uses the store.
+        let result = run_in_time(self.router.clone(), plan, permit, context).await;
+        if tokio::time::timeout(LOG_WAIT, kept).await.is_err() {
+            crate::host::console::warn("the session database is busy; the decision is logged as soon as it is free");
+        }
+        result
+    }
+
+    /// Logs a decision. A failure is reported but stops nothing: the user asked for the call, not for the log. Creates
+    /// the store if there is none, so that no decision is missing.
+    pub fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
+        let decision = LoggedDecision {
+            time: jiff::Timestamp::now(),
+            session_id: None,
+            workspace: self.log.workspace.clone(),
+            tool_name: plan.tool_name.clone(),
+            summary: plan.summary.clone(),
+            verdict: verdict.to_owned(),
+            by: by.to_owned(),
+            reason: reason.to_owned(),
+            mode: self.log.mode.as_str().to_owned(),
+        };
+        let data = self.log.data.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            Store::open(&data).and_then(|store| {
+                // The first process that opens a damaged store is the only one to learn that it was moved.
+                store.notices().iter().for_each(|notice| crate::host::console::warn(notice));
+                store.log_decision(decision)
+            })
+        });
+        async move {
+            let why = match kept.await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(error) => error.to_string(),
+            };
+            crate::host::console::warn(&format!("cannot log the decision: {why}"));
+        }
+    }
+}
+
+/// Returns the error of a denied call.
+pub fn denied(denial: &Denial) -> ToolError {
+    ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule))
+}

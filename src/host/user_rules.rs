@@ -1,0 +1,276 @@
+//! Rules saved by "always allow" in the user's files: previews, saves and revokes them.
+
+use super::context::Place;
+use super::models::DEMO;
+use crate::config::{ConfigError, grants};
+use crate::host::nesting::Nesting;
+use crate::policy::{Bundle, Layer, Scope};
+use crate::ports::{BoxFuture, Rules, Saved};
+use crate::protocol::{GrantRule, GrantScope, Offer, RulePlace};
+use crate::store::{DecisionFilter, Store};
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of a diff; a rule with its context is much smaller.
+const DIFF_BYTES: usize = 32 << 10;
+/// Length at which a summary in the log was cut.
+const SUMMARY_CHARS: usize = 400;
+const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
+
+/// The rule files of a user for a workspace.
+#[derive(Clone)]
+pub struct PersonsRules {
+    /// The decision log, if queries about past decisions are possible.
+    log: Option<Store>,
+    config: PathBuf,
+    workspace: PathBuf,
+    home: PathBuf,
+    /// The reason why nothing can be saved in this run.
+    refused: Option<&'static str>,
+}
+
+/// A rule of a file, with its name.
+#[derive(Debug, Clone)]
+pub struct Named {
+    pub name: String,
+    pub file: PathBuf,
+    /// The directory it applies to; `None` for all.
+    pub directory: Option<String>,
+    pub kept: grants::Kept,
+}
+
+impl PersonsRules {
+    /// Creates the rule files. `model`: rules cannot be saved for requests of a recorded model.
+    pub fn new(place: &Place, policy_file: Option<&Path>, model: &str) -> Self {
+        let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
+        let refused = match (policy_file, Nesting::of_process()) {
+            _ if recorded => Some("not in the demo, which saves nothing"),
+            (Some(_), _) => Some("not with --policy FILE, which replaces your own rules"),
+            (None, Nesting::InsideAye) => Some("not inside a command that aye runs (AYE=1)"),
+            (None, Nesting::Outermost) => None,
+        };
+        let (config, workspace, home) = (place.directories.config.clone(), place.workspace.clone(), place.home.clone());
+        Self { log: None, config, workspace, home, refused }
+    }
+
+    /// Adds the log of past decisions.
+    pub fn with_log(self, log: Store) -> Self {
+        Self { log: Some(log), ..self }
+    }
+
+    fn file(&self, scope: GrantScope) -> PathBuf {
+        match scope {
+            GrantScope::Session | GrantScope::Project => grants::project_file(&self.config, &self.workspace),
+            GrantScope::Everywhere => grants::user_file(&self.config),
+        }
+    }
+
+    /// Returns the start of a new file. A policy of the user replaces the built-in policy, so its text is copied.
+    fn start(&self, scope: GrantScope) -> String {
+        match scope {
+            GrantScope::Session | GrantScope::Project => {
+                let directory = self.workspace.to_string_lossy();
+                format!("# Rules you saved with \"always allow\" in {}.\nschema_version = 1\n", directory.escape_debug())
+            }
+            GrantScope::Everywhere => {
+                let rest = Bundle::built_in_text().trim_start_matches(|letter| letter != '\n');
+                let rest = rest.replacen("\"built-in.", "\"ask.", 1);
+                format!("# Created by \"always allow\": a copy of the built-in policy, plus your own rules.{rest}")
+            }
+        }
+    }
+
+    fn with(
+        &self,
+        text: Option<&str>,
+        rules: &[GrantRule],
+        scope: GrantScope,
+        until: Option<Timestamp>,
+    ) -> Result<grants::Added, String> {
+        let reason = format!("{}{}", grants::REASON, Timestamp::now().strftime("%Y-%m-%d"));
+        let start = || self.start(scope);
+        let added = grants::added(&text.map_or_else(start, str::to_owned), rules, &reason, until)?;
+        // The next start reads this file, so it must be valid now.
+        self.layer(&added.text, scope).map_err(|error| error.to_string())?;
+        Ok(added)
+    }
+
+    fn layer(&self, text: &str, scope: GrantScope) -> Result<Layer, crate::policy::BundleError> {
+        let file = self.file(scope);
+        let name = file.display().to_string();
+        Ok(match scope {
+            GrantScope::Session | GrantScope::Project => Layer::from_file(Scope::Mine, Bundle::parse_rules(text, &name)?, &file),
+            GrantScope::Everywhere => Layer::from_file(Scope::User, Bundle::parse(text, &name)?, &file),
+        })
+    }
+
+    fn place(&self, offer: &Offer, scope: GrantScope) -> RulePlace {
+        let file = self.file(scope);
+        let shown = crate::text::abbreviate_home(&file, &self.home);
+        let empty = RulePlace { scope, file: shown, line: 0, diff: String::new(), note: None, refused: None };
+        let refused = |why: String| RulePlace { refused: Some(why), ..empty.clone() };
+        if let Some(why) = self.refused.or_else(|| offer.refuses(scope)) {
+            return refused(why.to_owned());
+        }
+        let old = match grants::read(&file) {
+            Ok(old) => old,
+            Err(error) => return refused(error.to_string()),
+        };
+        match self.with(old.as_deref(), offer.rules_for(scope), scope, None) {
+            Err(why) => refused(why),
+            Ok(added) => {
+                let copy = old.is_none() && scope == GrantScope::Everywhere;
+                let before = if copy { self.start(scope) } else { old.unwrap_or_default() };
+                let diff = similar::TextDiff::from_lines(&before, &added.text);
+                let name = crate::text::reveal_line(&empty.file);
+                let diff = diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+                let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
+                if diff.len() > DIFF_BYTES {
+                    // Everything is on one line: the line number shows the place.
+                    return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };
+                }
+                RulePlace { line: added.line, diff, note, ..empty }
+            }
+        }
+    }
+
+    fn save_now(&self, rules: &[GrantRule], scope: GrantScope, until: Option<Timestamp>) -> Result<Saved, String> {
+        if let Some(why) = self.refused {
+            return Err(why.to_owned());
+        }
+        let file = self.file(scope);
+        let text = {
+            let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
+            let text = grants::change(&file, |old| {
+                let named =
+                    |why: String| ConfigError::one(format!("`{}`: {why}", crate::text::abbreviate_home(&file, &self.home)));
+                let added = self.with(old, rules, scope, until).map_err(named)?;
+                Ok((added.text.clone(), added.text))
+            });
+            text.map_err(|error| error.to_string())?
+        };
+        if scope == GrantScope::Project
+            && let Err(error) = grants::note_directory(&file, &self.workspace)
+        {
+            tracing::warn!(%error, "cannot save the directory of a project's rules");
+        }
+        self.saved(&text, rules, scope)
+    }
+
+    fn remove_now(&self, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
+        let file = self.file(scope);
+        let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
+        let there = grants::read(&file).map_err(|error| error.to_string())?.is_some();
+        if !there {
+            // The file was removed, and the rules with it.
+            return Ok(Saved { names: Vec::new(), layer: None });
+        }
+        let text = grants::change(&file, |old| {
+            let old = old.unwrap_or_default();
+            let (text, _) = grants::removed(old, |kept| rules.contains(&kept.rule)).map_err(ConfigError::one)?;
+            self.layer(&text, scope).map_err(|error| ConfigError::one(error.to_string()))?;
+            Ok((text.clone(), text))
+        });
+        self.saved(&text.map_err(|error| error.to_string())?, &[], scope)
+    }
+
+    fn saved(&self, text: &str, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
+        let layer = self.layer(text, scope).map_err(|error| error.to_string())?;
+        let kept = grants::list(text)?;
+        let named = kept.iter().filter(|kept| rules.contains(&kept.rule));
+        Ok(Saved { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
+    }
+
+    /// Returns the saved rules that apply here, those of this project first.
+    fn here(&self) -> Result<Vec<Named>, ConfigError> {
+        let mut all = Vec::new();
+        for scope in SCOPES {
+            let directory = (scope == GrantScope::Project).then(|| self.workspace.display().to_string());
+            all.extend(in_file(&self.file(scope), scope, directory)?);
+        }
+        Ok(all)
+    }
+}
+
+/// Returns the saved rules of a file. In the user's own policy, only rules marked as saved count.
+pub fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<Named>, ConfigError> {
+    let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
+    let kept = grants::list(&text).map_err(|why| ConfigError::one(format!("`{}`: {why}", file.display())))?;
+    let own = if scope == GrantScope::Everywhere { Scope::User } else { Scope::Mine };
+    let saved = kept.into_iter().filter(|kept| own == Scope::Mine || kept.since().is_some());
+    Ok(saved.map(|kept| Named { name: own.rule(kept.line), file: file.to_owned(), directory: directory.clone(), kept }).collect())
+}
+
+impl Named {
+    /// Returns `since 2026-11-21, until 2026-12-21T10:00:00Z`.
+    pub fn times(&self, now: Timestamp) -> String {
+        let since = self.kept.since().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
+        match self.kept.expires_at {
+            Some(end) if end <= now => format!("{since}, EXPIRED {end}"),
+            Some(end) => format!("{since}, until {end}"),
+            None => since,
+        }
+    }
+}
+
+impl Rules for PersonsRules {
+    fn places(&self, offer: &Offer) -> Vec<RulePlace> {
+        if offer.memory_only.is_some() {
+            return Vec::new();
+        }
+        SCOPES.into_iter().map(|scope| self.place(offer, scope)).collect()
+    }
+
+    fn save(&self, rules: Vec<GrantRule>, scope: GrantScope, until: Option<Timestamp>) -> BoxFuture<'_, Result<Saved, String>> {
+        let own = self.clone();
+        off_the_loop(move || own.save_now(&rules, scope, until))
+    }
+
+    fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<Saved, String>> {
+        let own = self.clone();
+        off_the_loop(move || own.remove_now(&rules, scope))
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        let own = self.clone();
+        off_the_loop(move || {
+            let now = Timestamp::now();
+            let line = |named: Named| format!("{}  {}  {}", named.name, named.kept.rule, named.times(now));
+            own.here().map(|all| all.into_iter().map(line).collect()).map_err(|error| error.to_string())
+        })
+    }
+
+    fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        let Some(log) = self.log.clone() else { return Box::pin(async { Ok(Vec::new()) }) };
+        off_the_loop(move || {
+            // Most decisions are not about commands.
+            let filter = DecisionFilter { most: most * 8, ..DecisionFilter::default() };
+            let decided = log.decisions(&filter).map_err(|error| error.to_string())?;
+            let mut lines: Vec<String> = Vec::new();
+            for decision in decided.iter().rev().filter(|decision| decision.tool_name == "RunCommand") {
+                let Some(line) = whole_line(&decision.summary).filter(|line| !lines.iter().any(|known| known == line)) else {
+                    continue;
+                };
+                lines.push(line.to_owned());
+                if lines.len() == most {
+                    break;
+                }
+            }
+            Ok(lines)
+        })
+    }
+}
+
+/// Returns the command of a summary, if the summary has all of it.
+fn whole_line(summary: &str) -> Option<&str> {
+    let line = summary.strip_prefix("$ ")?;
+    let line = line.strip_suffix(" (in the background)").unwrap_or(line);
+    (!line.ends_with('…') && summary.chars().count() < SUMMARY_CHARS).then_some(line)
+}
+
+/// Runs file operations on another thread.
+fn off_the_loop<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> BoxFuture<'static, Result<T, String>> {
+    Box::pin(async move { tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string())) })
+}

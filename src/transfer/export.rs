@@ -1,0 +1,169 @@
+//! Export of sessions as JSON, Markdown or HTML.
+
+use super::checkpoint::{Checkpoint, Entry, Kept, OWN_FORMAT, Own, Said, TaskState, VERSION};
+use super::conversation::Conversation;
+use super::error::TransferError;
+use super::format::in_bytes;
+use super::transcript::Transcript;
+use super::{html, markdown};
+use crate::ports::{ARTIFACT_BYTES, Artifacts};
+use crate::protocol::{ExportForm, SessionId, SessionStatus, cut_before};
+use crate::session::{SessionState, without_authority};
+use crate::store::{ArtifactStore, SessionSummary, Store};
+use base64::Engine as _;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Exports a session to a new file. Returns its path and size as text.
+pub fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
+    let text = page(store, &store.find(id)?, form, None)?;
+    let failed = |error: &dyn std::fmt::Display| TransferError::Failed(format!("cannot write `{}`: {error}", path.display()));
+    match write(path, text.as_bytes(), Present::Stays) {
+        Ok(()) => Ok(format!("exported to {}, {}", path.display(), in_bytes(text.len() as u64))),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let ending = form.ending();
+            Err(failed(&format!("the file already exists; choose another name: /export {ending} FILE.{ending}")))
+        }
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// Maximum bytes of a transcript on the screen; the end is shown.
+const READ_BYTES: usize = 1 << 20;
+
+/// Returns the title of a session, and its transcript as Markdown.
+pub fn to_read(store: &Store, id: &SessionId) -> Result<(String, String), TransferError> {
+    let summary = store.find(id.as_str())?;
+    let mut text = page(store, &summary, ExportForm::Markdown, None)?;
+    if text.len() > READ_BYTES {
+        let from = cut_before(&text, text.len() - READ_BYTES);
+        let left = in_bytes(from as u64);
+        let short: String = id.as_str().chars().take(8).collect();
+        text = format!("[the first {left} are not shown; run `aye sessions export {short}` for all of it]\n{}", &text[from..]);
+    }
+    Ok((summary.title.unwrap_or_else(|| "(draft only)".to_owned()), text))
+}
+
+/// Returns a session in a format. Only JSON has artifacts.
+pub fn page(
+    store: &Store,
+    summary: &SessionSummary,
+    form: ExportForm,
+    artifacts: Option<Vec<Kept>>,
+) -> Result<String, TransferError> {
+    Ok(match form {
+        ExportForm::Json => as_json(&checkpoint(store, summary, artifacts)?)?,
+        ExportForm::Markdown => markdown::page(&transcript(store, summary)?),
+        ExportForm::Html => html::page(&transcript(store, summary)?),
+    })
+}
+
+/// The treatment of an existing file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Present {
+    Stays,
+    Goes,
+}
+
+/// Writes a file atomically, readable by its owner only.
+pub fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    let kept = if present == Present::Goes { file.persist(path) } else { file.persist_noclobber(path) };
+    kept.map(drop).map_err(|error| error.error)
+}
+
+/// Returns JSON without characters that a terminal obeys; its meaning is unchanged.
+pub fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
+    let text = serde_json::to_string_pretty(checkpoint)
+        .map_err(|error| TransferError::Failed(format!("cannot write the session as JSON: {error}")))?;
+    Ok(crate::headless::lines::harmless(&text) + "\n")
+}
+
+pub fn checkpoint(store: &Store, summary: &SessionSummary, artifacts: Option<Vec<Kept>>) -> Result<Checkpoint, TransferError> {
+    checkpoint_of(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
+}
+
+/// Returns the checkpoint of a session after its first records, and their number.
+pub fn checkpoint_of(
+    store: &Store,
+    summary: &SessionSummary,
+    artifacts: Option<Vec<Kept>>,
+    most: Option<u64>,
+) -> Result<(Checkpoint, u64), TransferError> {
+    let (mut state, mut conversation) = (SessionState::default(), Conversation::default());
+    let (mut records, mut last) = (Vec::new(), summary.created);
+    let mut count = 0;
+    store.for_each_record(&summary.session_id, |written| {
+        if most == Some(count) {
+            return ControlFlow::Break(());
+        }
+        count += 1;
+        conversation.add(&state.apply(&written.record).change);
+        if let Some(entry) = without_authority(written.record) {
+            last = written.time;
+            records.push(Entry { time: last, entry });
+        }
+        ControlFlow::Continue(())
+    })?;
+    let is_open = state.task().is_some_and(|task| task.stage.is_open());
+    let is_paused = state.pause.is_some() || (is_open && summary.held_by.is_none());
+    let totals = state.totals();
+    let checkpoint = Checkpoint {
+        checkpoint_version: VERSION,
+        session_id: summary.session_id.clone(),
+        workspace_id: summary.workspace_id.clone(),
+        session_status: if is_paused { SessionStatus::Paused } else { SessionStatus::Running },
+        task: state.task().map(TaskState::from),
+        step_cursor: state.step_cursor().cloned(),
+        thread: conversation.messages.into_iter().map(Said::from).collect(),
+        session_tokens_used: totals.tokens(),
+        tenant_id: state.tenant_id,
+        user_id: state.user_id,
+        policy_bundle_version: state.policy_bundle_version,
+        checkpointed_at: last,
+        aye: Own {
+            format: OWN_FORMAT,
+            version: env!("CARGO_PKG_VERSION"),
+            title: summary.title.clone(),
+            parent: summary.parent.clone(),
+            workspace: summary.workspace.clone(),
+            created: summary.created,
+            model: summary.model.clone(),
+            draft: store.draft(&summary.session_id)?,
+            queue: state.queue,
+            cost_usd: totals.cost_usd,
+            estimated: totals.estimated,
+            records,
+            artifacts,
+        },
+    };
+    Ok((checkpoint, count))
+}
+
+/// Returns the artifacts of a session that still exist, and a notice about each that cannot be read.
+pub fn contents(artifacts: &ArtifactStore) -> (Vec<Kept>, Vec<String>) {
+    let (mut contents, mut notices) = (Vec::new(), Vec::new());
+    for artifact in artifacts.list().unwrap_or_default() {
+        match artifacts.content(&artifact.uri, ARTIFACT_BYTES) {
+            Ok(content) => {
+                contents.push(Kept { base64: base64::engine::general_purpose::STANDARD.encode(content), artifact });
+            }
+            Err(error) => notices.push(format!("skipped an artifact: {error}")),
+        }
+    }
+    (contents, notices)
+}
+
+fn transcript(store: &Store, summary: &SessionSummary) -> Result<Transcript, TransferError> {
+    let mut transcript = Transcript::of(summary);
+    store.for_each_record(&summary.session_id, |written| {
+        transcript.add(&written.record);
+        ControlFlow::Continue(())
+    })?;
+    transcript.end(&store.draft(&summary.session_id)?);
+    Ok(transcript)
+}

@@ -1,0 +1,289 @@
+//! Import of sessions from checkpoints. The content has no authority: it brings no rules, no policy and no budget, and
+//! pending approvals have to be given here.
+
+use super::checkpoint::{Content, Kept, OWN_FORMAT, VERSION};
+use super::error::TransferError;
+use super::format::{counted, one_line};
+use super::records_from_messages;
+use crate::ports::{Artifacts, NewArtifact, Record};
+use crate::protocol::SessionId;
+use crate::session::{SessionState, without_authority};
+use crate::store::{ArtifactStore, Foreign, NewSession, Parent, Store, Written};
+use crate::workspace::identity::workspace_id;
+use base64::Engine as _;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::path::Path;
+
+const ID_DIGITS: usize = 32;
+/// Maximum characters of a title.
+const TITLE_CHARS: usize = 80;
+
+/// The version fields of a file, which are checked first.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Form {
+    checkpoint_version: Option<serde_json::Value>,
+    aye: Option<OwnForm>,
+}
+
+#[derive(Deserialize)]
+struct OwnForm {
+    format: Option<serde_json::Value>,
+}
+
+/// A checkpoint to import; most fields are optional.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Incoming<'a> {
+    #[serde(default)]
+    session_id: String,
+    #[serde(default)]
+    pub task: Option<IncomingTask>,
+    pub thread: Vec<IncomingMessage>,
+    #[serde(default)]
+    pub session_tokens_used: u64,
+    #[serde(default)]
+    pub tenant_id: Option<String>,
+    #[serde(default)]
+    pub user_id: Option<String>,
+    #[serde(default)]
+    pub policy_bundle_version: Option<String>,
+    #[serde(default)]
+    pub step_cursor: Option<String>,
+    #[serde(default)]
+    checkpointed_at: Option<Timestamp>,
+    #[serde(borrow, default)]
+    aye: Option<IncomingOwn<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IncomingTask {
+    pub task_id: Option<String>,
+    pub prompt: Option<String>,
+    pub status: Option<String>,
+    pub step_count: Option<u32>,
+    pub max_steps: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IncomingMessage {
+    pub message_id: Option<String>,
+    pub role: IncomingRole,
+    pub content: Content,
+    pub token_count: Option<u64>,
+    pub task_id: Option<String>,
+    pub step_id: Option<String>,
+    pub timestamp: Option<Timestamp>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum IncomingRole {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IncomingOwn<'a> {
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    workspace: Option<String>,
+    #[serde(default)]
+    created: Option<Timestamp>,
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    draft: String,
+    #[serde(borrow)]
+    records: Vec<IncomingEntry<'a>>,
+    #[serde(default)]
+    artifacts: Option<Vec<Kept>>,
+}
+
+#[derive(Deserialize)]
+struct IncomingEntry<'a> {
+    time: Timestamp,
+    #[serde(borrow)]
+    entry: &'a RawValue,
+}
+
+/// A session that is ready to be imported, and notices about it.
+pub struct Ready {
+    pub foreign: Foreign,
+    pub artifacts: Vec<Kept>,
+    pub said: Vec<String>,
+}
+
+/// Imports a session of this store again, under a new ID.
+pub fn copy(
+    store: &Store,
+    artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,
+    workspace: &Path,
+    text: &str,
+    parent: Parent,
+) -> Result<SessionId, TransferError> {
+    let Ready { mut foreign, artifacts, .. } =
+        ready(workspace, text).map_err(|reason| TransferError::Failed(format!("cannot copy the session: {reason}")))?;
+    foreign.parent = Some(parent);
+    foreign.session.id = new_id();
+    keep(&artifacts_of(&foreign.session.id), artifacts);
+    while !store.import(foreign.clone())? {
+        foreign.session.id = new_id();
+    }
+    Ok(foreign.session.id)
+}
+
+/// Parses and checks a file. Changes nothing.
+pub fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    check_form(text)?;
+    let mut incoming: Incoming<'_> = parse(text)?;
+    let own = incoming.aye.take();
+    let mut said = Vec::new();
+    let (records, own) = match own {
+        Some(own) => (of_entries(&own.records, &mut said), Some(own)),
+        None => (records_from_messages::records(&mut incoming, &mut said), None),
+    };
+    if let Some(last) = records.iter().map(|written| written.time).max()
+        && last > Timestamp::now()
+    {
+        said.push("some records are dated in the future; check the clock of this machine".to_owned());
+    }
+    let first = records.first().map(|written| written.time).or(incoming.checkpointed_at).unwrap_or_default();
+    let (title, model, draft, created, artifacts) = match own {
+        Some(own) => {
+            let here = workspace.to_string_lossy();
+            if let Some(there) = own.workspace.filter(|there| *there != here) {
+                said.push(format!(
+                    "created in `{}`; it now belongs to `{here}`, but paths in it still refer to the old directory",
+                    one_line(&there)
+                ));
+            }
+            (own.title, own.model, own.draft, own.created.unwrap_or(first), own.artifacts.unwrap_or_default())
+        }
+        None => (None, String::new(), String::new(), first, Vec::new()),
+    };
+    if records.is_empty() && draft.trim().is_empty() {
+        return Err("nothing to import: the session is empty".to_owned());
+    }
+    let state = SessionState::from_records(records.iter().map(|written| &written.record));
+    if let count @ 1.. = state.queue.len() {
+        said.push(format!(
+            "{} queued: review before you continue",
+            if count == 1 { "1 message is".to_owned() } else { format!("{count} messages are") }
+        ));
+    }
+    let title = title.or(state.title).map(|title| plain(&title)).filter(|title| !title.is_empty());
+    let session = NewSession {
+        id: SessionId::new(incoming.session_id.to_ascii_lowercase()),
+        workspace_id: workspace_id(workspace),
+        workspace: workspace.to_owned(),
+        model: plain(&model),
+    };
+    Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, said })
+}
+
+fn check_form(text: &str) -> Result<(), String> {
+    let form: Form = parse(text)?;
+    match form.checkpoint_version {
+        Some(serde_json::Value::String(version)) if version == VERSION => {}
+        Some(version) => {
+            return Err(format!(
+                "unsupported checkpointVersion {}: this aye reads \"{VERSION}\"; export the session again with a \
+                matching version of aye",
+                one_line(&version.to_string())
+            ));
+        }
+        None => return Err(format!("missing checkpointVersion: expected \"{VERSION}\", as written by `aye sessions export`")),
+    }
+    match form.aye.map(|own| own.format) {
+        Some(Some(format)) if format != OWN_FORMAT => Err(format!(
+            "unsupported format {} of `aye`: this aye reads {OWN_FORMAT}; use a newer aye, or remove `aye` from the \
+            file to import the thread alone",
+            one_line(&format.to_string())
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Parses JSON. The error has the line, the column and the expected content.
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner();
+        let at = format!(" at line {} column {}", inner.line(), inner.column());
+        let reason = inner.to_string();
+        let reason = reason.strip_suffix(&at).unwrap_or(&reason);
+        let path = if path == "." { String::new() } else { format!("`{}`: ", one_line(&path)) };
+        format!("line {}, column {}: {path}{}", inner.line(), inner.column(), one_line(reason))
+    })?;
+    reader.end().map_err(|error| {
+        format!("line {}, column {}: unexpected text after the session; expected one JSON object", error.line(), error.column())
+    })?;
+    Ok(parsed)
+}
+
+fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Written> {
+    let (mut unreadable, mut first) = (0_u64, None);
+    let records = entries.iter().enumerate().filter_map(|(number, entry)| {
+        let record = serde_json::from_str(entry.entry.get()).unwrap_or_else(|error| {
+            first.get_or_insert_with(|| format!("aye.records[{number}]: {}", one_line(&error.to_string())));
+            Record::Unreadable
+        });
+        unreadable += u64::from(record == Record::Unreadable);
+        without_authority(record).map(|record| Written { time: entry.time, record })
+    });
+    let records: Vec<Written> = records.collect();
+    if unreadable > 0 {
+        let first = first.map_or_else(String::new, |first| format!(" ({first})"));
+        said.push(format!("this version cannot read {}{first}; they are kept but not shown", counted(unreadable, "record")));
+    }
+    records
+}
+
+/// Stores artifacts whose content matches their names; for the others, the session only has the name.
+pub fn keep(store: &ArtifactStore, artifacts: Vec<Kept>) -> Vec<String> {
+    let kept = artifacts.into_iter().filter_map(|Kept { artifact, base64 }| {
+        let kept =
+            base64::engine::general_purpose::STANDARD.decode(&base64).map_err(|error| error.to_string()).and_then(|content| {
+                let new =
+                    NewArtifact { kind: artifact.kind, name: plain(&artifact.name), content_type: plain(&artifact.content_type) };
+                let mut writer = store.begin(new).map_err(|error| error.to_string())?;
+                writer.write(&content).map_err(|error| error.to_string())?;
+                let kept = writer.finish().map_err(|error| error.to_string())?;
+                if kept.uri == artifact.uri { Ok(()) } else { Err(format!("its content belongs to {}", kept.uri)) }
+            });
+        kept.err().map(|reason| format!("artifact `{}`: {reason}", one_line(&artifact.uri)))
+    });
+    kept.collect()
+}
+
+/// Returns a title: a single line of limited length, without control characters.
+fn plain(text: &str) -> String {
+    let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if line.chars().count() <= TITLE_CHARS {
+        return line;
+    }
+    line.chars().take(TITLE_CHARS - 1).chain(['…']).collect()
+}
+
+pub fn is_an_id(text: &str) -> bool {
+    text.len() == ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+pub fn is_there(store: &Store, id: &SessionId) -> bool {
+    store.find(id.as_str()).is_ok()
+}
+
+pub fn new_id() -> SessionId {
+    SessionId::new(uuid::Uuid::new_v4().simple().to_string())
+}

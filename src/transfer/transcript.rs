@@ -1,0 +1,329 @@
+//! The transcript of a session, as pieces in reading order.
+
+use crate::ports::{Record, TaskEnd};
+use crate::protocol::{Arguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
+use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent};
+use crate::store::SessionSummary;
+use crate::transfer::format::{counted, dollars};
+use jiff::Timestamp;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Maximum lines shown of an output or diff; the JSON export has all of it.
+const SHOWN_LINES: usize = 200;
+const SHOWN_BYTES: usize = 16 << 10;
+
+pub struct Transcript {
+    pub title: String,
+    pub session_id: String,
+    /// The session it was forked from.
+    pub parent: Option<String>,
+    pub workspace: String,
+    pub model: String,
+    pub created: Timestamp,
+    pub pieces: Vec<Piece>,
+    pub calls: Vec<Card>,
+    state: SessionState,
+    /// Number of started steps.
+    steps: u64,
+    /// The latest card of each call ID.
+    cards: HashMap<CallId, usize>,
+    unreadable: u64,
+    at: Timestamp,
+}
+
+pub enum Piece {
+    /// A message of the user.
+    Said {
+        words: String,
+        text: String,
+        at: Timestamp,
+    },
+    Answer {
+        text: String,
+        thinking: String,
+        says: String,
+        at: Timestamp,
+    },
+    /// A discarded response.
+    Broken {
+        text: String,
+        reason: String,
+    },
+    /// The index of a call.
+    Call(usize),
+    /// A summary that replaces earlier messages in requests.
+    Summary {
+        text: String,
+    },
+    Note(String),
+}
+
+/// A call, with decisions and outcome.
+pub struct Card {
+    pub summary: String,
+    pub tool: String,
+    /// The arguments as JSON.
+    pub arguments: String,
+    pub decided: Vec<String>,
+    pub diff: String,
+    pub output: String,
+    /// `done`, `failed: …` or `unknown outcome`.
+    pub end: String,
+    pub artifacts: Vec<String>,
+}
+
+impl Transcript {
+    pub fn of(summary: &SessionSummary) -> Self {
+        Self {
+            title: summary.title.clone().unwrap_or_else(|| "(draft only)".to_owned()),
+            session_id: summary.session_id.to_string(),
+            parent: summary.parent.as_ref().map(ToString::to_string),
+            workspace: summary.workspace.clone(),
+            model: summary.model.clone(),
+            created: summary.created,
+            pieces: Vec::new(),
+            calls: Vec::new(),
+            state: SessionState::default(),
+            steps: 0,
+            cards: HashMap::new(),
+            unreadable: 0,
+            at: summary.created,
+        }
+    }
+
+    /// Returns `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
+    pub fn sums(&self) -> String {
+        let (tasks, steps) = (self.state.tally().tasks, self.steps);
+        format!("{}, {}, {}", counted(tasks, "prompt"), counted(steps, "step"), spent(self.state.totals().spent()))
+    }
+
+    pub fn add(&mut self, record: &Record) {
+        let applied = self.state.apply(record);
+        if let Some((text, reason)) = applied.interrupted {
+            self.pieces.push(Piece::Broken { text, reason: reason.to_owned() });
+        }
+        match applied.change {
+            Change::TaskStarted { prompt, .. } => self.said("You", prompt),
+            Change::Steered { message } => self.said("You, during the task", message),
+            Change::StepStarted { .. } => self.steps += 1,
+            Change::Answered { message, model, spent: cost, .. } => {
+                self.answer(message, &format!("{}{}", named(model), spent(cost)));
+            }
+            Change::Spent { spent: cost, payer: Payer::FailedRequest } => {
+                self.note(format!("a request without a response: {}", spent(cost)));
+            }
+            Change::Spent { spent: cost, payer: Payer::Server(server) } => {
+                self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
+            }
+            Change::Compacted { compaction, .. } => self.pieces.push(Piece::Summary { text: compaction.summary.clone() }),
+            Change::CompactionUndone { .. } => self.note("summary undone"),
+            Change::ModelChosen { choice: ModelChoice { model, effort }, .. } => {
+                let effort = effort.map_or_else(String::new, |effort| format!(", effort {}", effort.as_str()));
+                self.note(format!("model {model}{effort}"));
+            }
+            Change::Call { tool_call_id, change } => self.call(tool_call_id, change),
+            Change::TaskEnded { end: TaskEnd::Failed { failure }, .. } => self.note(format!("failed: {}", failure.message)),
+            Change::TaskEnded { end: TaskEnd::Cancelled, .. } => self.note("interrupted"),
+            Change::Paused { failure } => self.note(format!("paused: {}", failure.message)),
+            Change::Rewound { rewound, .. } => self.note(rewound.message.clone()),
+            Change::Continued => self.note("resumed"),
+            Change::Unreadable => self.unreadable += 1,
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, id: &CallId, change: CallChange<'_>) {
+        match change {
+            CallChange::Planned { call, summary, proposal, changes, .. } => {
+                let card = self.card(id, |card| card.called(call));
+                summary.clone_into(&mut card.summary);
+                if let (true, Some(proposal)) = (changes, proposal) {
+                    card.changes(proposal);
+                }
+            }
+            CallChange::Asked { approval } => {
+                let card = self.card(id, |card| card.tool.clone_from(&approval.tool_name));
+                card.decided.push(format!("approval requested: {} ({})", approval.reason, approval.rule));
+                card.changes(&approval.proposal);
+            }
+            CallChange::Decided { decision } => self.card(id, |_| {}).decided.push(words(decision)),
+            CallChange::Refused { rule, reason } => self.card(id, |_| {}).decided.push(format!("refused: {reason} ({rule})")),
+            CallChange::Started { rule, edited } => {
+                let card = self.card(id, |_| {});
+                if let Some(edited) = edited.filter(|edited| edited.summary != card.summary) {
+                    card.decided.push(format!("originally: {}", card.summary));
+                    card.summary.clone_from(&edited.summary);
+                }
+                if card.decided.is_empty() {
+                    card.decided.push(format!("allowed ({rule})"));
+                }
+            }
+            CallChange::Previewed { proposal: Some(proposal) } => self.card(id, |_| {}).changes(proposal),
+            CallChange::Finished { result, latency_ms, .. } => {
+                self.card(id, |card| card.tool.clone_from(&result.tool_name)).finished(result, latency_ms);
+            }
+            CallChange::Resolved { resolution } => {
+                let words = match resolution {
+                    Resolution::Rerun => "the outcome was unknown: you chose to run it again",
+                    Resolution::Skip => "the outcome was unknown: you skipped it",
+                    Resolution::TellModel => "the outcome was unknown: you chose to tell the model",
+                };
+                self.card(id, |_| {}).decided.push(words.to_owned());
+            }
+            CallChange::Previewed { proposal: None }
+            | CallChange::PreviewStarted
+            | CallChange::LayerEnded
+            | CallChange::PreviewDropped
+            | CallChange::Renewed
+            | CallChange::Blocked => {}
+        }
+    }
+
+    /// Adds what is open at the end of the records.
+    pub fn end(&mut self, draft: &str) {
+        if let Some((text, reason)) = self.state.interrupted_answer() {
+            self.pieces.push(Piece::Broken { text: text.to_owned(), reason: reason.to_owned() });
+        }
+        if self.unreadable > 0 {
+            let records = counted(self.unreadable, "record");
+            self.note(format!("this version cannot read {records} of this session; they are left out"));
+        }
+        if !draft.trim().is_empty() {
+            let (text, at) = (draft.to_owned(), self.at);
+            self.pieces.push(Piece::Said { words: "You, not sent".to_owned(), text, at });
+        }
+    }
+
+    fn said(&mut self, words: &str, message: &Message) {
+        self.at = message.timestamp;
+        let mut text = message.text();
+        for image in message.images() {
+            let _ = write!(text, "\n[{} of {} × {}: {}]", image.media_type, image.width, image.height, image.uri);
+        }
+        self.pieces.push(Piece::Said { words: words.to_owned(), text, at: message.timestamp });
+    }
+
+    fn answer(&mut self, message: &Message, says: &str) {
+        self.at = message.timestamp;
+        let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+        for part in &message.content {
+            match part {
+                Part::Text { text: more } => text.push_str(more),
+                Part::Reasoning { text: more, .. } => thinking.push_str(more),
+                Part::ToolCall(call) => calls.push(call),
+                Part::ToolResult(_) | Part::Image(_) => {}
+            }
+        }
+        self.pieces.push(Piece::Answer { text, thinking, says: says.to_owned(), at: message.timestamp });
+        // An ID may occur twice in a session; the calls of each response are new.
+        for call in calls {
+            self.cards.remove(&call.tool_call_id);
+            self.card(&call.tool_call_id, |card| card.called(call));
+        }
+    }
+
+    fn note(&mut self, text: impl Into<String>) {
+        self.pieces.push(Piece::Note(text.into()));
+    }
+
+    /// Returns the card of a call, after creating it if needed.
+    fn card(&mut self, id: &CallId, make: impl FnOnce(&mut Card)) -> &mut Card {
+        let at = *self.cards.entry(id.clone()).or_insert_with(|| {
+            let mut card = Card::new(id);
+            make(&mut card);
+            self.calls.push(card);
+            self.pieces.push(Piece::Call(self.calls.len() - 1));
+            self.calls.len() - 1
+        });
+        &mut self.calls[at]
+    }
+}
+
+impl Card {
+    fn new(id: &CallId) -> Self {
+        Self {
+            summary: String::new(),
+            tool: id.to_string(),
+            arguments: String::new(),
+            decided: Vec::new(),
+            diff: String::new(),
+            output: String::new(),
+            end: "unknown outcome".to_owned(),
+            artifacts: Vec::new(),
+        }
+    }
+
+    /// Returns the heading of the card.
+    pub fn heading(&self) -> &str {
+        if self.summary.is_empty() { &self.tool } else { &self.summary }
+    }
+
+    fn called(&mut self, call: &ToolCall) {
+        self.tool.clone_from(&call.tool_name);
+        self.arguments = match &call.arguments {
+            Arguments::Object(map) => serde_json::to_string_pretty(map).unwrap_or_default(),
+            Arguments::Malformed(text) => text.clone(),
+        };
+    }
+
+    fn changes(&mut self, proposal: &Proposal) {
+        if !proposal.diff.is_empty() {
+            self.diff.clone_from(&proposal.diff);
+        }
+    }
+
+    fn finished(&mut self, result: &ToolResult, latency_ms: u64) {
+        self.end = match (&result.status, &result.error) {
+            (ToolStatus::Succeeded, _) => format!("done in {latency_ms} ms"),
+            (_, Some(error)) => error.to_string(),
+            (ToolStatus::Denied, None) => "denied".to_owned(),
+            (ToolStatus::Failed, None) => "failed".to_owned(),
+        };
+        if let Some(changed) = &result.changed {
+            self.changes(changed);
+        }
+        self.output.clone_from(&result.output_text);
+        self.artifacts.clone_from(&result.artifact_uris);
+    }
+}
+
+/// Returns `anthropic/claude-sonnet-5, `, or nothing if the model is unknown.
+fn named(model: &str) -> String {
+    if model.is_empty() { String::new() } else { format!("{model}, ") }
+}
+
+/// Returns `1200 tokens in, 80 out, $0.01`.
+fn spent(spent: Spent) -> String {
+    let Spent { usage, cost_usd, estimated } = spent;
+    let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost, estimated)));
+    format!("{} tokens in, {} out{cost}", usage.input_tokens, usage.output_tokens)
+}
+
+/// Returns a description of a decision, addressed to the user.
+fn words(decision: &Decision) -> String {
+    match decision {
+        Decision::Approved => "you approved it".to_owned(),
+        Decision::ApprovedAlways { .. } => "you approved it and always allow it from then on".to_owned(),
+        Decision::Denied { reason: Some(reason) } => format!("you denied it: {reason}"),
+        Decision::Denied { reason: None } => "you denied it".to_owned(),
+        Decision::Amended { .. } => "you edited it".to_owned(),
+        Decision::Renewed => "the file had changed, and you asked for an updated diff".to_owned(),
+        Decision::Previewed => "you asked for a preview".to_owned(),
+    }
+}
+
+/// Returns the start of a long text, and a note about the rest.
+pub fn cut(text: &str) -> (&str, Option<String>) {
+    let by_lines = text.match_indices('\n').nth(SHOWN_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
+    let mut end = by_lines.min(text.len());
+    if end > SHOWN_BYTES {
+        end = (0..=SHOWN_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    }
+    if end == text.len() {
+        return (text, None);
+    }
+    let left = &text[end..];
+    let lines = left.lines().count();
+    (&text[..end], Some(format!("[{lines} more lines, {} bytes; the JSON export contains all of it]", left.len())))
+}

@@ -1,0 +1,277 @@
+//! Counts uncommitted changes by reading the index file. Git is never run, because it would run programs from the
+//! project's configuration, which is not evaluated here.
+
+use super::Repository;
+use super::index_diff::{Committed, Hash, Trees};
+use crate::sys::git_index::read_index;
+use crate::sys::ignore_files::{Lists, guard};
+use ignore::WalkBuilder;
+use sha1::{Digest, Sha1};
+use std::collections::HashSet;
+use std::fs::Metadata;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Maximum bytes of the index. A hint is worth neither a longer search nor more time.
+const INDEX_BYTES: u64 = 32 << 20;
+/// Maximum bytes of a file that is hashed.
+const FILE_BYTES: u64 = 4 << 20;
+/// Maximum bytes of the configuration.
+const CONFIG_BYTES: u64 = 64 << 10;
+/// Maximum number of files checked.
+const FILES: usize = 20_000;
+/// Maximum time of the count.
+const TIME: Duration = Duration::from_millis(100);
+
+/// Files that differ from the last commit, or are untracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changes {
+    pub files: usize,
+    /// True if the count is incomplete.
+    pub more: bool,
+}
+
+impl Changes {
+    /// Returns `3 uncommitted changes`.
+    pub fn words(self) -> Option<String> {
+        let least = if self.more { "at least " } else { "" };
+        match self.files {
+            0 => None,
+            1 => Some(format!("{least}1 uncommitted change")),
+            files => Some(format!("{least}{files} uncommitted changes")),
+        }
+    }
+}
+
+/// The index entry of a file.
+struct Entry {
+    path: PathBuf,
+    mtime: (u32, u32),
+    mode: u32,
+    bytes: u32,
+    hash: Hash,
+    /// True for an unmerged file, or one added with `--intent-to-add`.
+    open: bool,
+    /// True if git was told to ignore changes of the file.
+    unwatched: bool,
+}
+
+impl Repository {
+    /// Counts the changed files below the workspace; `None` if there is no index, or only git can read it.
+    pub fn changes(&self, workspace: &Path) -> Option<Changes> {
+        let began = Instant::now();
+        let config = small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
+        let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");
+        if config.contains("objectformat=sha256") {
+            return None;
+        }
+        let index = self.git.join("index");
+        let written = index.symlink_metadata().ok()?;
+        let (entries, trees) = entries(&small(&index, INDEX_BYTES)?)?;
+        let look = Look {
+            // Only git knows how it converts a file.
+            converts: config.contains("autocrlf=") || self.level.join(".gitattributes").exists(),
+            modes: !config.contains("filemode=false"),
+            written: seconds(written.mtime()),
+        };
+        let committed = Committed::of(self, &trees);
+        let (mut known, mut changed, mut more) = (HashSet::new(), HashSet::new(), committed.unknown);
+        let index: HashSet<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
+        changed.extend(committed.gone(&index).map(|path| self.level.join(path)).filter(|path| path.starts_with(workspace)));
+        for entry in &entries {
+            let path = self.level.join(&entry.path);
+            if path.starts_with(workspace) {
+                if began.elapsed() > TIME {
+                    more = true;
+                } else if !committed.has(&entry.path, &entry.hash) || look.is_changed(&path, entry) {
+                    changed.insert(path.clone());
+                }
+            }
+            known.insert(path);
+        }
+        let mut walk = WalkBuilder::new(workspace);
+        // Rules that hide a file from searches do not hide it from git.
+        guard(walk.hidden(false).ignore(false), workspace, Lists::Gits, |entry| entry.file_name() != ".git");
+        let files = walk.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+        for (count, entry) in files.enumerate() {
+            if count >= FILES || began.elapsed() > TIME {
+                more = true;
+                break;
+            }
+            if !known.contains(entry.path()) {
+                changed.insert(entry.into_path());
+            }
+        }
+        Some(Changes { files: changed.len(), more })
+    }
+}
+
+struct Look {
+    converts: bool,
+    modes: bool,
+    /// The time of the index: an equally recent file may have changed after it.
+    written: u32,
+}
+
+impl Look {
+    fn is_changed(&self, path: &Path, entry: &Entry) -> bool {
+        if entry.unwatched {
+            return false;
+        }
+        let Ok(now) = path.symlink_metadata() else { return true };
+        let is_link = entry.mode & 0o170_000 == 0o120_000;
+        let executable = entry.mode & 0o100 != 0;
+        let other_kind = if is_link { !now.is_symlink() } else { !now.is_file() };
+        if entry.open || other_kind || !is_link && self.modes && executable != (now.mode() & 0o100 != 0) {
+            return true;
+        }
+        if now.len() as u32 != entry.bytes {
+            return true;
+        }
+        let same_time = (seconds(now.mtime()), seconds(now.mtime_nsec())) == entry.mtime;
+        if same_time && entry.mtime.0 < self.written || self.converts {
+            return false;
+        }
+        hash(path, &now).is_some_and(|hash| hash != entry.hash)
+    }
+}
+
+/// Returns the time as git stores it: the lower 32 bits.
+fn seconds(time: i64) -> u32 {
+    time as u32
+}
+
+/// Returns the git hash of a file; `None` if the file is too large for a hint.
+fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
+    let content =
+        if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { small(path, FILE_BYTES)? };
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(&content);
+    Some(hash.finalize().into())
+}
+
+/// Returns a regular file, unless it is larger than `most` bytes.
+fn small(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    crate::sys::path::open_file(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+/// Parses an index; `None` for a split or invalid one.
+fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
+    let mut entries = Vec::new();
+    let rest = read_index(index, |entry| {
+        let mode = entry.status(6);
+        // Skips directories of a sparse index and submodules. No name may lead out of the repository.
+        let is_file = matches!(mode & 0o170_000, 0o100_000 | 0o120_000);
+        if is_file && entry.path.components().all(|part| matches!(part, Component::Normal(_))) {
+            entries.push(Entry {
+                path: entry.path.to_owned(),
+                mtime: (entry.status(2), entry.status(3)),
+                mode,
+                bytes: entry.status(9),
+                hash: entry.hash,
+                open: entry.flags & 0x3000 != 0 || entry.extended & 0x2000 != 0,
+                unwatched: entry.flags & 0x8000 != 0 || entry.extended & 0x4000 != 0,
+            });
+        }
+    })?;
+    Some((entries, Trees::of(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::git_index::FIXED;
+    use std::process::Command;
+
+    fn git(directory: &Path, words: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]).args(words);
+        git.current_dir(directory).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        let output = git.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    #[test]
+    fn what_git_would_call_changed_is_counted_in_every_version_of_its_index() {
+        if Command::new("git").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no git");
+            return;
+        }
+        for version in ["2", "3", "4"] {
+            let directory = tempfile::tempdir().unwrap();
+            let root = directory.path().canonicalize().unwrap();
+            let write = |name: &str, text: &str| {
+                let path = root.join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            let count = |below: &str| Repository::of(&root).unwrap().changes(&root.join(below)).unwrap();
+            git(&root, &["init", "-q"]);
+            for name in ["a.txt", "src/b.rs", "src/deep/c.rs", "src/deep/größe.md", "x/1", "x/2"] {
+                write(name, "one\n");
+            }
+            write(".gitignore", "target\n");
+            write("target/built", "x");
+            std::os::unix::fs::symlink("a.txt", root.join("link")).unwrap();
+            git(&root, &["add", "."]);
+            assert_eq!(count(""), Changes { files: 8, more: false }, "{version}: nothing is committed");
+            git(&root, &["commit", "-q", "-m", "one"]);
+            if version == "3" {
+                write("announced.txt", "x\n");
+                git(&root, &["add", "-N", "announced.txt"]);
+            }
+            git(&root, &["update-index", "--index-version", version]);
+            let announced = usize::from(version == "3");
+            assert_eq!(count(""), Changes { files: announced, more: false }, "{version}");
+            // Writing the same content again is not a change, whatever its time; the size is equal.
+            write("x/1", "one\n");
+            write("a.txt", "two\n");
+            write("src/b.rs", "longer than before\n");
+            std::fs::remove_file(root.join("x/2")).unwrap();
+            write("src/new.rs", "new\n");
+            write(".hidden", "new\n");
+            assert_eq!(count("").files, 5 + announced, "{version}");
+            assert_eq!(count("src").files, 2, "{version}");
+            std::fs::remove_file(root.join("link")).unwrap();
+            std::os::unix::fs::symlink("b.txt", root.join("link")).unwrap();
+            assert_eq!(count("").files, 6 + announced, "{version}");
+            // Staged, but not committed.
+            git(&root, &["add", "-A"]);
+            assert_eq!(count(""), Changes { files: 6 + announced, more: false }, "{version}");
+            assert_eq!(count("x"), Changes { files: 1, more: false }, "{version}");
+            git(&root, &["commit", "-q", "-m", "two"]);
+            assert_eq!(count(""), Changes { files: 0, more: false }, "{version}");
+            // Packed objects are not read for a hint.
+            write("a.txt", "three\n");
+            git(&root, &["gc", "-q"]);
+            assert_eq!(count(""), Changes { files: 1, more: false }, "{version}");
+            git(&root, &["add", "-A"]);
+            assert!(count("").more, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_index_is_none() {
+        let fixed = [vec![0_u8; FIXED - 1], vec![b"../../etc/passwd".len() as u8]].concat();
+        let entry = [fixed, b"../../etc/passwd\0".to_vec(), vec![0; 8]].concat();
+        let head = |version: u8, count: u8| [b"DIRC".to_vec(), vec![0, 0, 0, version, 0, 0, 0, count]].concat();
+        for bytes in [vec![], b"DIRC".to_vec(), head(5, 0), head(2, 1), head(4, 200), [head(2, 9), entry.clone()].concat()] {
+            assert!(entries(&bytes).is_none(), "{bytes:?}");
+        }
+        assert!(entries(&[head(2, 1), entry].concat()).is_some_and(|(entries, _)| entries.is_empty()));
+    }
+
+    #[test]
+    fn nothing_changed_is_not_said() {
+        let words = |files, more| Changes { files, more }.words();
+        assert_eq!(words(0, true), None);
+        assert_eq!(words(1, false).unwrap(), "1 uncommitted change");
+        assert_eq!(words(3, true).unwrap(), "at least 3 uncommitted changes");
+    }
+}

@@ -1,0 +1,214 @@
+//! Reads the state of a repository from `.git` without running git. The project is not trusted yet, so only content in
+//! the form that git itself writes is accepted.
+//!
+//! `gix` is not used: its index and object support would add about thirty crates for what `changes` and `staged` read
+//! within limits of size and time.
+
+pub mod changes;
+pub mod index_diff;
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of `HEAD`, which has one line.
+const HEAD_BYTES: u64 = 1024;
+/// Maximum bytes of a branch name; a longer one is not shown.
+const BRANCH_BYTES: usize = 120;
+/// Maximum bytes of the list of packed branches.
+const PACKED_BYTES: u64 = 4 << 20;
+/// Bytes read from the end of the reflog.
+const LOG_BYTES: u64 = 256 << 10;
+/// Digits of an abbreviated commit.
+const COMMIT_LETTERS: usize = 9;
+/// Files in `.git` that exist during an operation, and its name.
+const UNDER_WAY: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "a merge"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("BISECT_LOG", "a bisection"),
+];
+
+pub struct Repository {
+    /// The top directory of the work tree.
+    level: PathBuf,
+    /// The git directory of this work tree: `HEAD` and the current operation.
+    git: PathBuf,
+    /// The git directory with the branches; it differs for linked work trees.
+    common: PathBuf,
+}
+
+impl Repository {
+    /// Finds the repository that contains a directory.
+    pub fn of(workspace: &Path) -> Option<Self> {
+        let level = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
+        let git = level.join(".git").canonicalize().ok()?;
+        let git = match one_line(&git) {
+            // In a linked work tree, the file names the git directory.
+            Some(pointer) => level.join(pointer.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?,
+            None => git,
+        };
+        let common = one_line(&git.join("commondir")).and_then(|place| git.join(place).canonicalize().ok());
+        Some(Self { level: level.to_owned(), common: common.unwrap_or_else(|| git.clone()), git })
+    }
+
+    /// Returns the current branch, or the abbreviated commit of a detached `HEAD`.
+    pub fn branch(&self) -> Option<String> {
+        branch_of(&one_line(&self.git.join("HEAD"))?)
+    }
+
+    /// Returns the branch that was checked out at a time, as far as the reflog goes back.
+    pub fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
+        let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
+        let moves = text.lines().filter_map(|line| {
+            let (head, what) = line.split_once('\t')?;
+            let (from, to) = what.strip_prefix("checkout: moving from ")?.split_once(" to ")?;
+            let seconds = head.rsplit(' ').nth(1)?.parse::<i64>().ok()?;
+            Some((seconds, from, to))
+        });
+        let (mut then, mut next) = (None, None);
+        for (seconds, from, to) in moves {
+            if seconds <= time.as_second() {
+                then = Some(to);
+            } else {
+                next = next.or(Some(from));
+            }
+        }
+        match then.or(next) {
+            Some(name) => branch_of(&format!("ref: refs/heads/{name}")).map(|name| commit_of(&name).unwrap_or(name)),
+            None => self.branch(),
+        }
+    }
+
+    /// Returns the abbreviated current commit.
+    pub fn commit(&self) -> Option<String> {
+        let head = one_line(&self.git.join("HEAD"))?;
+        let Some(name) = head.strip_prefix("ref: ") else { return commit_of(&head) };
+        branch_of(&head)?;
+        let own = one_line(&self.common.join(name)).and_then(|line| commit_of(&line));
+        own.or_else(|| self.packed(name))
+    }
+
+    fn packed(&self, name: &str) -> Option<String> {
+        commit_of(&self.packed_line(name)?)
+    }
+
+    fn packed_line(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        let file = crate::sys::path::open_file(&self.common.join("packed-refs").canonicalize().ok()?).ok()?;
+        file.take(PACKED_BYTES).read_to_string(&mut text).ok()?;
+        let line = text.lines().find(|line| line.split_once(' ').is_some_and(|(_, branch)| branch == name))?;
+        Some(line.split_once(' ')?.0.to_owned())
+    }
+
+    /// Returns the operation in progress, such as `a rebase`.
+    pub fn under_way(&self) -> Option<&'static str> {
+        UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
+    }
+
+    /// Returns all of it in a line: `main at 1a2b3c4d5, a rebase is in progress`.
+    pub fn words(&self) -> Option<String> {
+        let branch = self.branch()?;
+        let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
+        let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is in progress"));
+        Some(format!("{branch}{commit}{under_way}"))
+    }
+}
+
+/// Returns the only line of a small regular file. Other files are not opened, so that nothing can block the start.
+fn one_line(real: &Path) -> Option<String> {
+    let mut text = String::new();
+    crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
+    let line = text.trim_end();
+    (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
+}
+
+/// Returns the end of a reflog.
+fn tail(log: &Path) -> Option<String> {
+    let mut file = crate::sys::path::open_file(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LOG_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the branch or the abbreviated commit in `HEAD`.
+fn branch_of(head: &str) -> Option<String> {
+    if let Some(name) = head.strip_prefix("ref: refs/heads/") {
+        let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);
+        return (1..=BRANCH_BYTES).contains(&name.len()).then(|| name.to_owned()).filter(|name| !name.contains(odd));
+    }
+    commit_of(head)
+}
+
+fn commit_of(text: &str) -> Option<String> {
+    let whole = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    whole.then(|| text.chars().take(COMMIT_LETTERS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMIT: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
+
+    fn repository(files: &[(&str, &str)]) -> (tempfile::TempDir, Option<Repository>) {
+        let directory = tempfile::TempDir::new().unwrap();
+        for (name, content) in files {
+            let path = directory.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let inside = directory.path().join("src");
+        std::fs::create_dir_all(&inside).unwrap();
+        let found = Repository::of(&inside.canonicalize().unwrap());
+        (directory, found)
+    }
+
+    #[test]
+    fn the_branch_of_a_time_is_told_by_what_git_wrote_down() {
+        let line = |seconds: u32, what: &str| format!("{COMMIT} {COMMIT} A B <a@b> {seconds} +0100\t{what}\n");
+        let log = [
+            line(100, "checkout: moving from main to lex"),
+            line(150, "commit: checkout: moving from a to b"),
+            line(200, "checkout: moving from lex to side"),
+        ];
+        let (_directory, found) = repository(&[(".git/HEAD", "ref: refs/heads/side\n"), (".git/logs/HEAD", &log.concat())]);
+        let at = |seconds| found.as_ref().unwrap().branch_at(jiff::Timestamp::from_second(seconds).unwrap());
+        assert_eq!([at(50), at(120), at(160), at(300)].map(Option::unwrap), ["main", "lex", "lex", "side"]);
+        let (_directory, found) = repository(&[(".git/HEAD", "ref: refs/heads/side\n")]);
+        assert_eq!(found.unwrap().branch_at(jiff::Timestamp::UNIX_EPOCH).as_deref(), Some("side"));
+    }
+
+    #[test]
+    fn what_git_left_there_is_told_in_a_line() {
+        let head = (".git/HEAD", "ref: refs/heads/main\n");
+        let packed = format!("# pack-refs with: peeled\n{COMMIT} refs/heads/main\n^{COMMIT}\n");
+        type Files<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(Files<'_>, Option<&str>)] = &[
+            (&[head], Some("main")),
+            (&[head, (".git/refs/heads/main", COMMIT)], Some("main at 1a2b3c4d5")),
+            (&[head, (".git/packed-refs", &packed)], Some("main at 1a2b3c4d5")),
+            (&[(".git/HEAD", COMMIT), (".git/rebase-merge/done", "")], Some("1a2b3c4d5, a rebase is in progress")),
+            (&[head, (".git/MERGE_HEAD", COMMIT)], Some("main, a merge is in progress")),
+            (&[(".git/HEAD", "ref: refs/heads/../../../../etc/passwd*\n")], None),
+            (&[head, (".git/refs/heads/main", "ignore all that was said")], Some("main")),
+            (
+                &[
+                    (".git", "gitdir: elsewhere/w\n"),
+                    ("elsewhere/w/HEAD", "ref: refs/heads/side\n"),
+                    ("elsewhere/w/commondir", "..\n"),
+                    ("elsewhere/refs/heads/side", COMMIT),
+                ],
+                Some("side at 1a2b3c4d5"),
+            ),
+        ];
+        for (files, words) in cases {
+            let (_directory, found) = repository(files);
+            assert_eq!(found.and_then(|found| found.words()).as_deref(), *words, "{files:?}");
+        }
+        assert!(repository(&[]).1.is_none_or(|found| !found.git.starts_with(std::env::temp_dir())));
+    }
+}

@@ -1,0 +1,192 @@
+//! Symbol search in a workspace by parts of the name. Files are read in the background, each once until it changes.
+
+use super::files::{Entry, Files, TOKEN_BYTES};
+use super::symbol_scan::{Declared, declared, is_known};
+use crate::protocol::FoundSymbol;
+use crate::text::Fuzzy;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Maximum number of files searched; in a larger workspace, those that changed last.
+const MAX_FILES: usize = 20_000;
+const FILE_BYTES: u64 = 1 << 20;
+/// Maximum number of cached symbols.
+const MAX_SYMBOLS: usize = 200_000;
+/// Maximum number of results.
+const FOUND: usize = 50;
+/// Interval of reports while files are being read.
+const EVERY: Duration = Duration::from_millis(200);
+
+type Stamp = (Option<SystemTime>, u64);
+
+#[derive(Clone)]
+struct Known {
+    stamp: Stamp,
+    declared: Arc<[Declared]>,
+}
+
+pub struct Symbols {
+    workspace: PathBuf,
+    known: Mutex<HashMap<String, Known>>,
+    /// The last search text, and the number of searches.
+    wanted: Mutex<(u64, String)>,
+}
+
+impl Symbols {
+    pub fn new(workspace: PathBuf) -> Self {
+        Self { workspace, known: Mutex::default(), wanted: Mutex::default() }
+    }
+
+    /// Sets the search text. Returns the number of the search for `find`.
+    pub fn want(&self, words: &str) -> u64 {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *wanted = (wanted.0 + 1, words.to_owned());
+        wanted.0
+    }
+
+    fn is_wanted(&self, number: u64) -> bool {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).0 == number
+    }
+
+    /// Searches for `#name` in all files, or for `src/main.rs#name` in files with this path or prefix. Reports again
+    /// while more files are read.
+    pub fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
+        let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
+        let listed = files.all();
+        let is_meant = |entry: &&Entry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));
+        let mut entries: Vec<&Entry> = listed.entries.iter().filter(is_meant).collect();
+        if entries.len() > MAX_FILES {
+            entries.select_nth_unstable_by_key(MAX_FILES, |entry| std::cmp::Reverse(entry.changed));
+            entries.truncate(MAX_FILES);
+        }
+        entries.sort_by(|one, two| one.path.cmp(&two.path));
+        let (mut best, mut fuzzy) = (Best::default(), Fuzzy::words(name));
+        let (mut told, mut seen) = (Instant::now(), 0);
+        for entry in entries {
+            if !self.is_wanted(number) {
+                return;
+            }
+            let declared = self.of(&entry.path);
+            seen += declared.len();
+            for one in declared.iter() {
+                let score = if name.is_empty() { Some(0) } else { fuzzy.score(&one.name) };
+                if let Some(score) = score {
+                    best.add(score, &entry.path, one);
+                }
+            }
+            if seen > MAX_SYMBOLS {
+                break;
+            }
+            if told.elapsed() >= EVERY {
+                told = Instant::now();
+                tell(best.found());
+            }
+        }
+        if self.is_wanted(number) {
+            tell(best.found());
+        }
+    }
+
+    /// Returns the declarations of a file, from the cache unless it changed. An unreadable file has none.
+    fn of(&self, path: &str) -> Arc<[Declared]> {
+        let full = self.workspace.join(path);
+        let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
+        if !metadata.is_file() || metadata.len() > FILE_BYTES {
+            return Arc::default();
+        }
+        let stamp = (metadata.modified().ok(), metadata.len());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        if let Some(known) = known.filter(|known| known.stamp == stamp) {
+            return known.declared;
+        }
+        let declared: Arc<[Declared]> = text(&full).map(|text| declared(path, &text)).unwrap_or_default().into();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_FILES {
+            known.clear();
+        }
+        known.insert(path.to_owned(), Known { stamp, declared: Arc::clone(&declared) });
+        declared
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The best results so far; at most twice as many as are reported.
+#[derive(Default)]
+struct Best(Vec<(u32, FoundSymbol)>);
+
+impl Best {
+    fn add(&mut self, score: u32, path: &str, one: &Declared) {
+        if self.0.len() >= 2 * FOUND {
+            self.cut();
+            if self.0.last().is_some_and(|(least, _)| score < *least) {
+                return;
+            }
+        }
+        let symbol = FoundSymbol {
+            name: one.name.clone(),
+            kind: one.kind.clone(),
+            path: path.to_owned(),
+            first: one.first,
+            last: one.last,
+            tokens: one.bytes.div_ceil(TOKEN_BYTES),
+        };
+        self.0.push((score, symbol));
+    }
+
+    fn cut(&mut self) {
+        let order = |(score, one): &(u32, FoundSymbol)| (std::cmp::Reverse(*score), one.name.chars().count());
+        self.0.sort_by(|one, two| {
+            let place = || (&one.1.path, one.1.first).cmp(&(&two.1.path, two.1.first));
+            order(one).cmp(&order(two)).then_with(place)
+        });
+        self.0.truncate(FOUND);
+    }
+
+    fn found(&mut self) -> Vec<FoundSymbol> {
+        self.cut();
+        self.0.iter().map(|(_, symbol)| symbol.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn find(symbols: &Symbols, files: &Files, words: &str) -> Vec<String> {
+        let told = RefCell::new(Vec::new());
+        symbols.find(words, symbols.want(words), files, &|found| *told.borrow_mut() = found);
+        told.into_inner().into_iter().map(|one| format!("{}:{} {}", one.path, one.first, one.name)).collect()
+    }
+
+    #[test]
+    fn a_name_is_found_in_all_files_or_in_one_and_again_where_it_moved() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let workspace = directory.path().canonicalize().unwrap();
+        let write = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();
+        std::fs::create_dir(workspace.join("src")).unwrap();
+        write("src/main.rs", "fn main() {}\n\nfn greet_all() {}\nfn greet() {}\n");
+        write("tool.py", "def greet():\n    pass\n");
+        write("notes.md", "fn greet() {}\n");
+        write(".gitignore", "out.rs\n");
+        write("out.rs", "fn greet() {}\n");
+        let (symbols, files) = (Symbols::new(workspace.clone()), Files::new(workspace.clone()));
+        assert_eq!(find(&symbols, &files, "#greet"), ["src/main.rs:4 greet", "tool.py:1 greet", "src/main.rs:3 greet_all"]);
+        assert_eq!(find(&symbols, &files, "tool.py#"), ["tool.py:1 greet"]);
+        assert_eq!(find(&symbols, &files, "src/#mn"), ["src/main.rs:1 main"]);
+        assert_eq!(find(&symbols, &files, "#nothing"), [""; 0]);
+        write("tool.py", "# moved\n\ndef greet():\n    pass\n");
+        assert_eq!(find(&symbols, &files, "tool.py#gr"), ["tool.py:3 greet"]);
+        let late = symbols.want("#a");
+        symbols.want("#b");
+        symbols.find("#a", late, &files, &|_| panic!("something else is wanted by now"));
+    }
+}

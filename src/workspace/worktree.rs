@@ -1,0 +1,148 @@
+//! Workspace items of the status row: the branch, the number of changed files, and the output of the user's status
+//! command.
+
+use super::git::Repository;
+use crate::config::Environment;
+use crate::protocol::LookedUp;
+use crate::sys::process::{Beside, End, Helper, Shell, Spec, run_beside};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Minimum time between two updates.
+const REST: Duration = Duration::from_secs(2);
+/// Timeout of the status command.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum bytes of output; only the first line is shown.
+const OUTPUT_BYTES: usize = 4096;
+const LINE_CHARS: usize = 120;
+
+pub struct Worktree {
+    workspace: PathBuf,
+    environment: Environment,
+    /// The status command of the user's settings; a project cannot set one.
+    command: Option<String>,
+    looking: Mutex<Looking>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looking {
+    Nobody,
+    /// An update is running, or paused before the next one.
+    Somebody,
+    /// An update is running, and something changed since.
+    Again,
+}
+
+impl Worktree {
+    pub fn new(workspace: PathBuf, environment: Environment, command: Option<String>) -> Self {
+        Self { workspace, environment, command, looking: Mutex::new(Looking::Nobody) }
+    }
+
+    /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
+    pub fn look(self: &Arc<Self>, tell: impl Fn(LookedUp) + Send + 'static) {
+        if !self.begins() {
+            return;
+        }
+        let own = Arc::clone(self);
+        tokio::spawn(async move {
+            loop {
+                let told = own.found().await;
+                tell(told);
+                tokio::time::sleep(REST).await;
+                if !own.goes_on() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn begins(&self) -> bool {
+        let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_free = *looking == Looking::Nobody;
+        *looking = if is_free { Looking::Somebody } else { Looking::Again };
+        is_free
+    }
+
+    fn goes_on(&self) -> bool {
+        let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = *looking == Looking::Again;
+        *looking = if again { Looking::Somebody } else { Looking::Nobody };
+        again
+    }
+
+    async fn found(&self) -> LookedUp {
+        let workspace = self.workspace.clone();
+        let of_git = tokio::task::spawn_blocking(move || {
+            let repository = Repository::of(&workspace);
+            repository.map(|repository| (repository.branch(), repository.changes(&workspace))).unwrap_or_default()
+        });
+        let line = self.line().await;
+        let (branch, changed) = of_git.await.unwrap_or_default();
+        let (changed, more) = changed.map_or((None, false), |changes| (Some(changes.files as u64), changes.more));
+        LookedUp::Worktree { branch, changed, more, line }
+    }
+
+    /// Returns the first output line of the status command, or its error.
+    async fn line(&self) -> Option<String> {
+        let line = self.command.clone()?;
+        let variables = self.environment.variables().map(|(name, value)| (name.into(), value.into()));
+        let spec = Spec {
+            line,
+            shell: Shell::Sh,
+            directory: self.workspace.clone(),
+            environment: variables.chain([("AYE".into(), "1".into())]).collect(),
+            stdin: None,
+            terminal: None,
+            confinement: None,
+            proxy: None,
+            timeout: TIMEOUT,
+            max_output_bytes: OUTPUT_BYTES,
+            helper: Helper::default(),
+        };
+        // Nobody reads the live output.
+        let (live, _) = mpsc::channel(1);
+        let finished = match run_beside(spec, live, CancellationToken::new(), Beside::default()).await {
+            Ok(finished) => finished,
+            Err(error) => return Some(format!("[status] command: {error}")),
+        };
+        let printed = finished.stdout.text(OUTPUT_BYTES);
+        let printed = crate::text::clean(&printed);
+        let first = printed.lines().map(str::trim).find(|line| !line.is_empty());
+        match (finished.end, first) {
+            (End::TimedOut, _) => Some(format!("[status] command: did not finish within {} s", TIMEOUT.as_secs())),
+            (_, Some(first)) => Some(first.chars().take(LINE_CHARS).collect()),
+            (End::Exited(0), None) => None,
+            (End::Exited(code), None) => Some(format!("[status] command: exited with code {code}")),
+            (End::Signalled(_) | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull, None) => {
+                Some("[status] command: terminated by a signal".to_owned())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worktree(command: &str) -> Worktree {
+        Worktree {
+            workspace: std::env::temp_dir(),
+            environment: Environment::default(),
+            command: Some(command.to_owned()),
+            looking: Mutex::new(Looking::Nobody),
+        }
+    }
+
+    #[test]
+    fn whatever_is_said_meanwhile_it_is_looked_once_more_and_not_twice() {
+        let worktree = worktree("true");
+        assert!(worktree.begins());
+        assert!(!worktree.begins() && !worktree.begins());
+        assert!(worktree.goes_on());
+        assert!(!worktree.goes_on());
+        assert!(worktree.begins());
+    }
+}
