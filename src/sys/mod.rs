@@ -21,5 +21,12 @@ pub mod sandbox;
 pub mod secret_prompt;
 pub mod signals;
 pub mod socket;
+#[cfg(target_os = "linux")]
 pub mod tree_watch;
+#[cfg(not(target_os = "linux"))]
+mod unsupported_watch;
+#[cfg(target_os = "linux")]
 pub mod watch;
+
+#[cfg(not(target_os = "linux"))]
+pub use unsupported_watch::{tree_watch, watch};

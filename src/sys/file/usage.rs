@@ -18,7 +18,12 @@ const MAX_ENTRIES: u64 = 5_000_000;
 /// Returns the number of bytes that a user without special rights can still write to the disk of `place`.
 pub fn free_bytes(place: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
-    Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
+    Some(wide(disk.blocks_available()).saturating_mul(wide(disk.fragment_size())))
+}
+
+/// Widens a number whose size depends on the system.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }
 
 /// Totals of a path and everything below it.

@@ -36,6 +36,11 @@ pub struct Node {
     pub changed: Time,
 }
 
+/// Widens a number whose size depends on the system.
+fn wide<T>(number: impl Into<T>) -> T {
+    number.into()
+}
+
 impl Node {
     pub(super) fn of(stat: &FileStat) -> Self {
         Self {
@@ -47,10 +52,10 @@ impl Node {
             },
             inode: stat.st_ino,
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: stat.st_mode & 0o7777,
+            mode: wide(stat.st_mode & 0o7777),
             owner: stat.st_uid,
             group: stat.st_gid,
-            links: stat.st_nlink,
+            links: wide(stat.st_nlink),
             modified: Time(stat.st_mtime, stat.st_mtime_nsec),
             changed: Time(stat.st_ctime, stat.st_ctime_nsec),
         }

@@ -7,7 +7,7 @@ use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmod, fchmodat, fstat, mkdirat};
-use nix::unistd::{Gid, Uid, Whence, fchown, lseek, symlinkat};
+use nix::unistd::{Gid, Uid, fchown, symlinkat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -238,6 +238,7 @@ fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     }
     #[cfg(target_os = "linux")]
     {
+        use nix::unistd::{Whence, lseek};
         let position = |found: libc::off_t| u64::try_from(found).unwrap_or(bytes).min(bytes);
         let start = match lseek(file, at as libc::off_t, Whence::SeekData) {
             Ok(start) => position(start),
@@ -249,7 +250,10 @@ fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
         Ok((start < end).then_some((start, end)))
     }
     #[cfg(not(target_os = "linux"))]
-    Ok(Some((at, bytes)))
+    {
+        let _ = file;
+        Ok(Some((at, bytes)))
+    }
 }
 
 /// Creates and opens a directory in `parent`.

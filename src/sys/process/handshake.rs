@@ -69,8 +69,7 @@ impl Made {
         let bytes = messages::encode(&ready)?;
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let rights = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
-        let flags = MsgFlags::MSG_NOSIGNAL;
-        let sent = sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(&bytes)], rights, flags, None)?;
+        let sent = sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(&bytes)], rights, NO_SIGNAL, None)?;
         control.write_all(&bytes[sent..])?;
         Ok(Left { proxy: port, slave: terminal.map(|pair| pair.slave), reads: input.map(|pipe| pipe.reads) })
     }
@@ -245,6 +244,11 @@ async fn read_exact(control: &tokio::net::UnixStream, into: &mut [u8], descripto
     }
     Ok(())
 }
+
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: MsgFlags = MsgFlags::MSG_NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: MsgFlags = MsgFlags::empty();
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const CLOSED_ON_EXEC: MsgFlags = MsgFlags::MSG_CMSG_CLOEXEC;

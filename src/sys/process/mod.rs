@@ -9,6 +9,7 @@ mod piped;
 mod run;
 mod shared_memory;
 mod shell;
+mod signal_queue;
 mod supervise;
 mod terminal;
 #[cfg(test)]

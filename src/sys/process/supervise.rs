@@ -4,13 +4,12 @@ use super::handshake::{Left, Made};
 use super::landlock_only::{self, Fence};
 use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE};
 use super::shared_memory::SharedMemory;
+use super::signal_queue::SignalQueue;
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 use std::ffi::OsStr;
@@ -46,8 +45,12 @@ pub fn supervise_main() -> ! {
 
 fn supervise() -> io::Result<()> {
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let signals = hold_signals()?;
+    let signals = SignalQueue::open();
     let job: Job = messages::receive(&mut control)?;
+    let signals = match signals {
+        Ok(signals) => signals,
+        Err(error) => return messages::send(&mut control, &Report::NotStarted(error.to_string())),
+    };
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         return match confine(confinement) {
             Ok(Some(room)) => serve(control, &signals, Tree::Namespace, &job, room),
@@ -85,16 +88,6 @@ fn not_held(message: &str) -> String {
     format!("cannot set up the sandbox: {message}")
 }
 
-/// Returns the handled signals as a descriptor. Signals that would end only the helper end the command instead.
-fn hold_signals() -> io::Result<SignalFd> {
-    let mut held = SigSet::empty();
-    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
-        held.add(signal);
-    }
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&held), None)?;
-    Ok(SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
-}
-
 fn wait_for(child: Pid) -> i32 {
     loop {
         match waitpid(child, None) {
@@ -106,7 +99,7 @@ fn wait_for(child: Pid) -> i32 {
     }
 }
 
-fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
+fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
     let made = match room.is_short() {
         Ok(false) => Made::make(job),
         Ok(true) => Err("the disk is nearly full; free some space and try again".to_owned()),
@@ -166,11 +159,18 @@ fn text_file(text: &str) -> io::Result<File> {
     Ok(file)
 }
 
+#[cfg(target_os = "linux")]
 fn memory_file(text: &str) -> io::Result<File> {
+    use nix::sys::memfd::{MFdFlags, memfd_create};
     let mut file = File::from(memfd_create(c"input", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(text.as_bytes())?;
     file.rewind()?;
     Ok(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory_file(text: &str) -> io::Result<File> {
+    text_file(text)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,7 @@ enum State {
 /// A command that is being watched.
 struct Watch<'a> {
     control: UnixStream,
-    signals: &'a SignalFd,
+    signals: &'a SignalQueue,
     tree: Tree,
     main: Pid,
     room: Room,
@@ -255,8 +255,9 @@ impl Watch<'_> {
     }
 
     fn hear_signals(&mut self) {
-        while let Ok(Some(signal)) = self.signals.read_signal() {
-            if signal.ssi_signo != Signal::SIGCHLD as u32 {
+        // A signal that would end only the helper ends the command instead.
+        while let Some(signal) = self.signals.next() {
+            if signal != Signal::SIGCHLD {
                 self.state = State::Killing;
             }
         }

@@ -1,10 +1,9 @@
 //! Process tree of a command, and signals to all of it.
 
-use crate::sys::sandbox::{fork_into, map_own};
+#[cfg(target_os = "linux")]
 use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, killpg, signal};
-use nix::unistd::{Pid, getegid, geteuid, getpid};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use nix::unistd::{Pid, getpid};
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -20,6 +19,7 @@ pub(super) enum Tree {
 }
 
 /// Role of this process after the namespaces were created.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems have no namespaces"))]
 pub(super) enum Side {
     Outside(Pid),
     Inside,
@@ -91,7 +91,9 @@ fn parent_of(pid: i32) -> Option<i32> {
 
 /// Makes orphans below this process its children, and not those of init.
 pub(super) fn adopt_orphans() -> io::Result<()> {
-    Ok(prctl::set_child_subreaper(true)?)
+    #[cfg(target_os = "linux")]
+    prctl::set_child_subreaper(true)?;
+    Ok(())
 }
 
 /// Gives the command a new session, ends it together with the helper, and resets its signals.
@@ -101,6 +103,7 @@ pub(super) fn detach(command: &mut Command) {
     unsafe {
         command.pre_exec(|| {
             nix::unistd::setsid()?;
+            #[cfg(target_os = "linux")]
             prctl::set_pdeathsig(Signal::SIGKILL)?;
             for resettable in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
                 signal(resettable, SigHandler::SigDfl)?;
@@ -112,7 +115,10 @@ pub(super) fn detach(command: &mut Command) {
 }
 
 /// Forks into a new PID and mount namespace, with a user namespace around them if this process needs one.
+#[cfg(target_os = "linux")]
 pub(super) fn enter_namespaces() -> Side {
+    use crate::sys::sandbox::{fork_into, map_own};
+    use nix::unistd::{getegid, geteuid};
     // For root, a user namespace would remove rights that the user's own shell has.
     let user = if geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
     let (uid, gid) = (geteuid(), getegid());
@@ -129,10 +135,22 @@ pub(super) fn enter_namespaces() -> Side {
 }
 
 /// Ties this first process of the namespace to the outer one, and shows the namespace's own processes in `/proc`.
+#[cfg(target_os = "linux")]
 pub(super) fn settle_namespaces() -> io::Result<()> {
+    use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     // Outside mounts stay visible here; mounts made here stay private.
     mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     Ok(mount(c"proc", c"/proc", c"proc", flags, None)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn enter_namespaces() -> Side {
+    Side::Refused
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn settle_namespaces() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }

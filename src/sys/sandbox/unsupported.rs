@@ -6,20 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Sandbox program of macOS.
-#[cfg(target_os = "macos")]
-const SEATBELT: &str = "/usr/bin/sandbox-exec";
 pub(in crate::sys) const PROBE: &str = "probe";
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Returns the sandbox support: rules on paths, or nothing.
+/// Returns no support: there is no sandbox, and no command runs.
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
-    #[cfg(target_os = "macos")]
-    if Path::new(SEATBELT).exists() {
-        let missing = vec!["the sandbox on this system has only rules on paths; the full sandbox needs Linux".to_owned()];
-        return Probe { tier: Tier::Rules, missing, upper_base: None };
-    }
-    let missing = vec!["this system has no sandbox; run aye on Linux, or in a container".to_owned()];
+    let missing = vec!["aye can run commands only on Linux; run it there, or in a container".to_owned()];
     Probe { tier: Tier::Bare, missing, upper_base: None }
 }
 

@@ -4,7 +4,6 @@ use super::remove::take_apart;
 use super::survey::{look, survey_at};
 use super::{Form, Stop, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
 use crate::sys::file::replace::{create_parents, sync_directory};
-use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, fchmod, mkdirat};
 use nix::unistd::symlinkat;
@@ -144,6 +143,7 @@ fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
 /// Writes the whole copy to disk before it gets its name.
 #[cfg(target_os = "linux")]
 fn settle(copy: &Copy) -> Result<(), TreeError> {
+    use nix::errno::Errno;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     match openat(&copy.parent, copy.aside.as_os_str(), flags, Mode::empty()) {
         Ok(file) if File::from(file.try_clone()?).metadata()?.is_dir() => Ok(nix::unistd::syncfs(&file)?),

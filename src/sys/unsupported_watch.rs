@@ -1,0 +1,61 @@
+//! Stand-in for file watches on systems without inotify: every watch fails with an error, and callers work without it.
+
+use std::io;
+
+fn unsupported() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "aye can watch files only on Linux")
+}
+
+pub mod tree_watch {
+    use std::collections::BTreeSet;
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    /// Watch that cannot be created.
+    pub enum TreeWatch {}
+
+    /// Changes since the last read.
+    #[derive(Debug, Default, PartialEq, Eq)]
+    pub struct Touched {
+        pub files: BTreeSet<PathBuf>,
+        pub directories: BTreeSet<PathBuf>,
+        pub incomplete: bool,
+    }
+
+    impl TreeWatch {
+        pub fn new() -> io::Result<Self> {
+            Err(super::unsupported())
+        }
+
+        pub fn add(&mut self, _directory: &Path) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub fn directories(&self) -> usize {
+            match *self {}
+        }
+
+        pub fn touched(&mut self) -> Touched {
+            match *self {}
+        }
+    }
+}
+
+pub mod watch {
+    use std::io;
+    use std::path::PathBuf;
+
+    /// Watch that cannot be created.
+    pub enum Watch {}
+
+    impl Watch {
+        pub fn with_directories(_files: Vec<PathBuf>, _whole: Vec<PathBuf>) -> io::Result<Self> {
+            Err(super::unsupported())
+        }
+
+        #[expect(clippy::unused_async, reason = "the watch of Linux waits")]
+        pub async fn changed(&mut self) -> io::Result<()> {
+            match *self {}
+        }
+    }
+}
