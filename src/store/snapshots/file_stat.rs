@@ -1,6 +1,6 @@
 //! File stat: size, time and inode, to detect a change without reading the file.
 
-use crate::sys::path::{open_file, read_link};
+use crate::sys::path::{met_a_link, open_file, open_parent, read_link};
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -45,7 +45,28 @@ pub(super) enum Look {
     Special(Stamp),
 }
 
+/// Examines a path. What is reached only through a symlink in the directory part is missing: it belongs to another path.
 pub(super) fn look(path: &Path) -> io::Result<Look> {
+    let found = look_listed(path);
+    match found {
+        Ok(Look::Missing) => return found,
+        Err(error) => return if leads_nowhere(&error) { Ok(Look::Missing) } else { Err(error) },
+        Ok(_) => {}
+    }
+    match open_parent(path) {
+        Ok(_) => found,
+        Err(error) if leads_nowhere(&error) => Ok(Look::Missing),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether a path does not exist, or only through a symlink.
+fn leads_nowhere(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || met_a_link(error)
+}
+
+/// Examines a path from a list that was made without following symlinks.
+pub(super) fn look_listed(path: &Path) -> io::Result<Look> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Look::Missing),

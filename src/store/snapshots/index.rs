@@ -1,6 +1,6 @@
 //! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
-use super::file_stat::{Look, Stamp, look, now_ns};
+use super::file_stat::{Look, Stamp, look, look_listed, now_ns};
 use super::objects::{Kept, Objects};
 use super::{Limits, schema};
 use crate::ports::{Changed, Checkpoint, ContentId, Stood};
@@ -8,6 +8,7 @@ use crate::store::index_file::{self, Trouble};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -152,14 +153,15 @@ impl Index {
         let mut changed = BTreeMap::new();
         let mut seen = HashSet::new();
         for path in files {
-            let before = then.get(&path);
-            if let Some(after) = now(&since.root.join(&path), before, limit) {
+            let (place, before) = (since.root.join(&path), then.get(&path));
+            if let Some(after) = now(&place, look_listed(&place), before, limit) {
                 changed.insert(path.clone(), Changed { path: path.clone(), before: stood(before), after });
             }
             seen.insert(path);
         }
         for (path, known) in then.iter().filter(|(path, _)| !seen.contains(*path)) {
-            if let Some(after) = now(&since.root.join(path), Some(known), limit) {
+            let place = since.root.join(path);
+            if let Some(after) = now(&place, look(&place), Some(known), limit) {
                 changed.insert(path.clone(), Changed { path: path.clone(), before: known.stood.clone(), after });
             }
         }
@@ -176,12 +178,12 @@ fn stood(known: Option<&Known>) -> Stood {
 }
 
 /// Returns the state of a path if it differs from `before`. A file of more than `limit` bytes is not read.
-fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
+fn now(path: &Path, looked: io::Result<Look>, before: Option<&Known>, limit: u64) -> Option<Stood> {
     // Nothing is known about content that was not stored.
     if before.is_some_and(|known| known.stood == Stood::Unkept) {
         return None;
     }
-    let after = match look(path) {
+    let after = match looked {
         Ok(Look::Missing | Look::Special(_)) => Stood::Missing,
         Ok(Look::Link(_, to)) => Stood::Link { to },
         Ok(Look::File(stamp)) => {
@@ -191,7 +193,7 @@ fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
             match Objects::hash(path, limit) {
                 Ok(Some((content, bytes))) => Stood::File { content, bytes, mode: mode_of(stamp) },
                 Ok(None) => Stood::Unkept,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stood::Missing,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Stood::Missing,
                 // An unreadable file cannot be compared.
                 Err(_) => return None,
             }
@@ -213,7 +215,7 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
     for path in files {
         let (place, before, looked_at) = (root.join(&path), known.get(&path), now_ns());
         let limit = (seen.len() >= limits.files).then(|| format!("more than {} files", limits.files));
-        match look(&place) {
+        match look_listed(&place) {
             Ok(Look::Missing) => continue,
             Ok(Look::File(stamp) | Look::Link(stamp, _) | Look::Special(stamp)) if limit.is_some() => {
                 found.leave_out(&path, before, stamp, limit.unwrap_or_default());

@@ -4,6 +4,7 @@ use super::file_stat::{Look, Stamp, look};
 use super::index::mode_of;
 use super::objects::Objects;
 use crate::ports::{ContentId, Stood};
+use crate::sys::path::is_without_links;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,12 @@ pub(super) fn marked(mark: &[u8]) -> Stood {
     }
 }
 
+/// Returns whether the path is a directory that is not reached through a symlink.
 pub(super) fn is_directory(path: &Path) -> bool {
+    is_listed_directory(path) && is_without_links(path)
+}
+
+fn is_listed_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
@@ -86,7 +92,8 @@ pub(super) fn below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
     let (mut found, mut more) = (Vec::new(), 0);
     let mut waiting = vec![(path.to_owned(), 0)];
     while let Some((path, depth)) = waiting.pop() {
-        let entries = if is_directory(&path) { std::fs::read_dir(&path).ok() } else { None };
+        let is_directory = if depth == 0 { is_directory(&path) } else { is_listed_directory(&path) };
+        let entries = if is_directory { std::fs::read_dir(&path).ok() } else { None };
         match entries {
             Some(entries) if depth < MAX_DEPTH && found.len() < most => {
                 waiting.extend(entries.flatten().map(|entry| (entry.path(), depth + 1)));
