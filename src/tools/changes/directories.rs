@@ -1,6 +1,7 @@
 //! Directories that a change creates or removes. File changes do not cover empty directories.
 
 use crate::ports::TouchedDirectory;
+use crate::sys::path::is_without_links;
 use crate::tools::shell::checkpoint::Directories;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -32,9 +33,10 @@ pub(super) fn standing(paths: &[PathBuf]) -> Directories {
     found
 }
 
+/// Adds a directory, unless it is reached only through a symlink.
 fn note(path: &Path, found: &mut Directories) -> bool {
     match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => {
+        Ok(metadata) if metadata.is_dir() && is_without_links(path) => {
             found.insert(path.to_owned(), metadata.mode() & 0o7777);
             true
         }
@@ -46,7 +48,7 @@ fn note(path: &Path, found: &mut Directories) -> bool {
 pub(super) fn touched(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
     let made = now.iter().filter(|(path, _)| !before.contains_key(*path));
     let made = made.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: true, mode: *mode });
-    let is_there = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let is_there = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) && is_without_links(path);
     let gone = before.iter().filter(|(path, _)| !now.contains_key(*path) && !is_there(path));
     let gone = gone.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: false, mode: *mode });
     made.chain(gone).collect()

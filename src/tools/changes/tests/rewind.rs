@@ -215,6 +215,8 @@ enum Deed {
     Remove,
     Mode,
     Link,
+    /// A link to another of the places, in the place of whatever is there.
+    LinkToPlace,
     MakeDirectory,
     RemoveTree,
 }
@@ -228,6 +230,7 @@ fn acts(by_hand: u32) -> impl Strategy<Value = Vec<Act>> {
         2 => Just(Deed::Remove),
         1 => Just(Deed::Mode),
         1 => Just(Deed::Link),
+        1 => Just(Deed::LinkToPlace),
         1 => Just(Deed::MakeDirectory),
         1 => Just(Deed::RemoveTree),
     ];
@@ -271,6 +274,10 @@ fn act(session: &Session, act: &Act) {
                     let _ = fs::remove_file(&path);
                     symlink(format!("to-{number}"), &path)
                 }
+                Deed::LinkToPlace => {
+                    let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+                    symlink(session.bench.path(PLACES[usize::from(number) + 1]), &path)
+                }
                 Deed::MakeDirectory => fs::create_dir_all(&path),
                 Deed::RemoveTree => fs::remove_dir_all(&path),
             };
@@ -309,6 +316,38 @@ fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, 
     }
     trees.push(everything(&session));
     (session, trees)
+}
+
+/// Rewinds to before each step, and undoes it. The acts do not edit anything by hand.
+#[track_caller]
+fn goes_back_and_forth(acts: &[Act]) {
+    let last = acts.len();
+    for step in 0..last {
+        let (session, trees) = played(start(), acts);
+        let done = session.rewind(1, Since::Step(step as u64 + 1), last as u64);
+        assert_eq!(done.kept, Vec::new(), "{acts:?}");
+        assert_eq!(everything(&session), trees[step], "before step {} of {acts:?}", step + 1);
+        session.rewind(2, Since::Rewind(1), last as u64);
+        assert_eq!(everything(&session), trees[last], "the end of {acts:?}");
+    }
+}
+
+#[test]
+fn files_return_to_a_directory_that_is_now_a_link() {
+    // The link leads nowhere, to a copy of the directory, and to the moved directory itself.
+    let moved = [Act::Write(0, 0), Act::Write(0, 0), Act::Move(6, 5), Act::Command(6, 0, Deed::Link)];
+    goes_back_and_forth(&moved);
+    goes_back_and_forth(&[&moved[..], &[Act::Copy(5, 6)]].concat());
+    goes_back_and_forth(&[Act::Move(6, 5), Act::Command(6, 4, Deed::LinkToPlace), Act::Append(2)]);
+}
+
+#[test]
+fn a_command_that_puts_a_link_in_the_place_of_a_directory_is_undone() {
+    for place in 0..PLACES.len() {
+        for number in 0..5 {
+            goes_back_and_forth(&[Act::Copy(6, 5), Act::Command(place, number, Deed::LinkToPlace)]);
+        }
+    }
 }
 
 proptest! {
