@@ -11,7 +11,7 @@ use super::project::Brought;
 use super::sandbox_host::Standing;
 use super::server_approval::SERVERS;
 use super::session::{Kept, Session};
-use super::tool_name_lints::unmatched;
+use super::tool_name_lints::{misnamed, unmatched};
 use super::toolset::own_directory;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
 use crate::config::trust::directory_name;
@@ -49,6 +49,8 @@ pub struct Reload {
     /// The last reported tools of MCP servers, and the last notices about them.
     offered: Offered,
     said_of_servers: Vec<String>,
+    /// The last reported names in settings and policy that match no tool.
+    said_of_names: Vec<String>,
 }
 
 /// The reason for a reload.
@@ -103,6 +105,7 @@ impl Reload {
             standing,
             offered: session.kept.servers().map(Servers::taken).unwrap_or_default(),
             said_of_servers: Vec::new(),
+            said_of_names: Vec::new(),
         };
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
@@ -132,6 +135,8 @@ impl Reload {
             }
         };
         let servers = self.kept.servers().cloned();
+        // The start of the session has reported these.
+        let _ = self.unmatched_names();
         let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), Some(self.kept.loaded_tools().wanted()));
         let mut window = servers.as_ref().map(Servers::window);
         // Includes changes between the start and now.
@@ -216,7 +221,24 @@ impl Reload {
             }
         };
         updates.extend(policy);
+        if updates.iter().any(|update| matches!(update, PolicyUpdate::Taken { .. })) {
+            updates.extend(self.unmatched_names().into_iter().map(|message| PolicyUpdate::Told { message }));
+        }
         updates
+    }
+
+    /// Returns notices about names that match no tool and were not reported yet.
+    fn unmatched_names(&mut self) -> Vec<String> {
+        let enforcer = self.place.enforcer(&self.policy, self.standing.sandbox(), self.place.mode);
+        let holding = self.standing.holding(&enforcer);
+        let router = Router::new(self.kept.tool_settings(&self.place, &enforcer, holding));
+        let mut now = misnamed(&self.place, &self.policy);
+        // Problems of manifests are reported with the tools.
+        now.retain(|notice| !self.said.contains(notice));
+        now.extend(unmatched(&self.place.tools.limits, &router));
+        let new = now.iter().filter(|notice| !self.said_of_names.contains(notice)).cloned().collect();
+        self.said_of_names = now;
+        new
     }
 
     /// Returns updates if MCP servers offer other tools than before.
@@ -226,10 +248,10 @@ impl Reload {
         let (update, router) = self.with_router(&self.policy, None);
         let mut said = mcp_servers::difference(&before, &self.offered, &router);
         let notices = router.remote().map(RemoteTools::notices).unwrap_or_default().into_iter();
-        let notices = notices.chain(unmatched(&self.place.tools.limits, &router));
         let new: Vec<String> = notices.filter(|notice| !self.said_of_servers.contains(notice)).collect();
         self.said_of_servers.extend(new.iter().cloned());
         said.extend(new);
+        said.extend(self.unmatched_names());
         said.into_iter().map(|message| PolicyUpdate::Told { message }).chain([update]).collect()
     }
 

@@ -184,6 +184,19 @@ fn offers_echo(server: &Server, number: usize) -> bool {
 }
 
 #[test]
+fn a_name_in_the_settings_or_the_policy_that_matches_no_tool_is_reported_when_it_appears() {
+    let server = Server::new([Answer::text("First.")]);
+    let project = Project::with(&server).policy(&policy("one", "")).config("");
+    let mut terminal = project.open(&["one"]);
+    terminal.wait_for("First.");
+    put_config(&project, "[tools]\nenabled = [\"ReadFile\", \"Greb\"]\n");
+    let screen = terminal.wait_for("matches no tool");
+    assert!(screen.contains("`Greb` in `tools.enabled`") && !screen.contains("`ReadFile`"), "{screen}");
+    put(&project, &policy("two", "[tools]\ndisabled = [\"Grib\"]\n"));
+    terminal.wait_for("the policy disables `Grib`");
+}
+
+#[test]
 fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_lose_is_ended_in_order() {
     let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
     let project = with_server(Project::with(&server), "Says it again.").config("");
