@@ -1,10 +1,10 @@
 //! Full-screen view of the changed files of the session, with the diff of one of them.
 
 use super::diff::Diff;
+use super::format::counted;
 use super::glyphs::Glyphs;
-use super::status::counted;
+use super::metrics::GUTTER;
 use super::theme::{Theme, Token};
-use super::view::GUTTER;
 use crate::protocol::{ChangedFile, ChangedFiles};
 use crate::text;
 use ratatui::buffer::Buffer;

@@ -58,8 +58,8 @@ impl Clip {
     pub fn of(text: String) -> Self {
         let lines = text.lines().count();
         let what = match lines {
-            0 | 1 => super::status::counted(text.trim_end_matches('\n').chars().count(), "character"),
-            lines => super::status::counted(lines, "line"),
+            0 | 1 => super::format::counted(text.trim_end_matches('\n').chars().count(), "character"),
+            lines => super::format::counted(lines, "line"),
         };
         Self { text, what }
     }

@@ -3,7 +3,7 @@
 mod rows;
 
 use super::history::History;
-use super::interface::HistoryRedactor;
+use super::history::HistoryRedactor;
 use super::theme::{Theme, Token};
 use super::vim::{self, KeyOutcome, Mode, Vim};
 use crate::text;

@@ -46,6 +46,11 @@ fn whole(amount: f64) -> u64 {
     amount.max(0.0).round() as u64
 }
 
+/// Returns a count with its noun, which gets an `s` except for one.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

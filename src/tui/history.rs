@@ -1,13 +1,24 @@
 //! Prompt history in a user file, one JSON string per line.
 
-use super::interface::HistoryRedactor;
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Maximum number of entries; older ones are dropped from the file once it has twice as many.
 const ENTRIES: usize = 1000;
+
+/// Function that removes secrets from a prompt before it is saved in the history.
+#[derive(Clone)]
+pub struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl fmt::Debug for HistoryRedactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptAs")
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct History {

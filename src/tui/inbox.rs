@@ -1,10 +1,10 @@
 //! List of pending dialogs: low-risk ones can be decided together, the others are opened individually.
 
 use super::approval::{Dialog, Frame};
-use super::status::counted;
+use super::format::counted;
+use super::metrics::GUTTER;
 use super::theme::Token;
 use super::typeahead_guard::{ChoiceState, Confirm, Guard, GuardInput, Key};
-use super::view::GUTTER;
 use crate::text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};

@@ -1,6 +1,7 @@
 //! Inputs and results of the terminal UI.
 
 use super::clipboard::Clipboard;
+use super::history::HistoryRedactor;
 use super::terminal::Emulator;
 use super::theme::Colours;
 use super::typeahead_guard::GuardTiming;
@@ -37,16 +38,6 @@ type EditFn = dyn Fn(&str, &str) -> Result<String, String> + Send + Sync;
 impl fmt::Debug for Editor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Editor")
-    }
-}
-
-/// Function that removes secrets from a prompt before it is saved in the history.
-#[derive(Clone)]
-pub struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
-
-impl fmt::Debug for HistoryRedactor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeptAs")
     }
 }
 

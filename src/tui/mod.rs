@@ -26,6 +26,7 @@ mod interface;
 mod keymap;
 mod markdown;
 mod menu;
+mod metrics;
 mod model;
 mod models;
 mod notifications;
@@ -33,7 +34,9 @@ mod onboarding;
 mod palette;
 mod picker;
 mod plain;
+mod pointer;
 mod rewind;
+mod save_state;
 mod servers;
 mod sessions;
 mod status;
@@ -50,17 +53,18 @@ mod typeahead_guard;
 mod update;
 mod view;
 mod vim;
+mod worktree;
 
 pub use clipboard::{Between, Clipboard};
 pub use format::tokens;
 pub use highlight::on_let_go;
+pub use history::HistoryRedactor;
 pub use host::run;
 #[cfg(feature = "fuzzing")]
 pub use input::inputs_in;
 pub use interface::{
-    Background, Editor, EditorTarget, ExitReason, Header, HistoryRedactor, KeyFile, LockAnswer, LockQuestion, ModelAccess,
-    Notices, OpenInEditor, Options, ProjectFile, SessionTarget, Start, StartupQuestion, ThemeChoice, TrustAnswer, TrustQuestion,
-    TuiHandles, TuiOutcome,
+    Background, Editor, EditorTarget, ExitReason, Header, KeyFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
+    Options, ProjectFile, SessionTarget, Start, StartupQuestion, ThemeChoice, TrustAnswer, TrustQuestion, TuiHandles, TuiOutcome,
 };
 pub use keymap::problems as key_problems;
 pub use onboarding::provider_of_key;

@@ -11,12 +11,16 @@ use super::help::Help;
 use super::interface::{Background, ExitReason, Header, LockAnswer, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
 use super::menu::Menu;
+use super::metrics::SMALLEST;
 use super::models::ModelPicker;
 use super::notifications::Notifications;
 use super::picker::Picker;
+use super::pointer::Pointer;
 use super::rewind::Rewind;
+use super::save_state::SaveState;
 use super::servers::Servers;
 use super::sessions::Sessions;
+use super::task::UserCommand;
 pub use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
 use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::text_viewer::TextViewer;
@@ -24,18 +28,12 @@ use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
 use super::tree::Tree;
 use super::typeahead_guard;
-use super::update::mouse::Pointer;
-use super::update::save_errors::SaveState;
-use super::update::user_shell::UserCommand;
-use super::update::worktree::Worktree;
+use super::worktree::Worktree;
 use crate::protocol::{
     ApprovalId, Artifact, Budget, BudgetScope, BudgetUnit, Command, ModelFacts, PolicyLayer, Query, RunningCommand, SessionId,
     ToolUses, Usage,
 };
 use ratatui::layout::Size;
-
-/// Smallest usable screen (columns, rows); below it a message is shown and no dialog opens.
-pub const SMALLEST: (u16, u16) = (40, 12);
 
 /// Part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]

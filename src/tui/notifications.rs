@@ -1,13 +1,8 @@
-//! Desktop notifications and terminal progress while the window is unfocused.
-
-use super::interface::Notices;
-use super::model::{Effect, Model};
-use super::terminal::{Notice, TerminalMode};
-use crate::text;
+//! State of desktop notifications and of the progress that the terminal shows.
 
 /// Progress state shown by the terminal in its title bar or taskbar entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Progress {
+pub enum Progress {
     #[default]
     None,
     Ended,
@@ -17,10 +12,10 @@ enum Progress {
 /// Whether the window has the focus, and the state that was last notified.
 #[derive(Debug)]
 pub struct Notifications {
-    is_focused: bool,
-    waiting: usize,
-    was_running: bool,
-    progress: Progress,
+    pub is_focused: bool,
+    pub waiting: usize,
+    pub was_running: bool,
+    pub progress: Progress,
 }
 
 impl Default for Notifications {
@@ -28,72 +23,4 @@ impl Default for Notifications {
         // A terminal that does not report focus counts as focused.
         Self { is_focused: true, waiting: 0, was_running: false, progress: Progress::None }
     }
-}
-
-/// Handles a change of the window focus.
-pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
-    model.attention.is_focused = is_focused;
-    if is_focused {
-        show(model, Progress::None, effects);
-    }
-}
-
-/// Sends notifications for new events after a change of the model.
-pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    let (waiting, running) = (model.dialogs.len(), model.is_running());
-    let before = (model.attention.waiting, model.attention.was_running);
-    if (waiting, running) == before {
-        return;
-    }
-    (model.attention.waiting, model.attention.was_running) = (waiting, running);
-    if model.attention.is_focused || model.options.notices == Notices::Off {
-        return;
-    }
-    if waiting > before.0 {
-        let words = if waiting == 1 {
-            "1 question is waiting for you".to_owned()
-        } else {
-            format!("{waiting} questions are waiting for you")
-        };
-        notify(model, &words, effects);
-        show(model, Progress::Waits, effects);
-    } else if before.1 && !running && waiting == 0 {
-        notify(model, "the task has ended", effects);
-        show(model, Progress::Ended, effects);
-    } else if waiting == 0 && running {
-        show(model, Progress::None, effects);
-    }
-}
-
-fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
-    if model.options.notices == Notices::Bell {
-        return effects.push(Effect::Write(b"\x07".to_vec()));
-    }
-    let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
-    // Some terminals treat a separator as the end of the text.
-    let place = text::reveal(directory).replace([';', '\n', '\t'], " ");
-    let emulator = &model.terminal.emulator;
-    let sequence = match emulator.notice(&model.terminal.name) {
-        None => return,
-        Some(Notice::Nine) => format!("\x1b]9;aye in {place}: {words}\x1b\\"),
-        Some(Notice::Notify) => format!("\x1b]777;notify;aye in {place};{words}\x1b\\"),
-    };
-    effects.push(Effect::Write(emulator.through(&sequence)));
-}
-
-fn show(model: &mut Model, progress: Progress, effects: &mut Vec<Effect>) {
-    let is_known = model.terminal.emulator.shows_progress(&model.terminal.name) && model.options.notices == Notices::Auto;
-    if !is_known || std::mem::replace(&mut model.attention.progress, progress) == progress {
-        return;
-    }
-    if progress != Progress::None {
-        effects.push(Effect::Push(TerminalMode::Progress));
-    }
-    let state: &[u8] = match progress {
-        Progress::None => b"\x1b]9;4;0\x1b\\",
-        Progress::Ended => b"\x1b]9;4;1;100\x1b\\",
-        // Yellow, in terminals that use colours for it.
-        Progress::Waits => b"\x1b]9;4;4;100\x1b\\",
-    };
-    effects.push(Effect::Write(state.to_vec()));
 }

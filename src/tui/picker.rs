@@ -4,8 +4,8 @@
 mod tests;
 
 use super::glyphs::Glyphs;
+use super::metrics::GUTTER;
 use super::theme::{Theme, Token};
-use super::view::GUTTER;
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;

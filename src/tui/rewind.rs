@@ -1,7 +1,7 @@
 //! List of prompts that the session can be rewound to.
 
+use super::format::counted;
 use super::picker::{Column, Picker, Row};
-use super::status::counted;
 use crate::protocol::{RewindPoint, TaskId};
 use crate::text;
 

@@ -1,7 +1,7 @@
 //! MCP servers of the session: their state, and what to do about it.
 
+use super::format::counted;
 use super::picker::{Column, Picker, Row};
-use super::status::counted;
 use crate::protocol::{CustomCommand, ServerPrompt, ServerResource, ServerState, ServerStatus};
 use crate::text;
 

@@ -5,17 +5,18 @@ mod items;
 pub use items::{shows_worktree, unknown};
 
 use super::approval;
-use super::format::{about, dollars, tokens};
+use super::format::{about, counted, dollars, tokens};
 use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
+use super::metrics::GUTTER;
 use super::model::{Activity, ExpiryStage, Model};
 use super::models::ModelPicker;
+use super::sessions::WIDE as SESSIONS_WIDE;
 use super::task::KILL_MS;
 use super::theme::Token;
 use super::update::focus::focus;
 use super::update::{commands, compaction, retry};
-use super::view::{GUTTER, SESSIONS_WIDE};
 use crate::protocol::{CallId, Mode, Usage};
 use crate::text;
 use items::{Field, fields, is_wanted};
@@ -467,8 +468,4 @@ pub fn title(model: &Model) -> String {
         count => format!(" {dot} {} {count} waiting", model.glyphs.waits),
     };
     format!("aye {dot} {}{waiting}", text::reveal(directory).replace(['\t', '\n'], " "))
-}
-
-pub fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -146,3 +146,13 @@ impl Default for Task {
         }
     }
 }
+
+/// Running command of the user.
+#[derive(Debug)]
+pub struct UserCommand {
+    pub id: CallId,
+    /// Label on its card.
+    pub whose: &'static str,
+    /// Message of the paused task behind it.
+    pub paused: Option<Paused>,
+}

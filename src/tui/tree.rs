@@ -1,8 +1,8 @@
 //! Branches of a session: forks, and parts that were undone.
 
+use super::format::counted;
 use super::glyphs::Glyphs;
 use super::picker::{Column, Picker, Row};
-use super::status::counted;
 use crate::protocol::{Branch, SessionId};
 use crate::text;
 

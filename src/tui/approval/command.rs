@@ -3,8 +3,8 @@
 use super::title::{Name, by_risk};
 use crate::protocol::{CommandPart, Risk, VerdictKind};
 use crate::text;
+use crate::tui::format::counted;
 use crate::tui::glyphs::Glyphs;
-use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};

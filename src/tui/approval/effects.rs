@@ -3,7 +3,7 @@
 use super::body::{Note, Verb};
 use crate::protocol::{Approval, CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, size};
 use crate::text;
-use crate::tui::status::counted;
+use crate::tui::format::counted;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
 

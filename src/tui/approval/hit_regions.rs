@@ -2,7 +2,7 @@
 
 use super::Dialog;
 use super::rows::{Choices, Rows, choice_height, packed, packed_gap, packed_wide};
-use crate::tui::view::GUTTER;
+use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
 /// Returns the region of each choice; if one choice is highlighted and replaces all others, only its own.

@@ -278,7 +278,7 @@ impl Dialog {
         let diff = Diff::parse(&diff, path.as_deref());
         let before = self.body.above(self.seen_width);
         let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.seen_width, at));
-        diff.set_shape(self.shape(self.seen_width + crate::tui::view::GUTTER));
+        diff.set_shape(self.shape(self.seen_width + crate::tui::metrics::GUTTER));
         self.body.put_diff(diff);
         // The edited text counts as shown; the rows below it only if they were shown before.
         self.seen = if saw_all { self.body.rows(self.seen_width) } else { self.seen.min(from) };

@@ -5,8 +5,8 @@ use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::inbox;
+use crate::tui::metrics::GUTTER;
 use crate::tui::theme::Token;
-use crate::tui::view::GUTTER;
 
 /// Minimum number of cells of the name next to the hints.
 const NAME: usize = 12;

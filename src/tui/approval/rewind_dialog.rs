@@ -4,7 +4,7 @@ use super::body::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
 use crate::text;
-use crate::tui::status::counted;
+use crate::tui::format::counted;
 use crate::tui::theme::Token;
 use std::path::PathBuf;
 

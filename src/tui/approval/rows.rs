@@ -3,7 +3,7 @@
 use super::staleness::{CHANGED, CHANGED_SHORT};
 use super::{Choice, Confirm, Dialog, Height, Question};
 use crate::text;
-use crate::tui::view::GUTTER;
+use crate::tui::metrics::GUTTER;
 use std::borrow::Cow;
 use std::ops::Range;
 

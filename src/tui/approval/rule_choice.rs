@@ -3,7 +3,7 @@
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
 use crate::text;
-use crate::tui::status::counted;
+use crate::tui::format::counted;
 use crate::tui::typeahead_guard::Confirm;
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Scroll position of a dialog, and the rows that were shown.
 
 use super::{Dialog, Height};
-use crate::tui::view::GUTTER;
+use crate::tui::metrics::GUTTER;
 
 impl Dialog {
     /// Scrolls to the first screen that has not been shown completely.

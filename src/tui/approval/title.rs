@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, CommandPart, EffectKind};
 use crate::text;
-use crate::tui::status::counted;
+use crate::tui::format::counted;
 use std::cmp::Reverse;
 
 /// Text of the head, and the cells of the head that are not free for it.

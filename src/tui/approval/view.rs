@@ -11,12 +11,12 @@ use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, 
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
+use crate::tui::format::counted;
 use crate::tui::glyphs::Glyphs;
+use crate::tui::metrics::GUTTER;
 use crate::tui::onboarding;
-use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
 use crate::tui::typeahead_guard::{self, Confirm};
-use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

@@ -6,11 +6,13 @@ mod reports;
 mod sequences;
 #[cfg(test)]
 mod tests;
+mod text_key;
 
 pub use keys::decode;
 pub use reader::Reader;
 pub use reports::{ModeState, TerminalReply};
 pub use sequences::{Piece, Sequences};
+pub use text_key::is_text;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 

@@ -4,7 +4,7 @@ use super::RenderContext;
 use super::entry::wrapped;
 use crate::protocol::CallId;
 use crate::text;
-use crate::tui::status::counted;
+use crate::tui::format::counted;
 use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use ratatui::text::Span;

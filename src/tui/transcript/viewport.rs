@@ -253,7 +253,7 @@ impl Transcript {
         let before = self.heights.get(spot.entry);
         let Some(entry) = self.entries.get_mut(spot.entry) else { return spot.row };
         let gap = entry.gap_rows();
-        let inner = look.width.saturating_sub(crate::tui::view::GUTTER).max(1);
+        let inner = look.width.saturating_sub(crate::tui::metrics::GUTTER).max(1);
         if let Kind::Answer { document, .. } = &mut entry.kind
             && spot.row >= gap
         {

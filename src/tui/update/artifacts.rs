@@ -4,9 +4,9 @@ use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
 use crate::text;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
-use crate::tui::view::GUTTER;
 
 /// Cells of the number and the size, with spaces.
 const BEFORE_NAME: usize = 17;

@@ -1,7 +1,7 @@
 //! Attachments of a draft: files dropped on the terminal, and the image in the clipboard.
 
 use super::keys::is_ready;
-use super::{dialog, draft_changed, slash};
+use super::{dialog_text, draft_changed, slash};
 use crate::protocol::{Clipped, DroppedFile, LookUp, Query};
 use crate::text;
 use crate::tui::format::tokens;
@@ -65,7 +65,7 @@ pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64)
             Some(count) if !file.image => format!("{} {} ~{} tokens", name(file), model.glyphs.dot, tokens(count)),
             _ => name(file),
         },
-        (None, files) => crate::tui::status::counted(files.len(), "file"),
+        (None, files) => crate::tui::format::counted(files.len(), "file"),
     };
     model.show_toast(words, now);
     if files.iter().any(|file| file.image) {
@@ -104,7 +104,7 @@ fn put(model: &mut Model, words: &str, now: u64) {
         model.composer.insert(words);
         return draft_changed(model, now);
     }
-    dialog::to_draft(model, words, now);
+    dialog_text::to_draft(model, words, now);
 }
 
 /// Warns before sending that the model will not see the image.

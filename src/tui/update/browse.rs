@@ -1,9 +1,9 @@
 //! Keys of browse mode: entries, folding, search and copying.
 
-use super::dialog::is_text;
-use super::{copy_export, help, history_page, mouse};
+use super::{copy_export, help, history_page, pointer};
 use crate::tui::browse::Browse;
 use crate::tui::clipboard::Clip;
+use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Entry, Marks, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -70,7 +70,7 @@ fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
         KeyCode::Char('f') => page(model, true, 1, now, effects),
         KeyCode::Char('b') => page(model, false, 1, now, effects),
         KeyCode::Char('o') => fold_all(model, now, |transcript| transcript.fold_all()),
-        KeyCode::Char('s') => mouse::hand_over(model, now, effects),
+        KeyCode::Char('s') => pointer::hand_over(model, now, effects),
         KeyCode::Char('v') => select(model, SelectionShape::Columns, now),
         _ => {}
     }

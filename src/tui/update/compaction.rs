@@ -4,9 +4,10 @@ use super::focus::show_called_for;
 use super::keys::{is_ready, take};
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
 use crate::text;
+use crate::tui::format::counted;
 use crate::tui::format::tokens;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::status::{self, counted};
+use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Percentage from which the usage is shown in percent.

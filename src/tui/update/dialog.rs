@@ -1,10 +1,12 @@
 //! Keys while a dialog has the keyboard.
 
+use super::dialog_text::to_draft;
 use super::{amend, draft_changed, elicitation, inbox, onboarding, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
 use crate::text;
 use crate::tui::approval::{Answer, ChoiceAction, Dialog, Question, REASONS};
 use crate::tui::composer::Field;
+use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
@@ -15,14 +17,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 const RETURN_MS: u64 = 3000;
 /// Number of wide characters without a space that count as more than one word.
 const WIDE_WORDS: usize = 4;
-
-/// Returns the character of a text key.
-pub fn is_text(key: &KeyEvent) -> Option<char> {
-    match key.code {
-        KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
-        _ => None,
-    }
-}
 
 /// Adds an approval prompt; an updated one takes the position of the former one.
 pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
@@ -96,7 +90,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('q') if ctrl => inbox::open(model, now),
-        KeyCode::Char('s') if ctrl => super::mouse::hand_over(model, now, effects),
+        KeyCode::Char('s') if ctrl => super::pointer::hand_over(model, now, effects),
         _ => {}
     }
 }
@@ -210,22 +204,6 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
     model.dialogs.stay();
     let held = model.dialogs.settle(now);
     to_draft(model, &(held + text), now);
-}
-
-/// Moves text to the draft, because it was meant for it; the panel returns the keyboard.
-pub fn to_draft(model: &mut Model, text: &str, now: u64) {
-    amend::take_back(model, now);
-    model.dialogs.stay();
-    if super::sessions::typed(model, text) {
-        return;
-    }
-    // The typed text must be visible.
-    model.rewind.list = None;
-    super::browse::leave(model);
-    model.composer.insert(text);
-    model.keys.last_key = Some(now);
-    model.keys.last_text = Some(now);
-    draft_changed(model, now);
 }
 
 fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {

@@ -1,12 +1,12 @@
 //! Keys and choices of input requests from MCP servers.
 
-use super::dialog::is_text;
 use super::events::note;
 use crate::protocol::{Command, Elicitation, ElicitationAnswer, ElicitationOutcome};
 use crate::tui::approval::{Dialog, Question};
 use crate::tui::clipboard::Clip;
 use crate::tui::composer::Field;
 use crate::tui::elicitation::{ElicitationForm, EnterResult, Entry, FormAction};
+use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::Tone;
 use crate::tui::typeahead_guard::MACHINE_MS;

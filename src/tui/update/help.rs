@@ -1,9 +1,10 @@
 //! The help: opening, searching and closing.
 
-use super::dialog::{self, is_text};
+use super::dialog;
 use super::focus::focus;
 use crate::text;
 use crate::tui::help::Help;
+use crate::tui::input::is_text;
 use crate::tui::interface::KeyFile;
 use crate::tui::keymap::{Focus, Keymap};
 use crate::tui::model::{Effect, Model};

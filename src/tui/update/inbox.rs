@@ -1,9 +1,10 @@
 //! Keys of the list of pending dialogs.
 
-use super::dialog::{is_text, to_draft};
+use super::dialog_text::to_draft;
 use crate::protocol::Command;
 use crate::tui::approval::{Answer, ChoiceAction};
 use crate::tui::inbox::{YES, said};
+use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::typeahead_guard::{GuardInput, GuardResult};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};

@@ -1,17 +1,17 @@
 //! Keys while the composer has the keyboard.
 
-use super::dialog::is_text;
 use super::focus::focus;
 use super::{
     browse, draft_changed, editor, history_page, inbox, menu, models, palette, queue, quit, retry, save_errors, search, slash,
 };
 use crate::protocol::{Command, RunningState};
 use crate::text;
+use crate::tui::input::is_text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::keymap::Focus;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::task::KILL_MS;
-use crate::tui::view::GUTTER;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A second ctrl+c within this time quits.
@@ -70,7 +70,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('v') if ctrl => super::attachments::ask(model, now, effects),
         KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
         KeyCode::Char('t') if ctrl => browse::enter(model, now),
-        KeyCode::Char('s') if ctrl => super::mouse::hand_over(model, now, effects),
+        KeyCode::Char('s') if ctrl => super::pointer::hand_over(model, now, effects),
         KeyCode::Up if escaped && model.composer.is_empty() && key.modifiers.is_empty() => browse::enter(model, now),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('l') if ctrl => models::open(model, now, effects),

@@ -9,6 +9,7 @@ pub mod commands;
 pub mod compaction;
 mod copy_export;
 mod dialog;
+mod dialog_text;
 mod editor;
 mod elicitation;
 mod events;
@@ -23,8 +24,10 @@ mod lock;
 mod menu;
 mod models;
 pub mod mouse;
+mod notifications;
 mod onboarding;
 mod palette;
+mod pointer;
 mod policy;
 pub mod queue;
 mod recovery;
@@ -49,7 +52,7 @@ pub mod worktree;
 #[cfg(test)]
 mod tests;
 
-pub use dialog::{answer, is_text, show_new};
+pub use dialog::{answer, show_new};
 pub use elicitation::{fill_line, is_filling, picked as pick_asking};
 pub use help::place as key_place;
 pub use keys::enter as submit;
@@ -58,11 +61,10 @@ pub use slash::COMMANDS;
 pub use tree::go as go_to_branch;
 
 use super::approval::Dialog;
-use super::input::Input;
+use super::input::{Input, is_text};
 use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
 use super::keymap::Focus;
 use super::model::{Activity, EditFile, Editable, Effect, Model};
-use super::notifications;
 use super::task::Paused;
 use super::transcript::{CardState, Kind, Tone};
 use super::typeahead_guard::GuardInput;
@@ -176,7 +178,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let orphaned = model.dialogs.settle(now);
     if !orphaned.is_empty() {
         // The text was typed into a dialog that is gone.
-        dialog::to_draft(model, &orphaned, now);
+        dialog_text::to_draft(model, &orphaned, now);
     }
     if had_focus && !model.dialogs.is_open() {
         model.keys.left_prompt = Some(now);
@@ -210,7 +212,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             on_key(model, key, now, effects);
             // Any input shows that the user is active.
             model.keys.last_key = Some(now);
-            if dialog::is_text(&key).is_some() {
+            if is_text(&key).is_some() {
                 model.keys.last_text = Some(now);
             }
         }
@@ -269,7 +271,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
         return;
     }
     let key = focus::translated(model, pressed);
-    if dialog::is_text(&pressed).is_some() && dialog::is_text(&key).is_none() {
+    if is_text(&pressed).is_some() && is_text(&key).is_none() {
         // Any text key shows that the user is typing, which a dialog it opens must know.
         model.keys.last_text = Some(now);
     }

@@ -2,10 +2,11 @@
 
 use super::{history_page, sessions};
 use crate::tui::clipboard::Clip;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::ClickResult;
+use crate::tui::pointer::Click;
 use crate::tui::transcript::{Point, Selection, SelectionShape};
-use crate::tui::view::{Click, GUTTER};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
@@ -15,31 +16,6 @@ const WHEEL_ROWS: usize = 3;
 const SETTLE_MS: u64 = 300;
 /// Delay between two rows while the pointer is held at an edge, in milliseconds.
 const EDGE_MS: u64 = 60;
-
-/// State of the pointer.
-#[derive(Debug)]
-pub struct Pointer {
-    /// Whether the terminal reports mouse events.
-    pub is_ours: bool,
-    /// Time at which the window got the focus.
-    pub focused: Option<u64>,
-    /// Entry and cell where the button was pressed.
-    pressed: Option<(usize, Point)>,
-    /// Clickable rows below the transcript, as drawn.
-    pub strip: Vec<(u16, Click)>,
-    /// Last event of a pointer held at an edge, and when the view scrolls next.
-    edge: Option<(MouseEvent, u64)>,
-}
-
-impl Pointer {
-    pub fn new(is_ours: bool) -> Self {
-        Self { is_ours, focused: None, pressed: None, strip: Vec::new(), edge: None }
-    }
-
-    pub fn deadline(&self) -> Option<u64> {
-        self.edge.map(|(_, at)| at)
-    }
-}
 
 pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
     if let Some(help) = &mut model.help {
@@ -119,15 +95,6 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
         Some(ClickResult::Taken) => super::to_front(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
     }
     true
-}
-
-/// Handles ctrl+s: gives the mouse to the terminal for its own selection, or takes it back.
-pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    let is_ours = !model.pointer.is_ours;
-    model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
-    effects.push(Effect::Mouse(is_ours));
-    let words = if is_ours { "aye handles the mouse again" } else { "the terminal handles the mouse · ctrl+s to undo" };
-    model.show_toast(words.replace('·', model.glyphs.dot), now);
 }
 
 fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {

@@ -1,9 +1,9 @@
 //! The setup on the screen: `/setup`, and the first start.
 
-use super::dialog::is_text;
 use crate::protocol::{Command, Query, SetupAsked, SetupFound, SetupTold};
 use crate::text;
 use crate::tui::approval::Question;
+use crate::tui::input::is_text;
 use crate::tui::interface::{ExitReason, ModelAccess, ThemeChoice};
 use crate::tui::model::{Effect, Model};
 use crate::tui::onboarding::{Input, Onboarding, Out, Pick};

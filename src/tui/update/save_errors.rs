@@ -3,26 +3,8 @@
 use crate::protocol::{Command, Failure, SessionStatus};
 use crate::text;
 use crate::tui::model::{Effect, Model};
+use crate::tui::save_state::SaveState;
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
-
-/// Save state of the session.
-#[derive(Debug, Default)]
-pub struct SaveState {
-    /// Whether the session continues in memory, so that a crash loses it.
-    pub unsaved: bool,
-    /// Why the session is stopped until it can be saved or the user continues, and since when that is shown.
-    pub stopped: Option<(String, u64)>,
-    /// Whether the user retried and the result has not been reported yet.
-    pub again: bool,
-    /// Whether another process owns the session, so that no key continues.
-    pub lost: bool,
-}
-
-impl SaveState {
-    pub fn is_saved(&self) -> bool {
-        !self.unsaved && self.stopped.is_none() && !self.lost
-    }
-}
 
 /// Stops the session because it cannot be saved. Returns whether that is news.
 pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {

@@ -1,7 +1,7 @@
 //! Keys of the prompt history search.
 
-use super::dialog::is_text;
 use super::draft_changed;
+use crate::tui::input::is_text;
 use crate::tui::model::{Model, Search};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

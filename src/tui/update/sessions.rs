@@ -7,10 +7,9 @@ use crate::text;
 use crate::tui::approval::Dialog;
 use crate::tui::interface::{ExitReason, KeyFile, SessionTarget};
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::sessions::{Choice, Sessions};
+use crate::tui::sessions::{Choice, Sessions, WIDE as SESSIONS_WIDE};
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
-use crate::tui::view::SESSIONS_WIDE;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Maximum length of a title, in characters.

@@ -5,9 +5,9 @@ use super::keys::{is_ready, take};
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::format::{about, amount, dollars, tokens};
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
-use crate::tui::view::GUTTER;
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
 /// Width of the figures of `/cost`, in cells.

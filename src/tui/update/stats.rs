@@ -4,9 +4,9 @@ use super::focus::show_called_for;
 use super::keys::take;
 use crate::protocol::ToolUse;
 use crate::text;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
-use crate::tui::view::GUTTER;
 
 /// Maximum width of a tool name, in cells.
 const NAME_COLUMNS: usize = 24;

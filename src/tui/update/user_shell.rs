@@ -5,21 +5,11 @@ use crate::protocol::{CallId, Command};
 use crate::text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::task::Paused;
+use crate::tui::task::UserCommand;
 use crate::tui::transcript::{Kind, Tone};
 
 const TOLD: &str = "you";
 const UNTOLD: &str = "you, hidden from the model";
-
-/// Running command of the user.
-#[derive(Debug)]
-pub struct UserCommand {
-    id: CallId,
-    /// Label on its card.
-    whose: &'static str,
-    /// Message of the paused task behind it.
-    paused: Option<Paused>,
-}
 
 /// Returns the command in a draft, and whether the model sees it.
 pub fn typed(draft: &str) -> Option<(&str, bool)> {

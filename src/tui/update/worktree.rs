@@ -25,21 +25,6 @@ const READS: [&str; 15] = [
     "FindTools",
 ];
 
-/// Git state and pending changes.
-#[derive(Debug, Default)]
-pub struct Worktree {
-    /// Number of files with uncommitted changes.
-    pub changed: Option<u64>,
-    /// Whether not everything was examined, so that there may be more.
-    pub more: bool,
-    /// Output of the user's own status command.
-    pub line: Option<String>,
-    /// Whether a tool that may have changed a file ended in this step, or a file is being exported.
-    wrote: bool,
-    /// Whether an update is due.
-    is_due: bool,
-}
-
 /// Starts with the session.
 pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(words) = status::unknown(&model.options.status) {

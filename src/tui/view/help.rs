@@ -1,8 +1,8 @@
 //! Full-screen list of keys and commands: those of the current context first, filtered by a search.
 
-use super::GUTTER;
 use crate::text;
 use crate::tui::help::{self, Section};
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 use crate::tui::theme::Token;
 use crate::tui::update::{COMMANDS, key_place};

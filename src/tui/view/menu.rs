@@ -1,8 +1,8 @@
 //! Completion menu above the composer.
 
-use super::GUTTER;
 use crate::text;
 use crate::tui::menu::ROWS;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;

@@ -10,11 +10,13 @@ mod text_viewer;
 
 use super::approval::{self, Height};
 use super::display::{DrawStats, Scroll};
+use super::format;
 use super::glyphs::make_plain;
 use super::inbox::Inbox;
 use super::interface::ModelAccess;
 use super::keymap::Focus;
-use super::model::{Model, SMALLEST};
+use super::metrics::{GUTTER, SMALLEST};
+use super::model::Model;
 use super::status;
 use super::theme::Token;
 use crate::text;
@@ -30,16 +32,8 @@ const NARROW: u16 = 52;
 /// Height below which a panel leaves one row above it.
 const LOW: u16 = 14;
 
-/// Minimum width at which a session preview is shown next to the list.
-pub use sessions::WIDE as SESSIONS_WIDE;
-
-pub use strip::Click;
-
 /// Minimum height of a pending approval that stays above the composer.
 const STAYING: u16 = 4;
-
-/// Width of the symbol column at the left of every section.
-pub const GUTTER: u16 = 2;
 
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     let area = buffer.area;
@@ -215,7 +209,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
     let inner = Rect { x: area.x + 2, y: area.y + 1, width: composer_width(area.width), height: area.height.saturating_sub(2) };
     let cursor = model.composer.draw(inner, buffer, &model.theme);
     if !model.composer.is_empty() && model.composer.rows_above() > 0 {
-        let words = format!("{} {} above ", model.glyphs.more, status::counted(model.composer.rows_above(), "line"));
+        let words = format!("{} {} above ", model.glyphs.more, format::counted(model.composer.rows_above(), "line"));
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
     if let Some(words) = model.attached.sizes_in(|| model.composer.text(), usize::from(area.width).saturating_sub(8)) {

@@ -1,16 +1,13 @@
 //! Session list with a preview of the highlighted session.
 
-use super::GUTTER;
 use crate::protocol::LookKind;
 use crate::text;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
-use crate::tui::sessions::Sessions;
+use crate::tui::sessions::{Sessions, WIDE};
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-
-/// Minimum width at which list and preview fit side by side.
-pub const WIDE: u16 = 100;
 
 /// Draws the list; returns the cursor position.
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {

@@ -1,11 +1,13 @@
 //! Rows between transcript and composer: pending questions, queued prompts and current activity.
 
-use super::GUTTER;
 use crate::protocol::Waiting;
 use crate::text;
 use crate::tui::approval;
+use crate::tui::format;
 use crate::tui::keymap::Focus;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Activity, Model};
+use crate::tui::pointer::Click;
 use crate::tui::status;
 use crate::tui::task::Paused;
 use crate::tui::theme::Token;
@@ -19,15 +21,6 @@ use std::borrow::Cow;
 const WORDS: usize = 24;
 /// Maximum number of rows of a message about the last key.
 const SAID_ROWS: usize = 3;
-
-/// Effect of a mouse click on a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Click {
-    /// Scroll to the end of the transcript.
-    End,
-    /// Open the pending question, or the next one.
-    Review,
-}
 
 pub struct Row {
     sign: &'static str,
@@ -58,7 +51,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let glyphs = model.glyphs;
     let (transcript, look) = model.transcript_look(now);
     if let Some((new, below)) = transcript.unread(look) {
-        let words = if new > 0 { status::counted(new, "new line") } else { format!("{} below", status::counted(below, "line")) };
+        let words = if new > 0 { format::counted(new, "new line") } else { format!("{} below", format::counted(below, "line")) };
         let words = format!("{words} {} end jump to bottom", glyphs.dot);
         rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }

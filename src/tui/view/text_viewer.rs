@@ -1,7 +1,7 @@
 //! Full-screen text viewer: title and visible rows.
 
-use super::GUTTER;
 use crate::text;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;

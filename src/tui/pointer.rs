@@ -1,0 +1,38 @@
+//! State of the mouse pointer, and what it can click.
+
+use super::transcript::Point;
+use crossterm::event::MouseEvent;
+
+/// Effect of a mouse click on a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Click {
+    /// Scroll to the end of the transcript.
+    End,
+    /// Open the pending question, or the next one.
+    Review,
+}
+
+/// State of the pointer.
+#[derive(Debug)]
+pub struct Pointer {
+    /// Whether the terminal reports mouse events.
+    pub is_ours: bool,
+    /// Time at which the window got the focus.
+    pub focused: Option<u64>,
+    /// Entry and cell where the button was pressed.
+    pub pressed: Option<(usize, Point)>,
+    /// Clickable rows below the transcript, as drawn.
+    pub strip: Vec<(u16, Click)>,
+    /// Last event of a pointer held at an edge, and when the view scrolls next.
+    pub edge: Option<(MouseEvent, u64)>,
+}
+
+impl Pointer {
+    pub fn new(is_ours: bool) -> Self {
+        Self { is_ours, focused: None, pressed: None, strip: Vec::new(), edge: None }
+    }
+
+    pub fn deadline(&self) -> Option<u64> {
+        self.edge.map(|(_, at)| at)
+    }
+}

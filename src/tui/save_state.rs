@@ -1,0 +1,20 @@
+//! Save state of the session.
+
+/// Save state of the session.
+#[derive(Debug, Default)]
+pub struct SaveState {
+    /// Whether the session continues in memory, so that a crash loses it.
+    pub unsaved: bool,
+    /// Why the session is stopped until it can be saved or the user continues, and since when that is shown.
+    pub stopped: Option<(String, u64)>,
+    /// Whether the user retried and the result has not been reported yet.
+    pub again: bool,
+    /// Whether another process owns the session, so that no key continues.
+    pub lost: bool,
+}
+
+impl SaveState {
+    pub fn is_saved(&self) -> bool {
+        !self.unsaved && self.stopped.is_none() && !self.lost
+    }
+}

@@ -1,0 +1,20 @@
+//! Text that was typed or pasted into a dialog, but meant for the draft.
+
+use super::{amend, browse, draft_changed, sessions};
+use crate::tui::model::Model;
+
+/// Moves text to the draft, because it was meant for it; the panel returns the keyboard.
+pub fn to_draft(model: &mut Model, text: &str, now: u64) {
+    amend::take_back(model, now);
+    model.dialogs.stay();
+    if sessions::typed(model, text) {
+        return;
+    }
+    // The typed text must be visible.
+    model.rewind.list = None;
+    browse::leave(model);
+    model.composer.insert(text);
+    model.keys.last_key = Some(now);
+    model.keys.last_text = Some(now);
+    draft_changed(model, now);
+}

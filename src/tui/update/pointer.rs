@@ -1,0 +1,13 @@
+//! Hand-over of the mouse between aye and the terminal.
+
+use crate::tui::model::{Effect, Model};
+use crate::tui::pointer::Pointer;
+
+/// Handles ctrl+s: gives the mouse to the terminal for its own selection, or takes it back.
+pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let is_ours = !model.pointer.is_ours;
+    model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
+    effects.push(Effect::Mouse(is_ours));
+    let words = if is_ours { "aye handles the mouse again" } else { "the terminal handles the mouse · ctrl+s to undo" };
+    model.show_toast(words.replace('·', model.glyphs.dot), now);
+}

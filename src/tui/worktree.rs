@@ -1,0 +1,16 @@
+//! Git state of the workspace, for the status row.
+
+/// Git state and pending changes.
+#[derive(Debug, Default)]
+pub struct Worktree {
+    /// Number of files with uncommitted changes.
+    pub changed: Option<u64>,
+    /// Whether not everything was examined, so that there may be more.
+    pub more: bool,
+    /// Output of the user's own status command.
+    pub line: Option<String>,
+    /// Whether a tool that may have changed a file ended in this step, or a file is being exported.
+    pub wrote: bool,
+    /// Whether an update is due.
+    pub is_due: bool,
+}
