@@ -316,6 +316,14 @@ pub struct Header {
     pub sandbox: String,
 }
 
+impl Header {
+    /// Returns whether commands run unsandboxed.
+    pub fn is_unsandboxed(&self) -> bool {
+        let sandbox = self.sandbox.to_ascii_lowercase();
+        ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
+    }
+}
+
 /// Session the user wants to open instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionTarget {

@@ -380,6 +380,12 @@ impl Model {
         if self.model_access.is_none() { self.composer.text() } else { String::new() }
     }
 
+    /// Returns the token limit of a request: the model's context window, reduced by the policy.
+    pub fn context_limit(&self) -> Option<u64> {
+        let layers = self.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
+        Some(layers.fold(self.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
+    }
+
     pub fn is_running(&self) -> bool {
         self.task.activity != Activity::Idle
     }

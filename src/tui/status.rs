@@ -1,9 +1,5 @@
 //! The two rows at the bottom: status and key hints.
 
-mod items;
-
-pub use items::{shows_worktree, unknown};
-
 use super::approval;
 use super::format::{about, counted, dollars, tokens};
 use super::interface::ModelAccess;
@@ -13,13 +9,13 @@ use super::metrics::GUTTER;
 use super::model::{Activity, ExpiryStage, Model};
 use super::models::ModelPicker;
 use super::sessions::WIDE as SESSIONS_WIDE;
+use super::status_items::{Field, fields, is_wanted};
 use super::task::KILL_MS;
 use super::theme::Token;
 use super::update::focus::focus;
 use super::update::{commands, compaction, retry};
 use crate::protocol::{CallId, Mode, Usage};
 use crate::text;
-use items::{Field, fields, is_wanted};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -117,10 +113,10 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         Field::Cost => vec![cost(model, left)],
         Field::Mode => states(model, left, now),
         // A missing sandbox is shown even if the user removed the item.
-        Field::Sandbox if !is_open(&header.sandbox) && left >= DropOrder::Held => Vec::new(),
-        Field::Sandbox if !is_open(&header.sandbox) && !is_wanted(&model.options.status, field) => Vec::new(),
+        Field::Sandbox if !header.is_unsandboxed() && left >= DropOrder::Held => Vec::new(),
+        Field::Sandbox if !header.is_unsandboxed() && !is_wanted(&model.options.status, field) => Vec::new(),
         Field::Sandbox => {
-            vec![(sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Danger } else { Token::Muted })]
+            vec![(sandbox(&header.sandbox, left), if header.is_unsandboxed() { Token::Danger } else { Token::Muted })]
         }
         Field::Branch => vec![plain(&branch(model), DropOrder::Branch)],
         Field::Directory => vec![plain(&model.options.cwd, DropOrder::Cwd)],
@@ -215,21 +211,9 @@ fn sandbox(words: &str, left: DropOrder) -> String {
     }
 }
 
-/// Reports whether the sandbox text says that commands run unsandboxed.
-pub fn is_open(sandbox: &str) -> bool {
-    let sandbox = sandbox.to_ascii_lowercase();
-    ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
-}
-
-/// Returns the token limit of a request: the model's context window, reduced by the policy.
-pub fn window(model: &Model) -> Option<u64> {
-    let layers = model.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
-    Some(layers.fold(model.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
-}
-
 fn context(model: &Model, left: DropOrder) -> Item {
     let used = model.tally.context_tokens;
-    let Some(limit) = window(model) else {
+    let Some(limit) = model.context_limit() else {
         return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
     };
     let percent = used * 100 / limit;

@@ -1,6 +1,6 @@
 //! Choices of a dialog and their actions.
 
-use super::body::Verb;
+use super::note::Verb;
 use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
 use crate::text;
 use crate::tui::elicitation;

@@ -1,9 +1,9 @@
 //! Stack of pending dialogs, one of which can have the keyboard.
 
+use super::inbox::Inbox;
 use super::{ChoiceAction, Dialog, Question};
 use crate::protocol::{ApprovalId, CallId, RuleTold};
 use crate::tui::composer::Field;
-use crate::tui::inbox::Inbox;
 use crate::tui::typeahead_guard::{Echo, Fence, Guard, GuardInput, GuardTiming, Key};
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Rows above the diff of a previewed command: exit status, paths, skipped changes and output.
 
-use super::body::{Note, Verb};
+use super::note::{Note, Verb};
 use crate::protocol::{Approval, CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, size};
 use crate::text;
 use crate::tui::format::counted;

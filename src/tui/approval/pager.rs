@@ -1,7 +1,6 @@
 //! Pages to read in front of a dialog, such as the rules that apply or the project's files; without a decision.
 
 use super::command::duration;
-use super::parts::origin;
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
 use crate::protocol::{Approval, PreviewOffer, RuleOrigin};
 use crate::text;
@@ -213,4 +212,9 @@ fn whose(rule: &str) -> String {
         "default" => "the default (ask when no rule matches)".to_owned(),
         other => text::reveal_line(other),
     }
+}
+
+/// Returns the origin of a rule, if it is in a file.
+fn origin<'a>(approval: &'a Approval, rule: &str) -> Option<&'a RuleOrigin> {
+    approval.origins.iter().find(|origin| origin.rule == rule)
 }

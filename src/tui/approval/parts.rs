@@ -1,7 +1,6 @@
 //! Selection of the parts of a command, each with the rule that decided it.
 
 use super::{Body, Dialog, Pager, Question};
-use crate::protocol::{Approval, RuleOrigin};
 
 impl Dialog {
     /// Selects the next or previous part and scrolls to it. Returns whether there are parts.
@@ -52,9 +51,4 @@ impl Dialog {
         self.front = Pager::rule_of(approval, part).and_then(Pager::panel).map(Box::new);
         self.front.is_some()
     }
-}
-
-/// Returns the origin of a rule, if it is in a file.
-pub(super) fn origin<'a>(approval: &'a Approval, rule: &str) -> Option<&'a RuleOrigin> {
-    approval.origins.iter().find(|origin| origin.rule == rule)
 }

@@ -1,10 +1,10 @@
 //! Pending dialogs: their row above the composer, and their names in the list.
 
+use super::inbox;
 use super::{Dialog, DialogStack, Question};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
-use crate::tui::inbox;
 use crate::tui::metrics::GUTTER;
 use crate::tui::theme::Token;
 

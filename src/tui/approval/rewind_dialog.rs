@@ -1,6 +1,6 @@
 //! Rewind dialog: what would be undone, what cannot be undone, and what was edited outside aye.
 
-use super::body::{Note, Verb};
+use super::note::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
 use crate::text;

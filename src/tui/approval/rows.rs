@@ -1,6 +1,6 @@
 //! Distribution of the panel rows among body, reason and choices.
 
-use super::staleness::{CHANGED, CHANGED_SHORT};
+use super::note::{CHANGED, CHANGED_SHORT};
 use super::{Choice, Confirm, Dialog, Height, Question};
 use crate::text;
 use crate::tui::metrics::GUTTER;

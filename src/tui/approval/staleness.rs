@@ -1,13 +1,8 @@
 //! Approval prompts for a file that has changed on disk since. The shown change can no longer be applied; an updated
 //! proposal is requested once the user wants to see it. A prompt that is open keeps its content and gets other choices.
 
+use super::note::CHANGED;
 use super::{Approval, ApprovalId, Body, Choice, ChoiceAction, Confirm, Dialog, DialogStack, Question, choices};
-
-/// Warning in the body of an updated proposal, at every screen size, and in the head of an outdated one.
-pub const CHANGED: &str = "⚠ changed on disk since the model read it";
-/// Shorter form for a head without more room.
-pub const CHANGED_SHORT: &str = "⚠ changed on disk";
-pub const CHANGED_SHORTEST: &str = "⚠ changed";
 
 const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
                             review the new diff.";

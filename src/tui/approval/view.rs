@@ -2,11 +2,11 @@
 
 use super::hit_regions::spots;
 use super::hunks::MIN_BESIDE;
+use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_ready_words, packed, packed_gap,
     packed_lead, packed_tail, packed_words, reason_lines,
 };
-use super::staleness::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
 use crate::protocol::Risk;
 use crate::text;
@@ -14,7 +14,6 @@ use crate::tui::diff::BETWEEN_SIGN;
 use crate::tui::format::counted;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::metrics::GUTTER;
-use crate::tui::onboarding;
 use crate::tui::theme::{Theme, Token};
 use crate::tui::typeahead_guard::{self, Confirm};
 use ratatui::buffer::Buffer;
@@ -439,7 +438,7 @@ fn packed_line(
 /// Returns the key hints of the panel, most likely first.
 pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
     if let super::Question::Setup(setup) = &panel.question {
-        return onboarding::hints(setup, look == typeahead_guard::ChoiceState::Arming);
+        return super::onboarding_dialog::hints(setup, look == typeahead_guard::ChoiceState::Arming);
     }
     if let super::Question::Asking(asking) = &panel.question {
         let scrolls = panel.body.rows(panel.seen_width) > panel.shown;

@@ -3,7 +3,6 @@
 //!
 //! Events go in and the answer comes out; the dialog shares its panel and guard with all other dialogs.
 
-mod dialog;
 mod entry;
 #[cfg(test)]
 mod tests;
@@ -20,16 +19,16 @@ pub struct ElicitationForm {
     pub id: String,
     /// Name of the server, on one line without control characters.
     pub server: String,
-    message: String,
-    wants: FormContent,
+    pub message: String,
+    pub wants: FormContent,
     /// Index of the current field.
-    at: Option<usize>,
+    pub at: Option<usize>,
     /// Whether problems are shown at all fields, because sending was attempted.
     checked: bool,
 }
 
 #[derive(Debug)]
-enum FormContent {
+pub enum FormContent {
     Form(Vec<Entry>),
     Visit(String),
 }
@@ -77,7 +76,7 @@ impl ElicitationForm {
         self.at.is_some()
     }
 
-    fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry] {
         match &self.wants {
             FormContent::Form(entries) => entries,
             FormContent::Visit(_) => &[],
@@ -143,7 +142,7 @@ impl ElicitationForm {
     }
 
     /// Returns the problem of a field, if it was changed or sending was attempted.
-    fn problem(&self, entry: &Entry) -> Option<String> {
+    pub fn problem(&self, entry: &Entry) -> Option<String> {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 

@@ -3,12 +3,10 @@
 //!
 //! Events go in and actions come out; the dialogs share their panel and guard with all other dialogs.
 
-mod dialog;
 mod recognise;
 #[cfg(test)]
 mod tests;
 
-pub use dialog::hints;
 pub use recognise::provider_of as provider_of_key;
 
 use crate::protocol::{KeyText, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
@@ -19,22 +17,22 @@ const TYPED_BYTES: usize = 8 << 10;
 /// Current page and known facts.
 #[derive(Debug)]
 pub struct Onboarding {
-    found: SetupFound,
-    page: Page,
+    pub found: SetupFound,
+    pub page: Page,
     /// Whether an action is running and its outcome has not arrived.
-    waits: bool,
+    pub waits: bool,
     /// Why the last action failed.
-    problem: Option<String>,
-    test: Test,
+    pub problem: Option<String>,
+    pub test: Test,
     tests: u64,
-    themes: Vec<String>,
+    pub themes: Vec<String>,
     /// Index of the shown theme, and of the theme before the setup.
-    theme: usize,
+    pub theme: usize,
     theme_before: usize,
 }
 
 #[derive(Debug)]
-enum Page {
+pub enum Page {
     /// Models that were found, and other ways to get one.
     Models,
     Typing(Typing),
@@ -45,19 +43,19 @@ enum Page {
 
 /// Line of text being typed.
 #[derive(Debug, Default)]
-struct Typing {
-    what: Typed,
-    text: KeyText,
+pub struct Typing {
+    pub what: Typed,
+    pub text: KeyText,
     /// Index of the provider that the key is for.
-    provider: Option<usize>,
+    pub provider: Option<usize>,
     /// Whether the user chose the provider.
-    is_said: bool,
+    pub is_said: bool,
     /// Server that the key is for.
-    reach: Reach,
+    pub reach: Reach,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Typed {
+pub enum Typed {
     #[default]
     Key,
     Address,
@@ -66,7 +64,7 @@ enum Typed {
 }
 
 #[derive(Debug)]
-enum Test {
+pub enum Test {
     Not,
     Runs,
     Done(TestOutcome),

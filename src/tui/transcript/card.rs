@@ -1,7 +1,7 @@
 //! Tool call cards in the transcript.
 
-use super::entry::{more, wrapped};
 use super::output::{Output, behind_changes, cut, painted};
+use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
 use crate::protocol::{APPROVED_BY_YOU, CallId, Proposal, Redaction};

@@ -1,13 +1,14 @@
 //! Transcript entries and their rows.
 
 use super::card::Card;
+use super::text_rows::{more, wrapped};
 use super::{Fold, Recovery, RenderContext, context_meter, recovery};
 use crate::protocol::{ContextUse, StepId, TaskId};
 use crate::text;
 use crate::tui::format::counted;
 use crate::tui::markdown::Document;
 use crate::tui::metrics::GUTTER;
-use crate::tui::styled_text::{Row, SpanStyle, StyledText};
+use crate::tui::styled_text::{Row, StyledText};
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -343,21 +344,6 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
         start..start + piece.strip_suffix(' ').unwrap_or(piece).len()
     };
     line.split_inclusive(end.as_str()).map(piece).collect()
-}
-
-/// Wraps every line of a text.
-pub fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
-    let ink = SpanStyle::of(token);
-    let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
-    lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
-}
-
-/// Returns a row with the number of hidden lines and the key that shows them.
-pub fn more(hidden: usize, look: RenderContext<'_>) -> Row {
-    let RenderContext { glyphs, theme, .. } = look;
-    let key = if look.browses { "enter" } else { look.unfolds };
-    let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, "line"), glyphs.dot);
-    Row::of(Line::styled(words, theme.style(Token::Faint)))
 }
 
 /// Returns the rows of a prompt; a long one is cut to its head until unfolded.

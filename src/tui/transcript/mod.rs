@@ -12,6 +12,7 @@ mod recovery;
 mod rewound;
 #[cfg(test)]
 mod tests;
+mod text_rows;
 mod viewport;
 
 pub use card::{Card, CardState};

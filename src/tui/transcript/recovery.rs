@@ -1,7 +1,7 @@
 //! Work that was unfinished when the previous process ended, and its outcome: one entry at the end of the transcript.
 
 use super::RenderContext;
-use super::entry::wrapped;
+use super::text_rows::wrapped;
 use crate::protocol::CallId;
 use crate::text;
 use crate::tui::format::counted;

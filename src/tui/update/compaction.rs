@@ -7,7 +7,6 @@ use crate::text;
 use crate::tui::format::counted;
 use crate::tui::format::tokens;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Percentage from which the usage is shown in percent.
@@ -46,7 +45,7 @@ pub fn shown(model: &mut Model, filled: ContextUse) {
 /// Returns the usage of the context window, in percent if it is high.
 pub fn filled(model: &Model) -> String {
     let used = model.tally.context_tokens;
-    match status::window(model).map(|all| used * 100 / all) {
+    match model.context_limit().map(|all| used * 100 / all) {
         Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
         Some(_) | None => format!("Context {} tokens", tokens(used)),
     }

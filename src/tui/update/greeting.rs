@@ -3,7 +3,6 @@
 use crate::text;
 use crate::tui::interface::{ModelAccess, Start};
 use crate::tui::model::Model;
-use crate::tui::status;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
@@ -50,7 +49,7 @@ fn rules(model: &Model, start: &Start) -> StyledText {
     let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
     let words = format!("{trusted}policy \"{}\"{whose}{dot}", header.mode.as_str());
     let mut line = StyledText::new(&text::clean(&words), SpanStyle::of(Token::Muted));
-    if status::is_open(&header.sandbox) {
+    if header.is_unsandboxed() {
         let words = format!("{}: commands run with all your permissions", header.sandbox);
         line.push(&text::clean(&words), SpanStyle::of(Token::Warn));
     } else {

@@ -2,8 +2,7 @@
 
 use super::dialog_text::to_draft;
 use crate::protocol::Command;
-use crate::tui::approval::{Answer, ChoiceAction};
-use crate::tui::inbox::{YES, said};
+use crate::tui::approval::{Answer, ChoiceAction, YES, said};
 use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::typeahead_guard::{GuardInput, GuardResult};

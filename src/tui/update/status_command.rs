@@ -6,7 +6,6 @@ use crate::protocol::{LookUp, Query};
 use crate::text;
 use crate::tui::format::{about, tokens};
 use crate::tui::model::{Effect, Model};
-use crate::tui::status;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Width of the labels, in cells.
@@ -22,7 +21,7 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
     let header = &model.header;
     let session = model.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);
     let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
-    let window = status::window(model);
+    let window = model.context_limit();
     let used = model.tally.context_tokens;
     let context = match window {
         Some(limit) => format!("{} of {} tokens, {}%", tokens(used), tokens(limit), used * 100 / limit),

@@ -3,7 +3,7 @@
 use crate::protocol::{EventKind, LookUp, Query};
 use crate::text;
 use crate::tui::model::{Effect, Model};
-use crate::tui::status;
+use crate::tui::status_items;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Tools that change no files; all others may.
@@ -27,7 +27,7 @@ const READS: [&str; 15] = [
 
 /// Starts with the session.
 pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(words) = status::unknown(&model.options.status) {
+    if let Some(words) = status_items::unknown(&model.options.status) {
         model.transcript.push(Kind::Note { text: text::clean(&words).into_owned(), tone: Tone::Warning });
     }
     changed(model, effects);
@@ -35,7 +35,7 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Requests an update because something may have changed.
 pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
-    if !model.is_session_chooser && status::shows_worktree(&model.options.status) {
+    if !model.is_session_chooser && status_items::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(LookUp::Worktree)));
     }
 }

@@ -8,14 +8,13 @@ mod strip;
 mod tests;
 mod text_viewer;
 
-use super::approval::{self, Height};
+use super::approval::{self, Height, Inbox};
 use super::display::{DrawStats, Scroll};
 use super::format;
 use super::glyphs::make_plain;
-use super::inbox::Inbox;
 use super::interface::ModelAccess;
 use super::keymap::Focus;
-use super::metrics::{GUTTER, SMALLEST};
+use super::metrics::SMALLEST;
 use super::model::Model;
 use super::status;
 use super::theme::Token;

@@ -1,9 +1,9 @@
 //! Dialog for the input request of an MCP server.
 
-use super::{ElicitationForm, Entry, FormAction, FormContent};
+use super::{Body, Choice, ChoiceAction, Dialog, Note, Question, Verb, choice};
 use crate::text;
-use crate::tui::approval::{Body, Choice, ChoiceAction, Dialog, Note, Question, Verb, choice};
 use crate::tui::composer::Field;
+use crate::tui::elicitation::{ElicitationForm, Entry, FormAction, FormContent};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 

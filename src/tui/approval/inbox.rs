@@ -1,11 +1,11 @@
 //! List of pending dialogs: low-risk ones can be decided together, the others are opened individually.
 
-use super::approval::{Dialog, Frame};
-use super::format::counted;
-use super::metrics::GUTTER;
-use super::theme::Token;
-use super::typeahead_guard::{ChoiceState, Confirm, Guard, GuardInput, Key};
+use super::{Dialog, Frame};
 use crate::text;
+use crate::tui::format::counted;
+use crate::tui::metrics::GUTTER;
+use crate::tui::theme::Token;
+use crate::tui::typeahead_guard::{ChoiceState, Confirm, Guard, GuardInput, Key};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

@@ -1,10 +1,10 @@
 //! Dialogs of the setup.
 
-use super::{Onboarding, Page, Pick, Test, Typed, Typing};
+use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
 use crate::protocol::{FoundModel, Reach, TestOutcome};
 use crate::text;
-use crate::tui::approval::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
 use crate::tui::composer::Field;
+use crate::tui::onboarding::{Onboarding, Page, Pick, Test, Typed, Typing};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 
