@@ -1,6 +1,6 @@
 //! Browse mode, in which the transcript has the keyboard.
 
-use super::transcript::SearchMatches;
+use super::transcript::{Marks, SearchMatches, Transcript};
 
 #[derive(Debug, Default)]
 pub struct Browse {
@@ -21,4 +21,12 @@ impl Browse {
             count => format!("{} of {count}", self.found.at + 1),
         }
     }
+}
+
+/// Leaves browse mode: nothing is selected any more, and rows name the usual keys.
+pub fn leave(browse: &mut Option<Browse>, transcript: &mut Transcript) {
+    if browse.take().is_some() {
+        transcript.forget_layout();
+    }
+    transcript.marks = Marks::default();
 }

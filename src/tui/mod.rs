@@ -38,6 +38,7 @@ mod rewind;
 mod save_state;
 mod servers;
 mod sessions;
+mod slash;
 mod status;
 mod status_items;
 mod styled_text;
@@ -69,8 +70,8 @@ pub use interface::{
 pub use keymap::problems as key_problems;
 pub use onboarding::provider_of_key;
 pub use plain::run as run_plain;
+pub use slash::COMMANDS;
 pub use terminal::{Emulator, columns, give_back_at_once, spare_contained};
 pub use theme::Colours;
 pub use transcript::exit_of;
 pub use typeahead_guard::GuardTiming;
-pub use update::COMMANDS;

@@ -299,6 +299,14 @@ pub struct Keys {
     pub kitty: bool,
 }
 
+impl Keys {
+    /// Records an answer: the last key was not text, and the next dialog takes the focus at once.
+    pub fn answer_given(&mut self, now: u64) {
+        self.answered = Some(now);
+        self.last_text = None;
+    }
+}
+
 impl Model {
     pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
         let (keymap, key_problems) = match &options.keys.text {

@@ -15,7 +15,6 @@ const IN_A_CYCLE: &[Exception] = &[
     Exception { modules: &["store"], count: 8 },
     Exception { modules: &["sys"], count: 10 },
     Exception { modules: &["tools"], count: 56 },
-    Exception { modules: &["tui"], count: 69 },
 ];
 
 type Path = Vec<String>;

@@ -1,7 +1,7 @@
 //! Listing and opening of the artifacts of the session.
 
-use super::focus::show_called_for;
-use super::keys::take;
+use super::draft::take;
+use super::notes::show_called_for;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
 use crate::text;
 use crate::tui::metrics::GUTTER;

@@ -1,12 +1,13 @@
 //! Attachments of a draft: files dropped on the terminal, and the image in the clipboard.
 
-use super::keys::is_ready;
-use super::{dialog_text, draft_changed, slash};
+use super::dialog_text;
+use super::draft::draft_changed;
+use super::readiness::is_ready;
 use crate::protocol::{Clipped, DroppedFile, LookUp, Query};
 use crate::text;
 use crate::tui::format::tokens;
 use crate::tui::model::{Effect, Model};
-use crate::tui::{drag_drop, menu};
+use crate::tui::{drag_drop, menu, slash};
 
 /// Approximate number of image pixels per token.
 const TOKEN_PIXELS: u64 = 750;

@@ -1,11 +1,11 @@
 //! Keys of browse mode: entries, folding, search and copying.
 
 use super::{copy_export, help, history_page, pointer};
-use crate::tui::browse::Browse;
+use crate::tui::browse::{Browse, leave};
 use crate::tui::clipboard::Clip;
 use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Entry, Marks, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript};
+use crate::tui::transcript::{Entry, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
@@ -19,14 +19,6 @@ pub fn enter(model: &mut Model, now: u64) {
     // Rows name the unfold key, which is another one now.
     model.transcript.forget_layout();
     choose(model, at, now);
-}
-
-pub fn leave(model: &mut Model) {
-    if model.browse.take().is_some() {
-        model.transcript.forget_layout();
-    }
-    model.transcript.marks = Marks::default();
-    model.dirty = true;
 }
 
 /// Handles a key in browse mode. Returns whether browse mode is on.
@@ -47,7 +39,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     match key.code {
         KeyCode::Esc if model.transcript.marks.selection.is_some() => end_selection(model),
         KeyCode::Esc if model.transcript.marks.query.is_some() => forget_search(model),
-        KeyCode::Esc | KeyCode::Char('q') => leave(model),
+        KeyCode::Esc | KeyCode::Char('q') => leave(&mut model.browse, &mut model.transcript),
         KeyCode::Tab if waits => {
             model.dialogs.open_current(model.keys.last_text);
         }
@@ -63,7 +55,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 
 fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     match key.code {
-        KeyCode::Char('c' | 't') => leave(model),
+        KeyCode::Char('c' | 't') => leave(&mut model.browse, &mut model.transcript),
         KeyCode::Char('z') => effects.push(Effect::Suspend),
         KeyCode::Char('u') => page(model, false, 2, now, effects),
         KeyCode::Char('d') => page(model, true, 2, now, effects),

@@ -1,6 +1,6 @@
 //! The `/diff` view: request, display and keys.
 
-use super::keys::take;
+use super::draft::take;
 use crate::protocol::{ChangedFiles, Query, SessionQuery};
 use crate::tui::changes::Changes;
 use crate::tui::interface::ModelAccess;

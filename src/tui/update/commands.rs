@@ -1,7 +1,7 @@
 //! Background commands: moving, listing and stopping.
 
-use super::focus::show_called_for;
-use super::keys::take;
+use super::draft::take;
+use super::notes::show_called_for;
 use crate::protocol::{Command, RunningCommand, RunningState};
 use crate::text;
 use crate::tui::model::{Activity, Effect, Model};

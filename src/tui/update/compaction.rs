@@ -1,7 +1,8 @@
 //! Context window: its content, and the summary that frees space in it.
 
-use super::focus::show_called_for;
-use super::keys::{is_ready, take};
+use super::draft::take;
+use super::notes::show_called_for;
+use super::readiness::is_ready;
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
 use crate::text;
 use crate::tui::format::counted;

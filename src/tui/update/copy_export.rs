@@ -1,6 +1,7 @@
 //! Copying, opening in an editor, and exporting parts of the session.
 
-use super::keys::{hears, take};
+use super::draft::take;
+use super::readiness::hears;
 use crate::protocol::{ExportForm, Query};
 use crate::text;
 use crate::tui::clipboard::Clip;

@@ -1,7 +1,8 @@
 //! Keys while a dialog has the keyboard.
 
 use super::dialog_text::to_draft;
-use super::{amend, draft_changed, elicitation, inbox, onboarding, rewind};
+use super::draft::draft_changed;
+use super::{amend, elicitation, inbox, onboarding, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
 use crate::text;
 use crate::tui::approval::{Answer, ChoiceAction, Dialog, Question, REASONS};
@@ -282,7 +283,7 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
     let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.toast = None;
     model.dialogs.done(None);
-    follow(model, now);
+    model.keys.answer_given(now);
     model.restart_activity_timer(now);
     effects.push(match answer {
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
@@ -299,7 +300,7 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
             return super::sessions::fork_before(model, before, now, effects);
         }
         Answer::Forget(id) => return super::sessions::forget(id, effects),
-        Answer::Trust(_, TrustAnswer::Quit) => return super::quit(model, effects),
+        Answer::Trust(_, TrustAnswer::Quit) => return super::quit::quit(model, effects),
         Answer::Held(held, answer) => return super::lock::answered(model, held, answer, effects),
         Answer::Trust(trust, answer) => {
             let words = match answer {
@@ -312,12 +313,6 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
             Effect::Trust(trust, answer)
         }
     });
-}
-
-/// Records an answer: the last key was not text, and the next dialog takes the focus at once.
-pub fn follow(model: &mut Model, now: u64) {
-    model.keys.answered = Some(now);
-    model.keys.last_text = None;
 }
 
 /// Returns whether a letter in an empty draft is a second press of the answer key. If text follows at once, it was its

@@ -1,6 +1,8 @@
 //! Text that was typed or pasted into a dialog, but meant for the draft.
 
-use super::{amend, browse, draft_changed, sessions};
+use super::draft::draft_changed;
+use super::{amend, sessions};
+use crate::tui::browse;
 use crate::tui::model::Model;
 
 /// Moves text to the draft, because it was meant for it; the panel returns the keyboard.
@@ -12,7 +14,8 @@ pub fn to_draft(model: &mut Model, text: &str, now: u64) {
     }
     // The typed text must be visible.
     model.rewind.list = None;
-    browse::leave(model);
+    browse::leave(&mut model.browse, &mut model.transcript);
+    model.dirty = true;
     model.composer.insert(text);
     model.keys.last_key = Some(now);
     model.keys.last_text = Some(now);

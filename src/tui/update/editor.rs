@@ -1,6 +1,6 @@
 //! Editing of the draft in the user's editor.
 
-use super::draft_changed;
+use super::draft::draft_changed;
 use crate::text;
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 

@@ -1,6 +1,6 @@
 //! Keys and choices of input requests from MCP servers.
 
-use super::events::note;
+use super::notes::note;
 use crate::protocol::{Command, Elicitation, ElicitationAnswer, ElicitationOutcome};
 use crate::tui::approval::{Dialog, Question};
 use crate::tui::clipboard::Clip;
@@ -76,7 +76,7 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
         panel.words = None;
     }
     model.dialogs.done(None);
-    super::dialog::follow(model, now);
+    model.keys.answer_given(now);
     note(model, &words, Tone::Plain);
     effects.push(Effect::Send(Command::AnswerElicitation { elicitation_id, answer }));
 }

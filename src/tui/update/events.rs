@@ -1,13 +1,15 @@
 //! Effects of session events on the screen.
 
+use super::activity::{busy, runs, tool_ended};
+use super::draft::draft_changed;
+use super::notes::note;
+use super::quit::repeat_how_to_quit;
 use super::retry::{self, FailedRequest};
 use super::{
-    artifacts, compaction, dialog, elicitation, failures, history_page, models, policy, queue, recovery, rewind, save_errors,
-    servers, spending, streaming, user_shell, worktree,
+    artifacts, compaction, dialog, failures, models, policy, queue, rewind, save_errors, servers, spending, streaming, user_shell,
 };
 use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
-use crate::tui::approval::{Dialog, InterruptedCall};
 use crate::tui::model::{Activity, Model, Policy, TOAST_MS};
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Card, CardState, Kind, Tone};
@@ -15,97 +17,20 @@ use crate::tui::transcript::{Card, CardState, Kind, Tone};
 /// Minimum time a notice stays readable before an event may remove it, in milliseconds.
 const READ_MS: u64 = 2000;
 
-/// Applies a live event.
-pub fn apply(model: &mut Model, event: Event, now: u64) {
-    let Event { session_id, kind, timestamp, .. } = of_its_task(model, event);
-    model.policy.clock = Some((timestamp, now));
-    if let EventKind::TaskStarted { .. } = kind {
-        model.session = Some(session_id);
-    }
-    let focus = model.may_take_focus(now);
-    let last_text = model.keys.last_text;
-    recovery::told(model, &kind);
-    worktree::note(model, &kind);
-    match kind {
-        EventKind::ApprovalRequested(mut approval) => {
-            model.options.shorten(approval.command.iter_mut().map(|command| &mut command.cwd));
-            // A previewed or interrupted command is no longer running.
-            tool_ended(model, &approval.tool_call_id, now);
-            asked(model, &approval);
-            dialog::asked(model, approval, focus);
-            model.restart_activity_timer(now);
-        }
-        EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, last_output, ran_ms } => {
-            interrupted(model, &tool_call_id, &summary);
-            model.dialogs.forget_call(&tool_call_id, last_text);
-            let left = InterruptedCall { known, last_output, ran_ms };
-            model.dialogs.add(Dialog::interrupted(tool_call_id, &tool_name, &summary, &left), focus, last_text);
-        }
-        EventKind::DraftRestored { text } => draft_restored(model, &text, now),
-        EventKind::ElicitationRequested(asked) => elicitation::asked(model, asked, now),
-        EventKind::ElicitationEnded { elicitation_id, outcome } => elicitation::ended(model, &elicitation_id, outcome),
-        EventKind::Rewound(done) => rewind::done(model, done, true, now),
-        EventKind::HistoryLoaded { events, before } => history_page::loaded(model, events, before, now),
-        EventKind::HistorySummed(sum) => history_page::summed(model, sum),
-        kind => shared(model, kind, now),
-    }
-}
-
-/// Applies an event of an earlier run: shows it and opens no dialog.
-pub fn replay(model: &mut Model, event: Event, now: u64) {
-    let Event { session_id, kind, .. } = of_its_task(model, event);
-    model.session = Some(session_id);
-    match kind {
-        EventKind::ApprovalRequested(approval) => asked(model, &approval),
-        EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
-        EventKind::DraftRestored { .. }
-        | EventKind::SessionStarted { .. }
-        | EventKind::QueueChanged { .. }
-        | EventKind::StateChanged { .. }
-        | EventKind::CompactionStarted { .. }
-        | EventKind::ModelsListed { .. }
-        | EventKind::ContextShown(_)
-        | EventKind::BudgetShown { .. }
-        | EventKind::RuleTold { .. }
-        | EventKind::BudgetApproaching { .. }
-        | EventKind::PolicyInForce { .. }
-        | EventKind::PolicyRejected { .. }
-        | EventKind::ModeChanged { .. }
-        | EventKind::SandboxInForce { .. }
-        | EventKind::ApprovalOutdated { .. }
-        | EventKind::PreviewStarted { .. }
-        | EventKind::CommandsRunning { .. }
-        | EventKind::ServersChanged { .. }
-        | EventKind::ElicitationRequested(_)
-        | EventKind::ElicitationEnded { .. }
-        | EventKind::ArtifactsListed { .. }
-        | EventKind::ArtifactRead { .. }
-        | EventKind::ProposedShown { .. }
-        | EventKind::ChangedFiles(_)
-        | EventKind::RewindPointsListed { .. }
-        | EventKind::RewindPlanned(_)
-        | EventKind::SessionCompleted { .. }
-        | EventKind::LlmRetry { .. } => {}
-        // The session itself reports the model in use.
-        EventKind::ModelChanged { message, .. } => models::said(model, &message),
-        kind => shared(model, kind, now),
-    }
-}
-
 /// Tags the entry of an event with its task and step.
-fn of_its_task(model: &mut Model, event: Event) -> Event {
+pub fn of_its_task(model: &mut Model, event: Event) -> Event {
     model.transcript.belongs_to(event.task_id.as_ref(), event.step_id.as_ref());
     event
 }
 
-fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
+pub fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
         model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
     }
     set_card(model, id, CardState::Unknown);
 }
 
-fn shared(model: &mut Model, kind: EventKind, now: u64) {
+pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { model: name, mode, facts, .. } => {
             model.header.model = name;
@@ -338,24 +263,6 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-/// Sets the activity of the task, unless it is being stopped; an unchanged activity keeps its timer.
-pub fn busy(model: &mut Model, activity: Activity, now: u64) {
-    model.task.paused = None;
-    if model.task.activity == Activity::Stopping {
-        return;
-    }
-    // The summary request is not an activity of the task.
-    let activity = if let Some(messages) = model.task.summing_up {
-        Activity::Compacting { messages }
-    } else {
-        model.task.goes_on = true;
-        activity
-    };
-    let same = std::mem::discriminant(&model.task.activity) == std::mem::discriminant(&activity);
-    let since = if same { model.task.since } else { now };
-    model.set_activity(activity, since);
-}
-
 fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.toast = None;
     queue::said(model, prompt, now);
@@ -367,7 +274,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.task.step = 0;
     model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
-    super::keys::repeat_how_to_quit(model, now);
+    repeat_how_to_quit(model, now);
 }
 
 /// Adds the command that undoes or stops it to notices about saved rules and summaries.
@@ -391,7 +298,7 @@ fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) 
 }
 
 /// Restores text from before, or queued messages that were not sent, below the current draft.
-fn draft_restored(model: &mut Model, text: &str, now: u64) {
+pub fn draft_restored(model: &mut Model, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();
     let restored = text::clean(text);
@@ -400,7 +307,7 @@ fn draft_restored(model: &mut Model, text: &str, now: u64) {
     } else {
         model.composer.set(&format!("{}\n\n{restored}", before.trim_end()));
     }
-    super::draft_changed(model, now);
+    draft_changed(model, now);
 }
 
 /// Returns the file that a call is about.
@@ -417,7 +324,7 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
 }
 
 /// Marks the call as waiting, with the user's changes so far.
-fn asked(model: &mut Model, approval: &Approval) {
+pub fn asked(model: &mut Model, approval: &Approval) {
     set_card(model, &approval.tool_call_id, CardState::Waiting);
     if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
         && card.is_command()
@@ -450,40 +357,13 @@ fn preview_started(model: &mut Model, id: &CallId, now: u64) {
     runs(model, (id.clone(), words), now);
 }
 
-fn runs(model: &mut Model, call: (CallId, String), now: u64) {
-    model.task.goes_on = true;
-    match &mut model.task.activity {
-        Activity::Stopping => {}
-        Activity::Running { calls } if calls.iter().any(|(id, _)| *id == call.0) => {}
-        Activity::Running { calls } => calls.push(call),
-        Activity::Idle
-        | Activity::Thinking
-        | Activity::Answering
-        | Activity::Calling { .. }
-        | Activity::Retrying(_)
-        | Activity::Compacting { .. } => {
-            model.set_activity(Activity::Running { calls: vec![call] }, now);
-        }
-    }
-}
-
-/// Updates the activity when a call ends; after the last one the model continues.
-fn tool_ended(model: &mut Model, id: &CallId, now: u64) {
-    if let Activity::Running { calls } = &mut model.task.activity {
-        calls.retain(|(running, _)| running != id);
-        if calls.is_empty() {
-            model.set_activity(Activity::Thinking, now);
-        }
-    }
-}
-
 fn ended(model: &mut Model, now: u64) {
     streaming::end(model);
     model.task.goes_on = false;
     model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
     outdate_said(model, now);
-    super::keys::repeat_how_to_quit(model, now);
+    repeat_how_to_quit(model, now);
 }
 
 /// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
@@ -493,8 +373,4 @@ fn outdate_said(model: &mut Model, now: u64) {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
     }
     model.toast.take_if(|(_, until)| *until <= now);
-}
-
-pub fn note(model: &mut Model, words: &str, tone: Tone) {
-    model.transcript.push(Kind::Note { text: text::clean(words).trim_end().to_owned(), tone });
 }

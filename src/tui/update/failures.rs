@@ -1,6 +1,6 @@
 //! Texts for failures of a task or the session, and how to continue.
 
-use super::events::note;
+use super::notes::note;
 use super::{retry, save_errors, streaming};
 use crate::protocol::{Failure, FailureKind};
 use crate::text;

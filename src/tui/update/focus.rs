@@ -2,7 +2,6 @@
 
 use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
-use crate::tui::transcript::Kind;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Returns the part of the screen that has the keyboard.
@@ -33,16 +32,6 @@ pub fn focus(model: &Model) -> Focus {
         None if model.search.is_some() => Focus::Search,
         None if model.menu.is_open() => Focus::Menu,
         None => Focus::Composer,
-    }
-}
-
-/// Shows output that the user requested and scrolls to its end; a pending dialog does not cover it until the user goes
-/// there.
-pub fn show_called_for(model: &mut Model, what: Kind) {
-    model.transcript.push(what);
-    model.transcript.follow();
-    if model.dialogs.waits_for_idle() {
-        model.dialogs.put_off();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Older parts of a resumed session, loaded when the user scrolls up to them.
 
-use super::{after_replay, events};
+use super::replay::{after_replay, replay};
 use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{Effect, Model};
 
@@ -24,7 +24,7 @@ pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: 
     let (panels, tool_uses) = (std::mem::take(&mut model.dialogs), std::mem::take(&mut model.tool_uses));
     let (last_answer, said) = (model.last_answer.take(), model.toast.take());
     for event in history {
-        events::replay(model, event, now);
+        replay(model, event, now);
     }
     after_replay(model);
     let older = std::mem::replace(&mut model.transcript, transcript);

@@ -96,7 +96,7 @@ fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
         }
     }
     if count > 0 {
-        super::dialog::follow(model, now);
+        model.keys.answer_given(now);
         model.dialogs.arm_inbox(None);
         model.restart_activity_timer(now);
         model.show_toast(said(count, yes), now);

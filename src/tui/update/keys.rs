@@ -1,21 +1,19 @@
 //! Keys while the composer has the keyboard.
 
+use super::draft::{draft_changed, take};
 use super::focus::focus;
-use super::{
-    browse, draft_changed, editor, history_page, inbox, menu, models, palette, queue, quit, retry, save_errors, search, slash,
-};
-use crate::protocol::{Command, RunningState};
-use crate::text;
+use super::quit::{ask_to_quit, leave};
+use super::readiness::{is_ready, refuse, wait_for_session};
+use super::{browse, editor, history_page, inbox, menu_keys, models, palette, queue, retry, save_errors, search, slash};
+use crate::protocol::Command;
 use crate::tui::input::is_text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::keymap::Focus;
-use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::slash::typed as typed_command;
 use crate::tui::task::KILL_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A second ctrl+c within this time quits.
-const QUIT_MS: u64 = 3000;
 /// Time in which a second Enter without an API key adds one, in milliseconds.
 const NO_KEY_MS: u64 = 6000;
 
@@ -34,7 +32,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     if search::key(model, key, now) {
         return;
     }
-    if menu::key(model, key, now, effects) {
+    if menu_keys::key(model, key, now, effects) {
         return;
     }
     if super::dialog::takes_echo(model, is_text(&key), now) {
@@ -91,12 +89,6 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Reports why nothing is sent; the next Enter adds the missing key.
-pub fn refuse(model: &mut Model, now: u64) {
-    model.keys.no_key_said = Some(now);
-    is_ready(model, now);
-}
-
 /// Handles a key while a long text is shown. Returns whether it did; other keys close the text and act below.
 pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
     if focus(model) != Focus::Reader || model.changes.is_some() {
@@ -146,7 +138,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
     if draft.trim().is_empty() || model.servers.are_fresh(now) {
         return;
     }
-    if let Some(typed) = slash::typed(&draft) {
+    if let Some(typed) = typed_command(&draft) {
         return slash::run(model, typed, now, effects);
     }
     if let Some((line, shared)) = super::user_shell::typed(&draft) {
@@ -187,70 +179,6 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Appends a prompt to those that wait for a session.
-pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
-    let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
-    model.waiting_prompt = Some(before.unwrap_or_default() + text);
-    model.show_toast("starting: this is sent as soon as everything is loaded", now);
-}
-
-/// Returns whether there is a session, with or without a model.
-pub fn has_session(model: &Model) -> bool {
-    model.model_access.is_some()
-}
-
-/// Returns whether there is a session, with or without a model; reports it if not.
-pub fn hears(model: &mut Model, now: u64) -> bool {
-    matches!(model.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
-}
-
-/// Returns whether there is a session and a model; reports it if not.
-pub fn is_ready(model: &mut Model, now: u64) -> bool {
-    match &model.model_access {
-        Some(ModelAccess::Ready) => true,
-        None => {
-            model.show_toast("starting: try again in a moment", now);
-            false
-        }
-        Some(ModelAccess::NoKey { message, .. }) => {
-            // The whole message is in the transcript; a narrow row shows what to do, a wide one the first clause too.
-            let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
-            let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
-            if model.in_lines {
-                model.show_toast(format!("nothing was sent, draft kept: {clause}; /setup adds a key"), now);
-                return false;
-            }
-            let between = format!(" {} ", model.glyphs.dot);
-            let other = format!("{} change model", model.keymap.called(Focus::Composer, "ctrl+l"));
-            let room = usize::from(model.size.width.saturating_sub(GUTTER));
-            let mut words = format!("nothing was sent{between}enter add a key");
-            for part in [format!("{clause}, draft kept"), other] {
-                if text::width(&words) + text::width(&between) + text::width(&part) <= room {
-                    words = words + &between + &part;
-                }
-            }
-            model.show_toast(words, now);
-            false
-        }
-        Some(ModelAccess::ReadOnly { holder }) => {
-            model.show_toast(format!("nothing was sent, draft kept: read-only, {}", text::clean(holder)), now);
-            false
-        }
-    }
-}
-
-/// Takes the draft to send it; the saved draft is deleted.
-pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
-    let (text, kept) = model.composer.take();
-    if let Err(error) = kept {
-        model.show_toast(format!("cannot write the prompt history: {error}"), now);
-    }
-    model.save_draft_at = None;
-    model.task.taken_back.clear();
-    effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
-    text
-}
-
 /// Interrupts the task. What it runs has ended soon after; what has not, a later Escape kills.
 fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.task.activity == Activity::Stopping {
@@ -272,53 +200,6 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return escape(model, now, effects);
     }
     ask_to_quit(model, "ctrl+c", now, effects);
-}
-
-/// Quits, or asks for a second press if something is running or pending.
-fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    if left_open(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
-}
-
-/// Returns what is running or pending and would stop with aye.
-fn left_open(model: &Model) -> Vec<String> {
-    let counted = |count: usize, one: &str, more: &str| match count {
-        0 => None,
-        1 => Some(one.to_owned()),
-        _ => Some(format!("{count} {more}")),
-    };
-    let task = model.is_running() && model.dialogs.approvals() == 0;
-    let background = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
-    let open = [
-        counted(model.dialogs.approvals(), "1 approval pending", "approvals pending"),
-        task.then(|| "a task is running".to_owned()),
-        counted(model.task.waiting.len(), "1 message queued", "messages queued"),
-        counted(background, "1 background command, stopped on exit", "background commands, stopped on exit"),
-    ];
-    open.into_iter().flatten().collect()
-}
-
-/// Quits on a second press; the first one reports what it would stop.
-fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
-    if model.keys.quit_asked.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
-        return quit(model, effects);
-    }
-    model.keys.quit_asked = Some((key, now, !left_open(model).is_empty()));
-    say_how_to_quit(model, key, now);
-}
-
-/// Repeats the notice about quitting with the current state, which changed right after the key.
-pub fn repeat_how_to_quit(model: &mut Model, now: u64) {
-    if let Some((key, at, true)) = model.keys.quit_asked
-        && now.saturating_sub(at) <= QUIT_MS
-    {
-        say_how_to_quit(model, key, now);
-    }
-}
-
-fn say_how_to_quit(model: &mut Model, key: &str, now: u64) {
-    let open = left_open(model);
-    let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
-    model.show_toast(format!("{open}{key} again to quit"), now);
 }
 
 /// Scrolls the transcript; `home` and `end` go to the line first if there is one.

@@ -1,12 +1,13 @@
-//! Completion menus at the composer and their keys.
+//! Content of the completion menus at the composer.
 
-use super::{draft_changed, slash, theme_command};
+use super::draft::draft_changed;
+use super::theme_command;
 use crate::protocol::{FoundFile, FoundSymbol, LookUp, Query, ServerResource, SessionQuery};
 use crate::text;
 use crate::tui::format::tokens;
 use crate::tui::menu::{self, EnterAction, Item, Typing};
 use crate::tui::model::{Effect, Model};
-use crossterm::event::{KeyCode, KeyEvent};
+use crate::tui::slash;
 
 /// Maximum number of resources in the menu: next to files as long as no file name is typed, and otherwise.
 const FEW_RESOURCES: usize = 5;
@@ -101,7 +102,7 @@ pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now
 }
 
 /// Returns whether files or symbols were requested and have not arrived; resources are not waited for.
-fn is_searching(model: &Model) -> bool {
+pub fn is_searching(model: &Model) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.are_named_in(words));
     !of_server && model.menu.is_searching()
 }
@@ -190,31 +191,8 @@ fn item(file: &FoundFile) -> Option<Item> {
     Some(Item { text, name, words, tokens: file.tokens, then: EnterAction::Complete })
 }
 
-/// Handles a key of the menu. Returns whether it did.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if !key.modifiers.is_empty() {
-        return false;
-    }
-    if key.code == KeyCode::Tab && is_searching(model) && !model.menu.is_open() {
-        model.menu.complete_when_found();
-        return true;
-    }
-    if !model.menu.is_open() {
-        return false;
-    }
-    match key.code {
-        KeyCode::Up => model.menu.step(false),
-        KeyCode::Down => model.menu.step(true),
-        KeyCode::Esc => model.menu.close(),
-        KeyCode::Tab => complete(model, now),
-        KeyCode::Enter => return enter(model, now, effects),
-        _ => return false,
-    }
-    true
-}
-
 /// Completes the common beginning of the rows, or else the highlighted row.
-fn complete(model: &mut Model, now: u64) {
+pub fn complete(model: &mut Model, now: u64) {
     if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.moved()) {
         let whole = begins_all(model.menu.items(), draft);
         if whole.len() > draft.len() && model.menu.items().len() > 1 {
@@ -238,7 +216,7 @@ fn begins_all(items: &[Item], draft: &str) -> String {
 }
 
 /// Inserts an item into the draft.
-fn put(model: &mut Model, item: &Item, now: u64) {
+pub fn put(model: &mut Model, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
             let blank = if item.then == EnterAction::Complete { " " } else { "" };
@@ -262,26 +240,4 @@ fn put(model: &mut Model, item: &Item, now: u64) {
         None => return,
     }
     draft_changed(model, now);
-}
-
-/// Takes a row with Enter. Returns whether it did: not if the word is a command already, and only a row that was
-/// visible.
-fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let draft = model.composer.text();
-    if matches!(model.menu.typing(), Some(Typing::Command(_)))
-        && slash::is_command(&draft, &model.menu.own)
-        && !model.menu.moved()
-    {
-        return false;
-    }
-    let Some(item) = model.menu.seen(now).cloned() else { return false };
-    if item.then == EnterAction::Run {
-        // The history keeps the command that is run.
-        model.composer.set(&item.text);
-        let typed = item.text.trim_start_matches('/').to_owned();
-        slash::run(model, &typed, now, effects);
-    } else {
-        put(model, &item, now);
-    }
-    true
 }

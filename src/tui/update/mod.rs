@@ -1,5 +1,6 @@
 //! State transitions: the model and a message in, effects out.
 
+mod activity;
 mod amend;
 mod artifacts;
 mod attachments;
@@ -10,6 +11,7 @@ pub mod compaction;
 mod copy_export;
 mod dialog;
 mod dialog_text;
+mod draft;
 mod editor;
 mod elicitation;
 mod events;
@@ -20,17 +22,24 @@ pub mod help;
 mod history_page;
 mod inbox;
 mod keys;
+mod live_events;
 mod lock;
 mod menu;
+mod menu_keys;
 mod models;
 pub mod mouse;
+mod notes;
 mod notifications;
 mod onboarding;
 mod palette;
 mod pointer;
 mod policy;
+mod query_results;
 pub mod queue;
+mod quit;
+mod readiness;
 mod recovery;
+mod replay;
 pub mod retry;
 mod rewind;
 pub mod save_errors;
@@ -57,24 +66,20 @@ pub use elicitation::{fill_line, is_filling, picked as pick_asking};
 pub use help::place as key_place;
 pub use keys::enter as submit;
 pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
-pub use slash::COMMANDS;
 pub use tree::go as go_to_branch;
 
+use self::draft::{draft_changed, save_draft};
 use super::approval::Dialog;
 use super::input::{Input, is_text};
 use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
 use super::keymap::Focus;
 use super::model::{Activity, EditFile, Editable, Effect, Model};
-use super::task::Paused;
-use super::transcript::{CardState, Kind, Tone};
+use super::transcript::{Kind, Tone};
 use super::typeahead_guard::GuardInput;
 use crate::protocol::{Command, Event, EventKind};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Size;
-
-/// Delay between the last change of the draft and its saving, in milliseconds.
-const SAVE_DRAFT_MS: u64 = 300;
 
 /// Message to the screen.
 #[derive(Debug)]
@@ -113,12 +118,12 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Event(event) => {
             model.dirty = true;
             match event.kind {
-                EventKind::LookedUp(told) => sessions::told(model, told, now, &mut effects),
+                EventKind::LookedUp(told) => query_results::told(model, told, now, &mut effects),
                 EventKind::ServersChanged { .. } => {
-                    events::apply(model, *event, now);
+                    live_events::apply(model, *event, now);
                     menu::servers_changed(model, &mut effects);
                 }
-                _ => events::apply(model, *event, now),
+                _ => live_events::apply(model, *event, now),
             }
             effects.extend(model.to_edit.take().map(Effect::EditFile));
             worktree::look(model, &mut effects);
@@ -316,11 +321,11 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     help::check_keys(model);
     worktree::begin(model, effects);
     for event in start.history {
-        events::replay(model, event, now);
+        replay::replay(model, event, now);
     }
     if resumed {
         recovery::begins(model);
-        after_replay(model);
+        replay::after_replay(model);
     }
     if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.in_lines) {
         let text = text::clean(lacks).into_owned();
@@ -360,28 +365,9 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
             queue::send(model, prompt, false, effects);
         } else if model.composer.is_empty() {
             model.composer.set(&prompt);
-            keys::refuse(model, now);
+            readiness::refuse(model, now);
         }
     }
-}
-
-/// Reports what a killed process left open, without continuing it.
-fn after_replay(model: &mut Model) {
-    for card in model.transcript.cards_mut() {
-        // The sandbox of that time is not known now.
-        card.held.clear();
-        if card.is_running() {
-            card.state = CardState::Unknown;
-        }
-    }
-    if model.is_running() {
-        model.set_activity(Activity::Idle, 0);
-        model.task.paused = Some(Paused::new("aye exited during this task"));
-    }
-    model.task.waiting.clear();
-    model.task.goes_on = false;
-    model.task.summing_up = None;
-    streaming::end(model);
 }
 
 fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
@@ -409,23 +395,4 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.save_draft_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }
-}
-
-fn draft_changed(model: &mut Model, now: u64) {
-    if model.composer.is_empty() {
-        model.task.taken_back.clear();
-    }
-    model.save_draft_at = Some(now + SAVE_DRAFT_MS);
-}
-
-fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.save_draft_at.take().is_some() {
-        effects.push(Effect::Send(Command::SaveDraft { text: model.composer.text() }));
-    }
-}
-
-fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
-    save_draft(model, effects);
-    effects.push(Effect::Send(Command::Quit));
-    effects.push(Effect::Exit(ExitReason::Quit));
 }

@@ -1,7 +1,8 @@
 //! Choice of the model: `/model`, `/effort` and the model list.
 
+use super::draft::take;
 use super::failures;
-use super::keys::{has_session, is_ready, take};
+use super::readiness::{has_session, is_ready};
 use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
 use crate::text;
 use crate::tui::interface::ModelAccess;

@@ -1,10 +1,12 @@
 //! Command palette: every command by a few letters of its name.
 
-use super::{draft_changed, slash};
+use super::draft::draft_changed;
+use super::slash::run as run_command;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model};
 use crate::tui::palette;
 use crate::tui::picker::PickerResult;
+use crate::tui::slash;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Number of recent history entries searched for used commands.
@@ -57,7 +59,7 @@ fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
         return draft_changed(model, now);
     }
     model.composer.set(name);
-    slash::run(model, name.trim_start_matches('/'), now, effects);
+    run_command(model, name.trim_start_matches('/'), now, effects);
     // A command that could not be run would stay in the draft, although nobody typed it.
     if model.composer.is_empty() || model.composer.text() == name {
         model.composer.set(&draft);

@@ -1,6 +1,6 @@
 //! Commands about the policy and the mode.
 
-use super::keys::take;
+use super::draft::take;
 use crate::protocol::{Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Dialog, Question};

@@ -1,8 +1,8 @@
 //! Queued messages: sent with the next step or after the task, listed, edited and removed.
 
-use super::draft_changed;
-use super::focus::show_called_for;
-use super::keys::take;
+use super::draft::draft_changed;
+use super::draft::take;
+use super::notes::show_called_for;
 use crate::protocol::{Command, Waiting};
 use crate::text;
 use crate::tui::keymap::Focus;
@@ -15,7 +15,7 @@ pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
     if words.is_empty() {
         return model.show_toast("missing message: `/steer use the other parser`", now);
     }
-    if super::keys::is_ready(model, now) {
+    if super::readiness::is_ready(model, now) {
         take(model, now, effects);
         send(model, words, true, effects);
     }

@@ -172,7 +172,7 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     model.composer.set("");
-    super::draft_changed(model, now);
+    super::draft::draft_changed(model, now);
     if typed == "x" {
         return;
     }

@@ -1,7 +1,7 @@
 //! Commands `/rewind`, `/undo` and `/redo`: request, display and execution.
 
-use super::draft_changed;
-use super::keys::{hears, take};
+use super::draft::{draft_changed, take};
+use super::readiness::hears;
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
 use crate::tui::approval::{Dialog, Mark, Question};

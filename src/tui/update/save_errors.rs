@@ -68,7 +68,7 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     model.composer.set("");
-    super::draft_changed(model, now);
+    super::draft::draft_changed(model, now);
     let (command, words) = match letter {
         'r' => (Command::Continue, "retrying to save"),
         _ => (Command::GoOnUnsaved, "continuing unsaved: a crash loses unsaved messages"),

@@ -1,6 +1,6 @@
 //! Keys of the prompt history search.
 
-use super::draft_changed;
+use super::draft::draft_changed;
 use crate::tui::input::is_text;
 use crate::tui::model::{Model, Search};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

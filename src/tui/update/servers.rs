@@ -1,9 +1,11 @@
 //! MCP servers of the session: reports of changes, access to their resources and prompts, and the `/mcp` list.
 
-use super::events::note;
-use super::focus::show_called_for;
-use super::keys::{is_ready, take};
-use super::{draft_changed, menu};
+use super::draft::draft_changed;
+use super::draft::take;
+use super::menu;
+use super::notes::note;
+use super::notes::show_called_for;
+use super::readiness::is_ready;
 use crate::protocol::{Command, CustomCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
 use crate::tui::model::{Effect, Model};

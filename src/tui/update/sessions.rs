@@ -1,15 +1,12 @@
 //! Sessions: the list, a new one, a fork, and renaming.
 
-use super::keys::take;
-use super::{attachments, menu, user_commands};
-use crate::protocol::{Command, ForkUntil, LookUp, LookedUp, Query, RunningState, SessionId, TaskId};
+use super::draft::{save_draft, take};
+use crate::protocol::{Command, ForkUntil, LookUp, Query, RunningState, SessionId, TaskId};
 use crate::text;
 use crate::tui::approval::Dialog;
-use crate::tui::interface::{ExitReason, KeyFile, SessionTarget};
+use crate::tui::interface::{ExitReason, SessionTarget};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::sessions::{Choice, Sessions, WIDE as SESSIONS_WIDE};
-use crate::tui::text_viewer::TextViewer;
-use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Maximum length of a title, in characters.
@@ -72,8 +69,8 @@ pub fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Effect>) {
-    super::save_draft(model, effects);
+pub(super) fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Effect>) {
+    save_draft(model, effects);
     effects.push(Effect::Send(Command::Quit));
     effects.push(Effect::Exit(ExitReason::Open(next)));
 }
@@ -236,73 +233,4 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Deletes the session that the user confirmed.
 pub fn forget(id: SessionId, effects: &mut Vec<Effect>) {
     look_up(effects, LookUp::Delete { session_id: id });
-}
-
-/// Applies the result of a lookup.
-pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
-    match told {
-        LookedUp::Files { words, files } => menu::found(model, words, files, now),
-        LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols, now),
-        LookedUp::Dropped { pasted, files } => attachments::dropped(model, &pasted, &files, now),
-        LookedUp::Clipboard(clipped) => attachments::clipped(model, clipped, now, effects),
-        LookedUp::Commands { commands, notices } => user_commands::told(model, commands, notices),
-        LookedUp::Resources { words, resources } => super::servers::offered(model, words, resources),
-        LookedUp::Prompts { prompts } => super::servers::said(model, prompts),
-        LookedUp::Prompt { server, name, text } => super::servers::worded(model, &server, &name, text, now),
-        LookedUp::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {
-            if let Some(list) = &mut model.sessions {
-                list.listed(&words, (all, archived), sessions, (here, everywhere), looks_on);
-            }
-            look(model, effects);
-        }
-        LookedUp::Session(looked) => {
-            if let Some(sessions) = &mut model.sessions {
-                sessions.look = Some(looked);
-            }
-        }
-        LookedUp::Transcript { session_id, title, text } => {
-            // If another session is highlighted by now, the transcript is not shown.
-            let is_meant = model.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
-            if is_meant {
-                model.toast = None;
-                model.reading = Some(TextViewer::session(&title, &text));
-            }
-        }
-        LookedUp::Renamed { session_id, title } => {
-            if let Some(sessions) = &mut model.sessions {
-                sessions.renamed(&session_id, &title);
-            }
-            model.show_toast(format!("session renamed to \"{}\"", text::clean(&title)), now);
-        }
-        LookedUp::Deleted { session_id } => {
-            if let Some(sessions) = &mut model.sessions {
-                sessions.gone(&session_id);
-            }
-            look(model, effects);
-            model.show_toast("session and its data deleted", now);
-        }
-        LookedUp::Archived { session_id, archived } => {
-            if let Some(sessions) = &mut model.sessions {
-                sessions.gone(&session_id);
-            }
-            look(model, effects);
-            model.show_toast(if archived { "session archived; tab shows archived sessions" } else { "session unarchived" }, now);
-        }
-        LookedUp::Branches { branches } => super::tree::told(model, branches),
-        LookedUp::Forked { session_id } => leave(model, SessionTarget::Session(session_id), effects),
-        LookedUp::Worktree { branch, changed, more, line } => super::worktree::told(model, branch, (changed, more), line),
-        LookedUp::Keys { path, text } => super::help::keys_read(model, KeyFile { path, text }, now),
-        LookedUp::ThemeKept { name, kept } => super::theme_command::kept(model, &name, kept, now),
-        LookedUp::Setup(told) => super::onboarding::told(model, told, now, effects),
-        LookedUp::Places { rows } => super::status_command::told(model, &rows),
-        LookedUp::Failed { message } => {
-            let text = text::clean(&message).trim_end().to_owned();
-            if model.has_list() {
-                model.show_toast(text, now);
-            } else {
-                model.transcript.push(Kind::Note { text, tone: Tone::Failure });
-            }
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! Usage and budgets: `/cost` and `/budget`.
 
-use super::focus::show_called_for;
-use super::keys::{is_ready, take};
+use super::draft::take;
+use super::notes::show_called_for;
+use super::readiness::is_ready;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::format::{about, amount, dollars, tokens};

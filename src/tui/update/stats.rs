@@ -1,7 +1,7 @@
 //! Tool statistics of `/stats`.
 
-use super::focus::show_called_for;
-use super::keys::take;
+use super::draft::take;
+use super::notes::show_called_for;
 use crate::protocol::ToolUse;
 use crate::text;
 use crate::tui::metrics::GUTTER;

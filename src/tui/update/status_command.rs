@@ -1,7 +1,7 @@
 //! Overview of the session for `/status`.
 
-use super::focus::show_called_for;
-use super::keys::take;
+use super::draft::take;
+use super::notes::show_called_for;
 use crate::protocol::{LookUp, Query};
 use crate::text;
 use crate::tui::format::{about, tokens};

@@ -1,6 +1,6 @@
 //! Streaming of a response and its reasoning.
 
-use super::events::busy;
+use super::activity::busy;
 use crate::text;
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model};

@@ -1,6 +1,6 @@
 //! The `/theme` command.
 
-use super::keys::take;
+use super::draft::take;
 use crate::protocol::{LookUp, Query};
 use crate::text;
 use crate::tui::interface::ThemeChoice;

@@ -1,6 +1,6 @@
 //! The `/tree` list: branches of this session, to continue one of them.
 
-use super::keys::take;
+use super::draft::take;
 use super::sessions::{has_words, look_up, may_leave, resume};
 use crate::protocol::{Branch, ForkUntil, LookUp};
 use crate::tui::model::{Effect, Model};

@@ -1,10 +1,12 @@
 //! Custom commands: Markdown files whose text becomes a prompt. Two are built in.
 
-use super::keys::{is_ready, take, wait_for_session};
-use super::{menu, queue, servers, slash};
+use super::draft::take;
+use super::readiness::{is_ready, wait_for_session};
+use super::{menu, queue, servers};
 use crate::protocol::CustomCommand;
 use crate::text;
 use crate::tui::model::{Effect, Model};
+use crate::tui::slash;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Built-in commands, in the same format.

@@ -1,6 +1,6 @@
 //! Commands that the user runs with `!command` and `!!command`. The model sees the first kind with the next prompt.
 
-use super::keys::take;
+use super::draft::take;
 use crate::protocol::{CallId, Command};
 use crate::text;
 use crate::tui::interface::ModelAccess;
@@ -25,7 +25,7 @@ pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: 
     match &model.model_access {
         None => return model.show_toast("starting: try again in a moment", now),
         Some(ModelAccess::ReadOnly { .. }) => {
-            super::keys::is_ready(model, now);
+            super::readiness::is_ready(model, now);
             return;
         }
         // It needs no model.

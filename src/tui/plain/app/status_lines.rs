@@ -3,7 +3,7 @@
 use super::{LineApp, question};
 use crate::text;
 use crate::tui::keymap::Focus;
-use crate::tui::{format, help, servers, status, update};
+use crate::tui::{format, help, servers, slash, status, update};
 use std::io::{self, Write};
 
 /// Commands of line mode only, with their help.
@@ -88,7 +88,7 @@ impl<W: Write> LineApp<W> {
         )?;
         self.paper.say("To answer a question, type one of its words and press Enter, after the question is shown.")?;
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
-        for (name, words) in COMMANDS.iter().chain(update::COMMANDS.iter().filter(|(name, _)| own(name))) {
+        for (name, words) in COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))) {
             self.paper.say(&format!("{name}: {words}"))?;
         }
         self.paper.say("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
@@ -97,7 +97,7 @@ impl<W: Write> LineApp<W> {
     /// Prints the current key bindings of the full-screen UI; with `words`, only matching keys and commands.
     pub(super) fn keys(&mut self, words: &str) -> io::Result<()> {
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
-        let commands: Vec<_> = COMMANDS.iter().chain(update::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();
+        let commands: Vec<_> = COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();
         let commands = if words.is_empty() { &[] } else { commands.as_slice() };
         let place = update::key_place(&self.model.options.keys);
         let sections = help::sections(&self.model.keymap, Focus::Composer, commands, &place, words);

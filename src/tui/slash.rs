@@ -1,0 +1,263 @@
+//! Slash commands: their names, aliases and completion.
+
+use super::menu::{EnterAction, Item};
+use crate::protocol::{CustomCommand, Effort};
+use crate::text;
+
+/// Commands and their descriptions, for the help and the menu.
+pub const COMMANDS: &[(&str, &str)] = &[
+    ("/help", "show keys and commands"),
+    ("/continue", "resume a paused or interrupted task"),
+    ("/mode", "set the mode: plan, ask, auto-edit or auto"),
+    ("/plan", "switch to plan mode: no changes; /mode ask to leave"),
+    ("/policy", "show the policy in effect and its files"),
+    ("/policy reload", "reread the policy files now"),
+    ("/policy grants", "list saved rules"),
+    ("/policy undo", "remove the rule saved last"),
+    ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
+    ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
+    ("/new", "start a new session; this one can be resumed"),
+    ("/resume", "resume a session: pick from a list, or /resume ID"),
+    ("/fork", "fork this session and continue in the copy"),
+    ("/tree", "show the forks and rewinds of this session as a tree"),
+    ("/rename", "rename this session: /rename TITLE"),
+    ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
+    ("/status", "show session, model, policy, sandbox and file locations"),
+    ("/review", "review uncommitted changes; /review WHAT"),
+    ("/init", "have the model write AGENTS.md for this project"),
+    ("/editor", "edit the draft in your editor"),
+    ("/model", "change the model: pick from a list, or /model NAME"),
+    ("/effort", "set the reasoning effort: off, low, medium, high, auto"),
+    ("/context", "show what fills the context window"),
+    ("/compact", "summarize the conversation to free context; /compact FOCUS"),
+    ("/compact undo", "undo the last compaction"),
+    ("/budget", "show or set a budget; /budget 10, /budget 2M tokens"),
+    ("/cost", "show tokens and cost of the session and the task"),
+    ("/diff", "show changes since the session began"),
+    ("/rewind", "rewind to before a prompt: conversation, files or both"),
+    ("/undo", "undo the last prompt; asks first"),
+    ("/redo", "undo the last rewind"),
+    ("/ps", "list background sessions and commands"),
+    ("/stop", "stop one of them: /stop s1"),
+    ("/stats", "show use and run time of each tool"),
+    ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
+    ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
+    ("/paste", "attach the image in the clipboard"),
+    ("/export", "export the session: /export md, json, html or FILE"),
+    ("/setup", "choose model, policy and theme again"),
+    ("/vim", "turn Vim keys for the draft on or off"),
+    ("/theme", "change the colour theme: a name, or auto"),
+    ("/quit", "save and quit"),
+];
+
+const THEME: &str = "/theme ";
+const EFFORT: &str = "/effort ";
+const MODE: &str = "/mode ";
+const WITH_NAMES: [&str; 3] = [THEME, EFFORT, MODE];
+/// Commands that need an argument.
+const WANT_WORDS: [&str; 5] = ["/steer", "/rename", "/theme", "/effort", "/mode"];
+/// Keys with the same effect.
+pub const KEYS: &[(&str, &str)] = &[
+    ("/help", "? f1"),
+    ("/model", "ctrl+l"),
+    ("/editor", "ctrl+g"),
+    ("/paste", "ctrl+v"),
+    ("/rewind", "esc esc"),
+    ("/quit", "ctrl+d"),
+    ("/steer", "ctrl+enter"),
+];
+/// Aliases of commands, known from other tools.
+const ALIASES: &[(&str, &str)] = &[
+    ("clear", "new"),
+    ("reset", "new"),
+    ("sessions", "resume"),
+    ("branch", "fork"),
+    ("permissions", "policy"),
+    ("approvals", "policy"),
+    ("keys", "help"),
+    ("keymap", "help"),
+    ("keybindings", "help"),
+    ("edit", "editor"),
+    ("exit", "quit"),
+    ("q", "quit"),
+    ("changes", "diff"),
+    ("bashes", "ps"),
+    ("tasks", "ps"),
+    ("models", "model"),
+    ("auth", "setup"),
+    ("login", "setup"),
+    ("summarize", "compact"),
+    ("compress", "compact"),
+    ("usage", "cost"),
+    ("config", "status"),
+    ("settings", "status"),
+    ("image", "paste"),
+    ("branches", "tree"),
+    ("checkpoint", "rewind"),
+    ("restore", "rewind"),
+];
+/// Commands of other agents, and what to do here instead.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["add-dir", "dir", "directory"], "use `aye --add-dir DIR` to add a directory at startup"),
+    (&["agents", "agent", "subagents"], "aye has no subagents"),
+    (&["btw", "side"], "use /fork to ask without changing this conversation"),
+    (&["bug", "feedback", "report"], "aye sends no reports; run `aye doctor` and open an issue"),
+    (&["connect", "provider", "providers"], "use /setup, or `aye auth login PROVIDER` to save an API key"),
+    (&["doctor", "debug"], "use `aye doctor` to check the installation"),
+    (&["fast"], "use /model for a faster model, or /effort low"),
+    (&["goal", "loop"], "send the goal as a prompt; /budget limits the cost"),
+    (&["hooks"], "aye has no hooks; the policy decides before every tool call"),
+    (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
+    (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
+    (&["memory", "output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),
+    (&["mention", "add", "attach"], "type `@` and a file name to attach a file"),
+    (&["plugin", "plugins", "extensions", "skills"], "aye has MCP servers (/mcp) and custom tools (`aye tool list`)"),
+    (&["privacy-settings", "telemetry"], "aye sends no telemetry"),
+    (&["release-notes", "changelog"], "see CHANGELOG.md; `aye --version` prints the version"),
+    (&["sandbox", "yolo"], "/status shows the sandbox, /mode sets what runs without asking"),
+    (&["security-review", "code-review", "ultrareview", "pr-comments"], "use /review, for example /review the last commit"),
+    (&["share", "rc", "remote-control", "teleport"], "aye runs on this machine only; /export writes a file"),
+    (&["statusline", "footer"], "set the items of the status row in `[status]` in config.toml"),
+    (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
+    (&["todo", "todos"], "ask the model for a list of the open steps"),
+    (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
+    (&["update", "upgrade"], "aye does not update itself; reinstall it the way you installed it"),
+    (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
+];
+/// Commands whose argument may have several lines.
+const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
+
+/// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
+pub fn typed(draft: &str) -> Option<&str> {
+    let typed = draft.trim().strip_prefix('/')?;
+    let word = typed.split_whitespace().next().unwrap_or_default();
+    let is_text = typed.contains('\n') && !TAKE_TEXT.contains(&word);
+    (!word.contains('/') && !is_text).then_some(typed)
+}
+
+/// Returns the completions of a command in the draft, best first; `themes` returns the arguments of `/theme`.
+pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
+    let item = |text: String, words: &str, then: EnterAction| {
+        let name = text::reveal(&text).into_owned();
+        let words = text::reveal_line(words);
+        Item { text, name, words, tokens: None, then }
+    };
+    for command in WITH_NAMES {
+        if let Some(start) = draft.strip_prefix(command) {
+            let names = if command == THEME { themes() } else { arguments(command) };
+            let names = names.into_iter().filter(|name| name.starts_with(start));
+            return names.map(|name| item(format!("{command}{name}"), "", EnterAction::Run)).collect();
+        }
+    }
+    let then = |name: &str| if wants_words(name, own) { EnterAction::Complete } else { EnterAction::Run };
+    let built_in = COMMANDS.iter().map(|(name, words)| item((*name).to_owned(), words, then(name)));
+    let own_ones = own.iter().map(|command| {
+        let name = format!("/{}", command.name);
+        let hint = command.argument_hint.as_ref().map(|hint| format!("{hint}  ")).unwrap_or_default();
+        let then = then(&name);
+        item(name, &format!("{hint}{}", command.description), then)
+    });
+    let all: Vec<Item> = built_in.chain(own_ones).collect();
+    let alias = |(alias, name): &(&str, &str)| {
+        let (alias, name) = (format!("/{alias}"), format!("/{name}"));
+        let words = all.iter().find(|item| item.text == name).map(|item| format!("{name}: {}", item.words)).unwrap_or_default();
+        let then = then(&name);
+        (alias.starts_with(draft) && draft.len() > 1).then(|| item(alias, &words, then))
+    };
+    let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
+    let mut found: Vec<Item> = begin;
+    found.extend(ALIASES.iter().filter_map(alias));
+    // A complete command comes first, even if longer ones begin like it.
+    found.sort_by_key(|item| item.text != draft);
+    let letters = draft.strip_prefix('/').unwrap_or(draft);
+    if !letters.contains(char::is_whitespace) {
+        let mut fuzzy = text::Fuzzy::words(letters);
+        // Fuzzy matching needs the first letter, so that a typo does not match parts of other names.
+        let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
+        let alike = others.into_iter().filter(|item| !item.text.contains(' ') && begins(&item.text[1..]));
+        let mut near: Vec<(u32, Item)> = alike.filter_map(|item| Some((fuzzy.score(&item.text[1..])?, item))).collect();
+        near.sort_by_key(|(score, item)| (std::cmp::Reverse(*score), item.text.len()));
+        found.extend(near.into_iter().map(|(_, item)| item));
+    }
+    found
+}
+
+/// Returns the fixed arguments of a command.
+fn arguments(command: &str) -> Vec<String> {
+    let efforts = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
+    let modes = ["plan", "ask", "auto-edit", "auto"];
+    let names: Vec<&str> = if command == EFFORT { efforts.collect() } else { modes.to_vec() };
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Returns whether the first word is a complete command.
+pub fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
+    let word = typed(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
+    is_built_in(word) || own.iter().any(|command| command.name == word)
+}
+
+/// Returns whether a name is a built-in command or an alias of one.
+pub fn is_built_in(name: &str) -> bool {
+    let first = |entry: &str| entry[1..].split(' ').next().is_some_and(|word| word == name);
+    COMMANDS.iter().any(|(entry, _)| first(entry)) || ALIASES.iter().any(|(alias, _)| *alias == name)
+}
+
+/// Returns whether the command needs an argument.
+pub fn wants_words(name: &str, own: &[CustomCommand]) -> bool {
+    let is_own = |command: &&CustomCommand| name.strip_prefix('/') == Some(command.name.as_str());
+    WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::wants_arguments)
+}
+
+/// Returns the list entry of a typed command: `/policy undo`, or `/model` for `/model x`.
+pub fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
+    let typed = typed.trim();
+    let word = typed.split_whitespace().next().unwrap_or_default();
+    let is_entry = |name: &str| COMMANDS.iter().any(|(entry, _)| *entry == name);
+    if is_entry(typed) || own.iter().any(|command| format!("/{}", command.name) == word) {
+        return if is_entry(typed) { typed } else { word }.to_owned();
+    }
+    let alias = ALIASES.iter().find(|(alias, _)| Some(*alias) == word.strip_prefix('/'));
+    alias.map_or_else(|| word.to_owned(), |(_, name)| format!("/{name}"))
+}
+
+/// Returns the command of this name, if it is an alias of one.
+pub fn resolve_alias(word: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
+}
+
+/// Returns the error about an unknown command, or an argument that a command does not take.
+pub fn unknown(own: &[CustomCommand], word: &str, typed: &str) -> String {
+    let shown = text::clean_line(typed);
+    let shown = text::truncate(&shown, 24);
+    if is_built_in(word) {
+        return format!("`/{word}` takes no arguments, and there is no command `/{shown}`");
+    }
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&word)) {
+        return format!("unknown command `/{shown}`: {here}");
+    }
+    let own = own.iter().map(|command| command.name.as_str());
+    let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
+    let known = built_in.chain(ALIASES.iter().map(|(alias, _)| *alias)).chain(own);
+    // Of two names at the same distance, the one of the same length is suggested: letters are swapped more often than
+    // dropped.
+    let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name.len().abs_diff(word.len()), name)).min();
+    match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
+        Some((.., name)) => format!("unknown command `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),
+        None => format!("unknown command `/{shown}`; /help lists all"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALIASES, ELSEWHERE, is_built_in};
+
+    #[test]
+    fn no_command_of_another_agent_is_listed_twice_or_is_a_command_or_an_alias() {
+        let mut seen = Vec::new();
+        for name in ELSEWHERE.iter().flat_map(|(names, _)| names.iter()) {
+            assert!(!seen.contains(name) && !is_built_in(name), "{name}");
+            assert!(ALIASES.iter().all(|(alias, _)| alias != name), "{name}");
+            seen.push(name);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The draft: taking it to send it, and saving it.
+
+use crate::protocol::Command;
+use crate::tui::model::{Effect, Model};
+
+/// Delay between the last change of the draft and its saving, in milliseconds.
+const SAVE_DRAFT_MS: u64 = 300;
+
+/// Takes the draft to send it; the saved draft is deleted.
+pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
+    let (text, kept) = model.composer.take();
+    if let Err(error) = kept {
+        model.show_toast(format!("cannot write the prompt history: {error}"), now);
+    }
+    model.save_draft_at = None;
+    model.task.taken_back.clear();
+    effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
+    text
+}
+
+pub fn draft_changed(model: &mut Model, now: u64) {
+    if model.composer.is_empty() {
+        model.task.taken_back.clear();
+    }
+    model.save_draft_at = Some(now + SAVE_DRAFT_MS);
+}
+
+pub fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.save_draft_at.take().is_some() {
+        effects.push(Effect::Send(Command::SaveDraft { text: model.composer.text() }));
+    }
+}

@@ -1,0 +1,50 @@
+//! Keys of the completion menus.
+
+use super::menu::{complete, is_searching, put};
+use super::slash;
+use crate::tui::menu::{EnterAction, Typing};
+use crate::tui::model::{Effect, Model};
+use crate::tui::slash::is_command;
+use crossterm::event::{KeyCode, KeyEvent};
+
+/// Handles a key of the menu. Returns whether it did.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if !key.modifiers.is_empty() {
+        return false;
+    }
+    if key.code == KeyCode::Tab && is_searching(model) && !model.menu.is_open() {
+        model.menu.complete_when_found();
+        return true;
+    }
+    if !model.menu.is_open() {
+        return false;
+    }
+    match key.code {
+        KeyCode::Up => model.menu.step(false),
+        KeyCode::Down => model.menu.step(true),
+        KeyCode::Esc => model.menu.close(),
+        KeyCode::Tab => complete(model, now),
+        KeyCode::Enter => return enter(model, now, effects),
+        _ => return false,
+    }
+    true
+}
+
+/// Takes a row with Enter. Returns whether it did: not if the word is a command already, and only a row that was
+/// visible.
+fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let draft = model.composer.text();
+    if matches!(model.menu.typing(), Some(Typing::Command(_))) && is_command(&draft, &model.menu.own) && !model.menu.moved() {
+        return false;
+    }
+    let Some(item) = model.menu.seen(now).cloned() else { return false };
+    if item.then == EnterAction::Run {
+        // The history keeps the command that is run.
+        model.composer.set(&item.text);
+        let typed = item.text.trim_start_matches('/').to_owned();
+        slash::run(model, &typed, now, effects);
+    } else {
+        put(model, &item, now);
+    }
+    true
+}

@@ -1,0 +1,62 @@
+//! Quitting, and the question before it if something would stop.
+
+use super::draft::save_draft;
+use crate::protocol::{Command, RunningState};
+use crate::tui::interface::ExitReason;
+use crate::tui::model::{Effect, Model};
+
+/// A second ctrl+c within this time quits.
+const QUIT_MS: u64 = 3000;
+
+pub fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
+    save_draft(model, effects);
+    effects.push(Effect::Send(Command::Quit));
+    effects.push(Effect::Exit(ExitReason::Quit));
+}
+
+/// Quits, or asks for a second press if something is running or pending.
+pub fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if left_open(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
+}
+
+/// Returns what is running or pending and would stop with aye.
+fn left_open(model: &Model) -> Vec<String> {
+    let counted = |count: usize, one: &str, more: &str| match count {
+        0 => None,
+        1 => Some(one.to_owned()),
+        _ => Some(format!("{count} {more}")),
+    };
+    let task = model.is_running() && model.dialogs.approvals() == 0;
+    let background = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
+    let open = [
+        counted(model.dialogs.approvals(), "1 approval pending", "approvals pending"),
+        task.then(|| "a task is running".to_owned()),
+        counted(model.task.waiting.len(), "1 message queued", "messages queued"),
+        counted(background, "1 background command, stopped on exit", "background commands, stopped on exit"),
+    ];
+    open.into_iter().flatten().collect()
+}
+
+/// Quits on a second press; the first one reports what it would stop.
+pub fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
+    if model.keys.quit_asked.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
+        return quit(model, effects);
+    }
+    model.keys.quit_asked = Some((key, now, !left_open(model).is_empty()));
+    say_how_to_quit(model, key, now);
+}
+
+/// Repeats the notice about quitting with the current state, which changed right after the key.
+pub fn repeat_how_to_quit(model: &mut Model, now: u64) {
+    if let Some((key, at, true)) = model.keys.quit_asked
+        && now.saturating_sub(at) <= QUIT_MS
+    {
+        say_how_to_quit(model, key, now);
+    }
+}
+
+fn say_how_to_quit(model: &mut Model, key: &str, now: u64) {
+    let open = left_open(model);
+    let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
+    model.show_toast(format!("{open}{key} again to quit"), now);
+}

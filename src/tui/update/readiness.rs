@@ -1,0 +1,65 @@
+//! Readiness of the session and its model, and the notice to the user without one.
+
+use crate::text;
+use crate::tui::interface::ModelAccess;
+use crate::tui::keymap::Focus;
+use crate::tui::metrics::GUTTER;
+use crate::tui::model::Model;
+
+/// Reports why nothing is sent; the next Enter adds the missing key.
+pub fn refuse(model: &mut Model, now: u64) {
+    model.keys.no_key_said = Some(now);
+    is_ready(model, now);
+}
+
+/// Appends a prompt to those that wait for a session.
+pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
+    let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
+    model.waiting_prompt = Some(before.unwrap_or_default() + text);
+    model.show_toast("starting: this is sent as soon as everything is loaded", now);
+}
+
+/// Returns whether there is a session, with or without a model.
+pub fn has_session(model: &Model) -> bool {
+    model.model_access.is_some()
+}
+
+/// Returns whether there is a session, with or without a model; reports it if not.
+pub fn hears(model: &mut Model, now: u64) -> bool {
+    matches!(model.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
+}
+
+/// Returns whether there is a session and a model; reports it if not.
+pub fn is_ready(model: &mut Model, now: u64) -> bool {
+    match &model.model_access {
+        Some(ModelAccess::Ready) => true,
+        None => {
+            model.show_toast("starting: try again in a moment", now);
+            false
+        }
+        Some(ModelAccess::NoKey { message, .. }) => {
+            // The whole message is in the transcript; a narrow row shows what to do, a wide one the first clause too.
+            let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
+            let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
+            if model.in_lines {
+                model.show_toast(format!("nothing was sent, draft kept: {clause}; /setup adds a key"), now);
+                return false;
+            }
+            let between = format!(" {} ", model.glyphs.dot);
+            let other = format!("{} change model", model.keymap.called(Focus::Composer, "ctrl+l"));
+            let room = usize::from(model.size.width.saturating_sub(GUTTER));
+            let mut words = format!("nothing was sent{between}enter add a key");
+            for part in [format!("{clause}, draft kept"), other] {
+                if text::width(&words) + text::width(&between) + text::width(&part) <= room {
+                    words = words + &between + &part;
+                }
+            }
+            model.show_toast(words, now);
+            false
+        }
+        Some(ModelAccess::ReadOnly { holder }) => {
+            model.show_toast(format!("nothing was sent, draft kept: read-only, {}", text::clean(holder)), now);
+            false
+        }
+    }
+}

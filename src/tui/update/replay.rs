@@ -1,0 +1,68 @@
+//! Events of an earlier run, shown without opening dialogs.
+
+use super::events::{asked, interrupted, of_its_task, shared};
+use super::{models, streaming};
+use crate::protocol::{Event, EventKind};
+use crate::tui::model::{Activity, Model};
+use crate::tui::task::Paused;
+use crate::tui::transcript::CardState;
+
+/// Applies an event of an earlier run: shows it and opens no dialog.
+pub fn replay(model: &mut Model, event: Event, now: u64) {
+    let Event { session_id, kind, .. } = of_its_task(model, event);
+    model.session = Some(session_id);
+    match kind {
+        EventKind::ApprovalRequested(approval) => asked(model, &approval),
+        EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
+        EventKind::DraftRestored { .. }
+        | EventKind::SessionStarted { .. }
+        | EventKind::QueueChanged { .. }
+        | EventKind::StateChanged { .. }
+        | EventKind::CompactionStarted { .. }
+        | EventKind::ModelsListed { .. }
+        | EventKind::ContextShown(_)
+        | EventKind::BudgetShown { .. }
+        | EventKind::RuleTold { .. }
+        | EventKind::BudgetApproaching { .. }
+        | EventKind::PolicyInForce { .. }
+        | EventKind::PolicyRejected { .. }
+        | EventKind::ModeChanged { .. }
+        | EventKind::SandboxInForce { .. }
+        | EventKind::ApprovalOutdated { .. }
+        | EventKind::PreviewStarted { .. }
+        | EventKind::CommandsRunning { .. }
+        | EventKind::ServersChanged { .. }
+        | EventKind::ElicitationRequested(_)
+        | EventKind::ElicitationEnded { .. }
+        | EventKind::ArtifactsListed { .. }
+        | EventKind::ArtifactRead { .. }
+        | EventKind::ProposedShown { .. }
+        | EventKind::ChangedFiles(_)
+        | EventKind::RewindPointsListed { .. }
+        | EventKind::RewindPlanned(_)
+        | EventKind::SessionCompleted { .. }
+        | EventKind::LlmRetry { .. } => {}
+        // The session itself reports the model in use.
+        EventKind::ModelChanged { message, .. } => models::said(model, &message),
+        kind => shared(model, kind, now),
+    }
+}
+
+/// Reports what a killed process left open, without continuing it.
+pub fn after_replay(model: &mut Model) {
+    for card in model.transcript.cards_mut() {
+        // The sandbox of that time is not known now.
+        card.held.clear();
+        if card.is_running() {
+            card.state = CardState::Unknown;
+        }
+    }
+    if model.is_running() {
+        model.set_activity(Activity::Idle, 0);
+        model.task.paused = Some(Paused::new("aye exited during this task"));
+    }
+    model.task.waiting.clear();
+    model.task.goes_on = false;
+    model.task.summing_up = None;
+    streaming::end(model);
+}
