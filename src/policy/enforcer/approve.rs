@@ -1,57 +1,43 @@
 //! Timing of an approval: before a command runs, or after it ran in a layer.
 
-use super::Enforcer;
 use crate::policy::attendance::attendance;
-use crate::policy::bundle::{Approve, Network, SandboxSetting};
+use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
 use crate::policy::git::{GitWrites, git_writes};
 use crate::policy::hidden_places::names_hidden_place;
 use crate::policy::layer_verdict::Finding;
-use crate::policy::paths::Sandbox;
+use crate::policy::paths::{Context, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};
 
 /// Settings of `approve` outside the policy.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Choice {
+pub struct ApproveSetting {
     /// Setting in `config.toml`.
     pub config: Option<Approve>,
     /// Setting for the session.
     pub session: Option<Approve>,
 }
 
-impl Enforcer {
-    /// Returns the enforcer with the setting of `config.toml`.
-    #[must_use]
-    pub fn approving(mut self, config: Option<Approve>) -> Self {
-        self.approve.config = config;
-        self
-    }
-
-    /// Sets what is approved of commands in this session. A policy with `approve = "command"` stays stricter.
-    #[cfg(test)]
-    pub fn set_approve(&mut self, approve: Approve) {
-        self.approve.session = Some(approve);
-    }
-
+impl ApproveSetting {
     /// Returns what the user approves if no rule matches a command.
-    pub fn approve(&self) -> Approve {
-        match self.terms.approve {
+    pub fn effective(self, terms: &Terms) -> Approve {
+        match terms.approve {
             Some(Approve::Command) => Approve::Command,
-            stated => self.approve.session.or(stated).or(self.approve.config).unwrap_or_default(),
+            stated => self.session.or(stated).or(self.config).unwrap_or_default(),
         }
     }
 
-    pub(super) fn approve_when(&self, finding: &Finding, actions: &[Action]) -> Option<ApproveWhen> {
+    /// Returns when a call that needs approval is approved; `None` if nothing asks or it is not a command.
+    pub fn timing(self, finding: &Finding, actions: &[Action], context: &Context, terms: &Terms) -> Option<ApproveWhen> {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         if finding.decided.verdict != VerdictKind::Ask || actions.is_empty() || !actions.iter().all(is_line) {
             return None;
         }
-        let (context, terms) = (&self.context, &self.terms);
         let is_held = context.sandbox == Sandbox::Present
             && context.mode != Mode::Plan
-            && self.sandbox() == SandboxSetting::WorkspaceWrite
+            && terms.sandbox.unwrap_or_default() == SandboxSetting::WorkspaceWrite
             && terms.network.unwrap_or_default() == Network::Deny;
         let is_mild = finding.risk < Risk::High && !finding.critical;
-        let chosen = self.approve().min(finding.decided.approve) == Approve::Effects;
+        let chosen = self.effective(terms).min(finding.decided.approve) == Approve::Effects;
         let may_run = |action: &Action| match action {
             Action::Exec { command, cwd } => {
                 git_writes(command) == GitWrites::Nothing

@@ -1,12 +1,11 @@
 //! "Always allow": the narrowest rule that would allow an action, and the rules that the user saves.
 
 use super::Enforcer;
-use crate::policy::bundle::{Bundle, BundleError, Rule, SandboxSetting};
+use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
 use crate::policy::command::{self, Scene};
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
-use crate::policy::program_kinds::obeys_repository;
 use crate::policy::shell::hides;
 use crate::protocol::{Action, Always, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
 use jiff::Timestamp;
@@ -56,7 +55,7 @@ impl Enforcer {
     pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
         let mut always = self.may_always(actions, now);
         for why in &mut always.never {
-            *why = self.with_bundle_names(why);
+            *why = self.stack.with_bundle_names(why);
         }
         always
     }
@@ -78,8 +77,7 @@ impl Enforcer {
         let rules = unique(rules.into_iter());
         let Ok(bundle) = Bundle::parse_rules(&text(&rules), "the rule") else { return Always::default() };
         let mut trial = self.clone();
-        trial.source.push(Layer::new(Scope::Mine, bundle));
-        trial.settle();
+        trial.stack.push(Layer::new(Scope::Mine, bundle), &trial.context);
         let readable = trial.held_by(&[], now).readable;
         if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
             return never(path, "would stay hidden, because your policy does not let a project add it");
@@ -93,15 +91,6 @@ impl Enforcer {
             places: Vec::new(),
         };
         Always { offers: vec![offer], ..Always::default() }
-    }
-
-    /// Adds the name of the bundle to a managed rule, because administrators know it by that name.
-    fn with_bundle_names(&self, why: &str) -> String {
-        let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
-        match managed.and_then(|layer| layer.bundle.version.as_deref()) {
-            Some(name) => why.replacen("locked by managed:", &format!("locked by managed bundle \"{name}\", managed:"), 1),
-            None => why.to_owned(),
-        }
     }
 
     fn may_always(&self, actions: &[Action], now: Timestamp) -> Always {
@@ -146,8 +135,7 @@ impl Enforcer {
             trial.context.mode = Mode::Ask;
             trial.context.sandbox = sandbox;
             trial.grants.clear();
-            trial.source.push(Layer::new(scope, bundle));
-            trial.settle();
+            trial.stack.push(Layer::new(scope, bundle), &trial.context);
             let told = trial.explain(actions, now);
             match told.verdict {
                 VerdictKind::Allow => Ok(()),
@@ -177,7 +165,7 @@ impl Enforcer {
 
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
         let scene = self.scene(cwd, now);
-        let asking = command::asking(line, cwd, &scene, |rule| self.is_by_person(rule))?;
+        let asking = command::asking(line, cwd, &scene, |rule| self.stack.is_by_person(rule))?;
         let exact = |words: &Vec<String>| GrantRule::Command { words: words.clone(), exact: true };
         let narrow: Vec<GrantRule> = unique(asking.iter().map(exact));
         let mut drafts = vec![Draft { in_memory: true, ..Draft::same(narrow.clone()) }];
@@ -275,8 +263,7 @@ impl Enforcer {
         }
         if !others.is_empty() {
             let bundle = Bundle::parse_rules(&text(&others), "the rule")?;
-            self.source.push(Layer::new(Scope::Session, bundle));
-            self.settle();
+            self.stack.push(Layer::new(Scope::Session, bundle), &self.context);
         }
         Ok(())
     }
@@ -293,41 +280,15 @@ impl Enforcer {
             if let (GrantRule::Command { words, exact: true }, Some(directory)) = (rule, directory) {
                 let gone = Grant::Command { words: words.clone(), directory: directory.to_owned() };
                 self.grants.retain(|grant| *grant != gone);
-            } else if let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) {
-                self.source.remove(at);
+            } else if self.stack.remove_last_grant(&self.context) {
                 break;
             }
         }
-        self.settle();
     }
 
     /// Replaces one of the user's policy files in memory.
     pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
-        match scope {
-            GrantScope::Session => return,
-            GrantScope::Project => {
-                self.source.retain(|own| own.scope != Scope::Mine);
-                self.source.extend(layer);
-            }
-            GrantScope::Everywhere => {
-                let own = self.source.iter().position(|layer| matches!(layer.scope, Scope::BuiltIn | Scope::User));
-                if let (Some(layer), Some(at)) = (layer, own) {
-                    self.source[at] = layer;
-                }
-            }
-        }
-        self.settle();
-    }
-
-    /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a sandbox.
-    /// Rules about programs that a repository can configure do not count.
-    pub(super) fn is_by_person(&self, rule: &str) -> bool {
-        let exact = |line: &str| {
-            let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
-            let holds = |rule: &Rule| rule.exact && !rule.programs().any(obeys_repository);
-            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && holds(&owned.rule)))
-        };
-        rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
+        self.stack.put(layer, scope, &self.context);
     }
 }
 

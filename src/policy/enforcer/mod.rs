@@ -1,9 +1,9 @@
 //! Verdicts on actions: combines layers, modes, grants and the sandbox.
 
 mod approve;
-mod change;
 mod escalation;
 mod grants;
+mod layer_stack;
 mod origins;
 mod sandbox_requirements;
 mod spending;
@@ -19,24 +19,26 @@ use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::guard;
 use super::invoke::{self, Offered};
-use super::layer::{Layer, Ready, Scope};
+use super::layer::{Layer, Ready};
 use super::layer_verdict::{Decided, Finding, one_up};
 use super::limit::ToolLimit;
 use super::named::{self, Filled};
 use super::opening;
-use super::paths::{Context, Sandbox};
+use super::paths::{Context, Places, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
 use super::program_kinds::obeys_repository;
 use super::request;
 use super::upload;
 use crate::protocol::action::NAMED;
-use crate::protocol::{Action, ApproveWhen, CommandPart, Mode, Risk, Target, VerdictKind};
+use crate::protocol::{Action, ApproveWhen, CommandPart, Mode, Place, PolicyLayer, Risk, RuleOrigin, Target, VerdictKind};
+use approve::ApproveSetting;
 use jiff::Timestamp;
+use layer_stack::LayerStack;
+use sandbox_requirements::RequirementSource;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Maximum size in bytes of a file that is read as a whole, if no layer sets it.
-const FILE_BYTES: u64 = 10 << 20;
 const NO_SANDBOX: &str = "this system has no sandbox for the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
     "runs programs that the repository's configuration names (filters, hooks), and this system has no sandbox, so aye asks";
@@ -44,17 +46,14 @@ const UNHELD_REPOSITORY: &str =
 /// Evaluates actions by its layers; the strictest verdict wins.
 #[derive(Debug, Clone)]
 pub struct Enforcer {
-    /// Layers as they were given; `layers` is derived from them.
-    source: Vec<Layer>,
-    layers: Vec<Ready>,
+    stack: LayerStack,
     context: Context,
     grants: Vec<Grant>,
-    terms: Terms,
     /// Limits on tools, whatever the layers say.
     limits: Vec<ToolLimit>,
     /// Shell that runs the commands, if it is not `bash`.
     other_shell: Option<&'static str>,
-    approve: approve::Choice,
+    approve: ApproveSetting,
 }
 
 /// A verdict with everything that led to it, as `aye policy check` prints it.
@@ -129,20 +128,9 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
+        let stack = LayerStack::new(layers, &context);
         let (grants, limits) = (Vec::new(), Vec::new());
-        let terms = Terms::default();
-        let mut enforcer = Self {
-            source: layers,
-            layers: Vec::new(),
-            context,
-            grants,
-            terms,
-            limits,
-            other_shell: None,
-            approve: approve::Choice::default(),
-        };
-        enforcer.settle();
-        enforcer
+        Self { stack, context, grants, limits, other_shell: None, approve: ApproveSetting::default() }
     }
 
     /// Returns the enforcer with these limits on tools.
@@ -155,12 +143,6 @@ impl Enforcer {
     pub fn in_shell(mut self, name: &'static str) -> Self {
         self.other_shell = Some(name);
         self
-    }
-
-    /// Prepares the layers after one of them changed.
-    fn settle(&mut self) {
-        self.layers = Ready::all(self.source.clone(), &self.context);
-        self.terms = terms(&self.layers);
     }
 
     /// Returns the verdict on a tool call.
@@ -177,7 +159,7 @@ impl Enforcer {
             let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
             Some(layer.scope.rule(pattern.line))
         };
-        let Some(rule) = self.layers.iter().find_map(disables) else {
+        let Some(rule) = self.stack.compiled().iter().find_map(disables) else {
             return self.limits.iter().find_map(|limit| limit.denies(tool_name)).map_or(Ok(()), Err);
         };
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
@@ -187,13 +169,13 @@ impl Enforcer {
     pub fn lists(&self, server: &str, tool: &str, now: Timestamp) -> Result<(), Denial> {
         let offered = Offered { server, tool, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
-        let Decided { verdict, rule, reason, .. } = invoke::judge(&offered, &self.layers, now).decided;
+        let Decided { verdict, rule, reason, .. } = invoke::judge(&offered, self.stack.compiled(), now).decided;
         if verdict == VerdictKind::Deny { Err(Denial { rule, reason, parts: Vec::new() }) } else { Ok(()) }
     }
 
     /// Returns whether any tool of a server could be listed.
     pub fn lists_any(&self, server: &str) -> bool {
-        self.grants("Mcp.Invoke") && self.layers.iter().all(|layer| invoke::may_list(server, layer))
+        self.grants("Mcp.Invoke") && self.stack.compiled().iter().all(|layer| invoke::may_list(server, layer))
     }
 
     /// Returns whether resources of a server may be read, judged like a tool that changes nothing: the reason to ask, or the
@@ -201,7 +183,7 @@ impl Enforcer {
     pub fn may_read_of(&self, server: &str, now: Timestamp) -> Result<Option<String>, Denial> {
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
-        let finding = Finding { reads_only: true, ..invoke::judge(&offered, &self.layers, now) };
+        let finding = Finding { reads_only: true, ..invoke::judge(&offered, self.stack.compiled(), now) };
         let Decided { verdict, rule, reason, .. } = self.loosened(false, finding).decided;
         match verdict {
             VerdictKind::Allow => Ok(None),
@@ -212,7 +194,7 @@ impl Enforcer {
 
     /// Returns whether a server may send prompts to the model of the session, and if so, whether each needs approval.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
-        let Decided { verdict, rule, reason, .. } = invoke::sampling(server, &self.layers);
+        let Decided { verdict, rule, reason, .. } = invoke::sampling(server, self.stack.compiled());
         if verdict == VerdictKind::Deny {
             return Err(Denial { rule, reason, parts: Vec::new() });
         }
@@ -256,9 +238,9 @@ impl Enforcer {
     }
 
     fn explained(&self, actions: &[Action], now: Timestamp) -> Explanation {
-        if let Some(reason) = self.expired(now) {
+        if let Some(reason) = self.stack.expired(now) {
             let over = |layer: &&Ready| layer.bundle.expires_at.is_some_and(|end| end <= now);
-            let layer = self.layers.iter().find(over);
+            let layer = self.stack.compiled().iter().find(over);
             let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_of("", "expires_at")));
             return self.told(plain(Decided::deny(rule, reason)), actions, None);
         }
@@ -281,7 +263,7 @@ impl Enforcer {
 
     /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
     pub fn entry_may_be_read(&self, path: &Path, now: Timestamp) -> bool {
-        files::entry_may_be_read(path, &self.layers, &self.context, now)
+        files::entry_may_be_read(path, self.stack.compiled(), &self.context, now)
     }
 
     fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
@@ -289,7 +271,7 @@ impl Enforcer {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
         let unasked = Unasked { as_reading, by_name: finding.decided.by_name };
-        let approve = self.approve_when(&finding, actions);
+        let approve = self.approve.timing(&finding, actions, &self.context, self.terms());
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -311,7 +293,7 @@ impl Enforcer {
         let named = decided
             .approval_rule
             .as_ref()
-            .and_then(|name| self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned()));
+            .and_then(|name| self.stack.compiled().iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned()));
         let otherwise = match action {
             None => "Tool call",
             Some(Action::Read { .. }) => "Read",
@@ -336,16 +318,16 @@ impl Enforcer {
             Action::Exec { command, cwd } => {
                 return self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
             }
-            Action::Fetch { url, method } => return request::judge(url, method, &self.layers, self.context.mode),
+            Action::Fetch { url, method } => return request::judge(url, method, self.stack.compiled(), self.context.mode),
             Action::Named { name, argv, cwd: _, inputs, paths } => {
                 let filled = Filled { name, argv, inputs, paths };
-                return self.held(self.loosened(false, named::judge(&filled, &self.layers, &self.context, now)));
+                return self.held(self.loosened(false, named::judge(&filled, self.stack.compiled(), &self.context, now)));
             }
             Action::Open { target } => {
-                return self.loosened(false, opening::judge(target, &self.layers, &self.context, now));
+                return self.loosened(false, opening::judge(target, self.stack.compiled(), &self.context, now));
             }
             Action::Upload { target } => {
-                return self.loosened(false, upload::judge(target, &self.layers, &self.context, now));
+                return self.loosened(false, upload::judge(target, self.stack.compiled(), &self.context, now));
             }
             Action::Custom { name, argv, cwd, input, fingerprint, known, reads_only } => {
                 let holds = self.context.sandbox == Sandbox::Present && self.sandbox() != SandboxSetting::Off;
@@ -356,22 +338,22 @@ impl Enforcer {
             Action::Invoke { server, tool, fingerprint, changed } => {
                 let offered = Offered { server, tool, fingerprint, changed: *changed };
                 return match self.offers(&offered.full_name()) {
-                    Ok(()) => self.loosened(false, invoke::judge(&offered, &self.layers, now)),
+                    Ok(()) => self.loosened(false, invoke::judge(&offered, self.stack.compiled(), now)),
                     Err(denial) => plain(Decided::deny(denial.rule, denial.reason)),
                 };
             }
         };
-        self.loosened(access == Access::Write, files::judge(access, action, target, &self.layers, &self.context, now))
+        self.loosened(access == Access::Write, files::judge(access, action, target, self.stack.compiled(), &self.context, now))
     }
 
     fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> Scene<'a> {
-        Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
+        Scene { layers: self.stack.compiled(), context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
     }
 
     /// Without a sandbox, a command that is allowed asks, unless the user chose to do without one, and every risk is one level
     /// higher.
     fn held(&self, mut finding: Finding) -> Finding {
-        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.is_by_person(&part.rule));
+        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if unheld {
             finding.risk = one_up(finding.risk);
@@ -432,91 +414,169 @@ impl Enforcer {
             return self.named_commands().next().is_some();
         }
         let listed = |layer: &Ready| layer.bundle.granted.iter().any(|granted| granted == capability);
-        let granting = self.layers.iter().any(|layer| layer.scope.grants());
-        granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
+        let granting = self.stack.compiled().iter().any(|layer| layer.scope.grants());
+        granting && self.stack.compiled().iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
     }
 
     /// Returns the named commands. Of two with the same name, the one of the stronger layer counts.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
-        named::all(&self.layers)
+        named::all(self.stack.compiled())
     }
 
     /// Returns an error if a connection for this URL may not use the resolved address.
     pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
-        request::may_connect(url, address, &self.layers)
-    }
-
-    /// Returns the smallest limit on whole-file reads, in bytes.
-    pub fn max_file_size_bytes(&self) -> u64 {
-        let of = |granting: bool| {
-            let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
-            layers.filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()
-        };
-        of(true).unwrap_or(FILE_BYTES).min(of(false).unwrap_or(u64::MAX))
+        request::may_connect(url, address, self.stack.compiled())
     }
 
     /// Returns the limits on models of each layer; all of them apply.
     pub fn llm(&self) -> impl Iterator<Item = &Llm> {
-        self.layers.iter().map(|layer| &layer.bundle.llm)
+        self.stack.compiled().iter().map(|layer| &layer.bundle.llm)
     }
 
     /// Returns an error if a model may not be called, by its `PROVIDER/NAME`.
     pub fn may_call(&self, model: &str) -> Result<(), Denial> {
-        let Some(layer) = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model)) else { return Ok(()) };
+        let Some(layer) = self.stack.compiled().iter().find(|layer| !layer.bundle.llm.allows(model)) else { return Ok(()) };
         let rule = layer.scope.rule(layer.bundle.llm.models_line);
         Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
     }
 
     /// Returns the terms for commands: the strictest of all layers.
     pub fn terms(&self) -> &Terms {
-        &self.terms
+        self.stack.terms()
     }
 
     /// Returns the environment variables for commands: only those that every layer allows.
     pub fn environment(&self) -> Environment {
-        self.terms.environment.clone().unwrap_or_default()
+        self.terms().environment.clone().unwrap_or_default()
     }
 
     /// Returns the redactions of all layers; no layer can remove those of another.
     pub fn redactions(&self) -> Vec<super::redact::Rule> {
-        self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
+        self.stack.compiled().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
     /// Returns the strictest sandbox setting of all layers.
     pub fn sandbox(&self) -> SandboxSetting {
-        self.terms.sandbox.unwrap_or_default()
+        self.terms().sandbox.unwrap_or_default()
     }
 
     /// Returns whether a command runs in a copy-on-write view first.
     pub fn preview(&self) -> Preview {
-        self.terms.preview.unwrap_or_default()
+        self.terms().preview.unwrap_or_default()
+    }
+
+    /// Replaces the layers by those of `new`. The user's choices for this run stay: the mode and the session grants.
+    pub fn replace(&mut self, new: Self) {
+        let mode = self.context.mode;
+        self.context = new.context;
+        self.context.mode = mode;
+        self.limits = new.limits;
+        self.other_shell = new.other_shell;
+        self.approve.config = new.approve.config;
+        self.stack.replace(new.stack, &self.context);
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.context.mode
+    }
+
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.context.mode = mode;
+    }
+
+    /// Returns the enforcer with the setting of `config.toml`.
+    #[must_use]
+    pub fn approving(mut self, config: Option<Approve>) -> Self {
+        self.approve.config = config;
+        self
+    }
+
+    /// Sets what is approved of commands in this session. A policy with `approve = "command"` stays stricter.
+    #[cfg(test)]
+    pub fn set_approve(&mut self, approve: Approve) {
+        self.approve.session = Some(approve);
+    }
+
+    /// Returns what the user approves if no rule matches a command.
+    pub fn approve(&self) -> Approve {
+        self.approve.effective(self.terms())
+    }
+
+    /// Returns the layers in force, the strongest first.
+    pub fn layers(&self) -> Vec<PolicyLayer> {
+        self.stack.summaries()
+    }
+
+    /// Returns the time that an approval waits for an answer: the shortest of all layers.
+    pub fn approval_timeout(&self) -> Option<Duration> {
+        self.stack.approval_timeout()
+    }
+
+    /// Returns why everything is denied, once a bundle has expired.
+    pub fn expired(&self, now: Timestamp) -> Option<String> {
+        self.stack.expired(now)
+    }
+
+    /// Returns the smallest limit on whole-file reads, in bytes.
+    pub fn max_file_size_bytes(&self) -> u64 {
+        self.stack.max_file_size_bytes()
+    }
+
+    /// Returns the deciding rule and the rules of the parts, each once, if they are in a file.
+    pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
+        self.stack.origins(rule, parts)
+    }
+
+    pub fn most_session_tokens(&self) -> Option<Most> {
+        self.stack.most_session_tokens()
+    }
+
+    /// Returns the limit for one request.
+    pub fn most_input_tokens(&self) -> Option<Most> {
+        self.stack.most_input_tokens()
+    }
+
+    pub fn most_session_cost(&self) -> Option<Most> {
+        self.stack.most_session_cost()
+    }
+
+    /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
+    /// hidden.
+    pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> Held {
+        let source = RequirementSource { layers: self.stack.compiled(), context: &self.context, terms: self.terms() };
+        source.requirements(homes, now)
+    }
+
+    /// Returns whether an approval may let one command write to this real path outside the workspace.
+    pub fn may_be_opened(&self, path: &Path) -> bool {
+        escalation::may_be_written(path, self.stack.compiled(), &self.context)
+    }
+
+    /// Returns whether an approval may let one command read this real path outside the workspace.
+    pub fn may_be_shown(&self, path: &Path) -> bool {
+        escalation::may_be_read(path, self.stack.compiled(), &self.context)
+    }
+
+    /// Returns whether a command that a rule allows may follow a symlink to this real path: into the workspace, into
+    /// `readable_paths`, and to whatever can be read without approval. Never to a blocked path.
+    pub fn may_be_followed(&self, path: &Path) -> bool {
+        let named = || self.terms().readable_paths.clone().unwrap_or_default();
+        let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).reach(path).is_some();
+        if inside {
+            return self.may_be_shown(path);
+        }
+        let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
+        self.explain(&[Action::Read { target }], Timestamp::UNIX_EPOCH).verdict == VerdictKind::Allow
     }
 
     /// Returns every key of every layer, with its origin and its effect.
     pub fn entries(&self) -> Vec<Entry> {
-        entries(&self.layers)
+        entries(self.stack.compiled())
     }
 }
 
 fn plain(decided: Decided) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
-}
-
-/// Combines the terms: of the layers that grant, then the defaults, then of the layers that only tighten.
-fn terms(layers: &[Ready]) -> Terms {
-    let of = |granting: bool| {
-        let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
-        said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
-    };
-    let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and);
-    // A managed layer that grants commands without setting `approve` means approval of the command.
-    let is_silent = |layer: &Ready| {
-        layer.scope == Scope::Managed && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
-    };
-    if layers.iter().any(is_silent) {
-        terms.approve = Some(Approve::Command);
-    }
-    terms
 }
 
 fn merge(mut whole: Finding, mut one: Finding) -> Finding {

@@ -1,12 +1,12 @@
 //! Origins of the rules that decided, for an approval prompt to quote.
 
-use super::Enforcer;
+use super::layer_stack::LayerStack;
 use crate::protocol::{CommandPart, RuleOrigin};
 
 /// Maximum number of rules that one approval quotes.
 const MAX: usize = 12;
 
-impl Enforcer {
+impl LayerStack {
     /// Returns the deciding rule and the rules of the parts, each once, if they are in a file.
     pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();
@@ -20,7 +20,7 @@ impl Enforcer {
 
     fn origin(&self, rule: &str) -> Option<RuleOrigin> {
         let line: usize = rule.split_once(':')?.1.parse().ok()?;
-        let layer = self.source.iter().find(|layer| layer.scope.rule(line) == rule)?;
+        let layer = self.source().iter().find(|layer| layer.scope.rule(line) == rule)?;
         let place = format!("{}:{line}", layer.file.as_ref()?.display());
         Some(RuleOrigin { rule: rule.to_owned(), place, first: line, source: layer.bundle.quoted(line) })
     }

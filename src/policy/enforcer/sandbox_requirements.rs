@@ -1,10 +1,11 @@
 //! Sandbox requirements of the policy for a command: names of paths only. Another module checks which exist.
 
-use super::Enforcer;
-use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
+use crate::policy::bundle::{Cache, Decision, Limits, Network, SandboxSetting, Terms};
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready, counts};
-use crate::policy::paths::{PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places};
+use crate::policy::paths::{
+    Context, PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places,
+};
 use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -81,12 +82,20 @@ impl Held {
     }
 }
 
-impl Enforcer {
+/// The policy that the requirements follow from.
+pub struct RequirementSource<'a> {
+    pub layers: &'a [Ready],
+    pub context: &'a Context,
+    pub terms: &'a Terms,
+}
+
+impl<'a> RequirementSource<'a> {
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
-    pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> Held {
-        let (context, terms) = (&self.context, &self.terms);
-        let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { self.sandbox() };
+    pub fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> Held {
+        let (context, terms) = (self.context, self.terms);
+        let own = terms.sandbox.unwrap_or_default();
+        let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { own };
         let mut unheld = Vec::new();
         let written = if sandbox == SandboxSetting::ReadOnly { Vec::new() } else { self.written(now, &mut unheld) };
         let named = terms.writable_paths.as_deref().unwrap_or_default();
@@ -112,7 +121,7 @@ impl Enforcer {
         read_only.retain(|place| in_area(place) && !reopened.contains(place));
         let mut hidden = context.own.clone();
         let credentials = of_homes(|home| credential_places(home).collect());
-        hidden.extend(credentials.filter(|place| keeps_credentials(place, &self.layers, context)));
+        hidden.extend(credentials.filter(|place| keeps_credentials(place, self.layers, context)));
         hidden.extend(
             self.shut_places(|layer| layer.read.as_ref(), now)
                 .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
@@ -163,7 +172,7 @@ impl Enforcer {
     /// Returns the paths in the workspace that File.Write allows: all of it, or those in every `allowed_paths`.
     fn written(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
-        let context = &self.context;
+        let context = self.context;
         let mut places = context.roots.clone();
         places.extend(lists().flat_map(Places::literal).filter(|place| context.in_workspace(place)).map(Path::to_owned));
         for (start, glob) in lists().flat_map(Places::globs) {
@@ -188,7 +197,7 @@ impl Enforcer {
 
     /// Returns the readable paths outside the workspace: those in `readable_paths`, or in every `allowed_paths` of File.Read.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
-        let context = &self.context;
+        let context = self.context;
         let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
         for (_, glob) in named.globs() {
             unheld.push(format!("`readable_paths`: the sandbox supports paths, not globs; `{glob}` has no effect"));
@@ -203,8 +212,7 @@ impl Enforcer {
     }
 
     /// Returns the paths that layers block or deny, for one capability.
-    fn shut_places(&self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &Places> {
-        use crate::policy::bundle::Decision;
+    fn shut_places(&self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &'a Places> {
         self.layers.iter().filter_map(rules).flat_map(move |rules| {
             let denied = rules.rules.iter().map(|owned| &owned.rule);
             let denied = denied.filter(move |rule| rule.rule.decision == Decision::Deny && counts(rule.rule.expires_at, now));

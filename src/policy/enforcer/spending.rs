@@ -1,6 +1,6 @@
 //! Spending limits of a session or a request, and the layer that sets each.
 
-use super::Enforcer;
+use super::layer_stack::LayerStack;
 use crate::policy::bundle::Llm;
 
 /// The lowest limit of all layers.
@@ -13,7 +13,7 @@ pub struct Most {
     pub place: String,
 }
 
-impl Enforcer {
+impl LayerStack {
     pub fn most_session_tokens(&self) -> Option<Most> {
         self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
@@ -28,7 +28,7 @@ impl Enforcer {
     }
 
     fn most(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<Most> {
-        let said = self.layers.iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
+        let said = self.compiled().iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
         let (layer, (limit, line)) = said.min_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))?;
         let place = match &layer.file {
             Some(file) => format!("{}:{line}", file.display()),

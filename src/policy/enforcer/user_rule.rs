@@ -56,8 +56,7 @@ impl Enforcer {
     pub fn lets_through(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
-        with.source.push(Layer::new(Scope::Mine, bundle));
-        with.settle();
+        with.stack.push(Layer::new(Scope::Mine, bundle), &with.context);
         let allows = |enforcer: &Self, line: &String| {
             let actions = [Action::Exec { command: line.clone(), cwd: cwd.clone() }];
             enforcer.explain(&actions, now).verdict == VerdictKind::Allow

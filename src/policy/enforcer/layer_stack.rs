@@ -1,0 +1,164 @@
+//! Layers in force: as they were given, compiled for the context, and the terms that follow from them.
+
+use crate::policy::bundle::{Approve, Rule, Terms};
+use crate::policy::layer::{Layer, Ready, Scope};
+use crate::policy::paths::Context;
+use crate::policy::program_kinds::obeys_repository;
+use crate::protocol::{GrantScope, PolicyLayer};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// Maximum size in bytes of a file that is read as a whole, if no layer sets it.
+const FILE_BYTES: u64 = 10 << 20;
+
+/// The layers of an enforcer.
+#[derive(Debug, Clone)]
+pub struct LayerStack {
+    /// Layers as they were given; the other fields are derived from them.
+    source: Vec<Layer>,
+    layers: Vec<Ready>,
+    terms: Terms,
+}
+
+impl LayerStack {
+    pub fn new(source: Vec<Layer>, context: &Context) -> Self {
+        let mut stack = Self { source, layers: Vec::new(), terms: Terms::default() };
+        stack.settle(context);
+        stack
+    }
+
+    /// Returns the layers as they were given.
+    pub fn source(&self) -> &[Layer] {
+        &self.source
+    }
+
+    /// Returns the compiled layers, the strongest first.
+    pub fn compiled(&self) -> &[Ready] {
+        &self.layers
+    }
+
+    /// Returns the terms for commands: the strictest of all layers.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    pub fn push(&mut self, layer: Layer, context: &Context) {
+        self.source.push(layer);
+        self.settle(context);
+    }
+
+    /// Replaces the layers by those of `new`; the session grants stay.
+    pub fn replace(&mut self, new: Self, context: &Context) {
+        let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
+        self.source = new.source;
+        self.source.extend(session);
+        self.settle(context);
+    }
+
+    /// Replaces one of the user's policy files in memory.
+    pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope, context: &Context) {
+        match scope {
+            GrantScope::Session => return,
+            GrantScope::Project => {
+                self.source.retain(|own| own.scope != Scope::Mine);
+                self.source.extend(layer);
+            }
+            GrantScope::Everywhere => {
+                let own = self.source.iter().position(|layer| matches!(layer.scope, Scope::BuiltIn | Scope::User));
+                if let (Some(layer), Some(at)) = (layer, own) {
+                    self.source[at] = layer;
+                }
+            }
+        }
+        self.settle(context);
+    }
+
+    /// Removes the last session grant; returns whether there was one.
+    pub fn remove_last_grant(&mut self, context: &Context) -> bool {
+        let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) else { return false };
+        self.source.remove(at);
+        self.settle(context);
+        true
+    }
+
+    /// Compiles the layers after one of them changed.
+    fn settle(&mut self, context: &Context) {
+        self.layers = Ready::all(self.source.clone(), context);
+        self.terms = terms(&self.layers);
+    }
+
+    /// Returns the layers in force, the strongest first.
+    pub fn summaries(&self) -> Vec<PolicyLayer> {
+        let told = |layer: &Ready| PolicyLayer {
+            scope: layer.scope.as_str().to_owned(),
+            bundle_version: layer.bundle.version.clone(),
+            expires_at: layer.bundle.expires_at,
+            max_input_tokens: layer.bundle.llm.max_input_tokens,
+            file: layer.file.as_ref().map(|file| file.display().to_string()),
+        };
+        self.layers.iter().map(told).collect()
+    }
+
+    /// Returns the time that an approval waits for an answer: the shortest of all layers.
+    pub fn approval_timeout(&self) -> Option<Duration> {
+        let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
+        Some(Duration::from_secs(seconds.max(1)))
+    }
+
+    /// Returns why everything is denied, once a bundle has expired.
+    pub fn expired(&self, now: Timestamp) -> Option<String> {
+        self.layers.iter().find_map(|layer| {
+            let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
+            let name = layer.bundle.version.as_deref().unwrap_or(layer.scope.as_str());
+            let end = end.strftime("%Y-%m-%d %H:%M UTC");
+            let file = layer.file.as_ref().map(|file| format!(" (aye watches {})", file.display())).unwrap_or_default();
+            Some(format!("policy `{name}` expired on {end}; nothing runs until you renew it{file}"))
+        })
+    }
+
+    /// Adds the name of the bundle to a managed rule, because administrators know it by that name.
+    pub fn with_bundle_names(&self, why: &str) -> String {
+        let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
+        match managed.and_then(|layer| layer.bundle.version.as_deref()) {
+            Some(name) => why.replacen("locked by managed:", &format!("locked by managed bundle \"{name}\", managed:"), 1),
+            None => why.to_owned(),
+        }
+    }
+
+    /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a sandbox.
+    /// Rules about programs that a repository can configure do not count.
+    pub fn is_by_person(&self, rule: &str) -> bool {
+        let exact = |line: &str| {
+            let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
+            let holds = |rule: &Rule| rule.exact && !rule.programs().any(obeys_repository);
+            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && holds(&owned.rule)))
+        };
+        rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
+    }
+
+    /// Returns the smallest limit on whole-file reads, in bytes.
+    pub fn max_file_size_bytes(&self) -> u64 {
+        let of = |granting: bool| {
+            let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
+            layers.filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()
+        };
+        of(true).unwrap_or(FILE_BYTES).min(of(false).unwrap_or(u64::MAX))
+    }
+}
+
+/// Combines the terms: of the layers that grant, then the defaults, then of the layers that only tighten.
+fn terms(layers: &[Ready]) -> Terms {
+    let of = |granting: bool| {
+        let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
+        said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
+    };
+    let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and);
+    // A managed layer that grants commands without setting `approve` means approval of the command.
+    let is_silent = |layer: &Ready| {
+        layer.scope == Scope::Managed && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
+    };
+    if layers.iter().any(is_silent) {
+        terms.approve = Some(Approve::Command);
+    }
+    terms
+}
