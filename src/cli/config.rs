@@ -1,13 +1,13 @@
 //! `aye config`: paths of the files, and settings.
 
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 
-pub fn path(place: &Place) -> Result<Exit, Trouble> {
+pub fn path(place: &AppContext) -> Result<Exit, CliError> {
     let directories = &place.directories;
     say(&format!(
         "config  {}\npolicy  {}\nkeys    {}\ndata    {}\n",
@@ -20,8 +20,8 @@ pub fn path(place: &Place) -> Result<Exit, Trouble> {
 }
 
 /// Prints every key with its value and origin, including the settings of the project.
-pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
-    let project = Brought::look(place, common.trust);
+pub fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
+    let project = ProjectConfig::look(place, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {
         Some(Ok((settings, layer))) => {
             let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];
@@ -43,7 +43,7 @@ pub fn show(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-pub fn schema() -> Result<Exit, Trouble> {
+pub fn schema() -> Result<Exit, CliError> {
     say(&crate::config::schema());
     Ok(Exit::Completed)
 }

@@ -4,7 +4,7 @@ use super::args::{ExecPrompt, OutputFormat};
 use super::{exec, interactive};
 use crate::agent::Approver;
 use crate::host::console::say;
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice, Trust};
 use crate::llm::demo;
@@ -16,19 +16,19 @@ const MODEL: &str = "demo/recorded";
 
 /// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, runs without the
 /// screen.
-pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
+pub fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let directory = tempfile::Builder::new()
         .prefix("aye-demo-")
         .tempdir()
-        .map_err(|error| Trouble::failed(format!("cannot create a directory for the sample project: {error}")))?;
-    copy_project(directory.path()).map_err(|error| Trouble::failed(format!("cannot copy the sample project: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot create a directory for the sample project: {error}")))?;
+    copy_project(directory.path()).map_err(|error| CliError::failed(format!("cannot copy the sample project: {error}")))?;
     // Kept after the run, so that the session can be resumed and the changes reviewed.
     let project = directory.keep();
     // aye created this directory, so trust is not asked for.
     let (directory, model) = (Some(project.clone()), Some(MODEL.to_owned()));
     let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
     let prompt =
-        demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
+        demo::Demo::new(demo::Pace::Recorded).map_err(|failure| CliError::failed(failure.message))?.first_prompt().to_owned();
     let has_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() || common.plain;
     let exit = if !yes && has_person {
         let request = interactive::Request::new(Some(prompt), SessionChoice::New);

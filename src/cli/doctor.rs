@@ -4,16 +4,16 @@
 use super::policy;
 use crate::config::{Directories, Environment, KeyPlace, NoModel};
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::disk_usage::{Taken, taken};
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::disk_usage::{UsageEntry, taken};
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::query::keymap_watch;
-use crate::host::sandbox_host::{Standing, tier};
+use crate::host::sandbox_host::{SandboxHost, tier};
 use crate::protocol::SandboxTier;
 use crate::store::{Health, health};
 use crate::sys::process::Helper;
@@ -53,7 +53,7 @@ struct Findings {
     tier: SandboxTier,
     checks: Vec<Check>,
     /// Disk usage and limits.
-    storage: Vec<Taken>,
+    storage: Vec<UsageEntry>,
 }
 
 impl Check {
@@ -70,10 +70,10 @@ impl Check {
     }
 }
 
-pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
+pub fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     let environment = Environment::of_process();
     let directories = Directories::find(&environment)?;
-    let place = Place::find(common);
+    let place = AppContext::find(common);
     let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
     let roots = place.as_ref().map_or_else(|_| workspace(), |place| place.roots.clone());
     let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
@@ -198,9 +198,9 @@ fn configuration(directories: &Directories) -> Check {
 }
 
 /// Checks the settings of the project, if there are any.
-fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
+fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
-    let project = Brought::look(place, common.trust);
+    let project = ProjectConfig::look(place, common.trust);
     match project.tightened(&place.settings) {
         Some(Ok((_, layer))) => {
             let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
@@ -214,7 +214,7 @@ fn project_configuration(place: &Place, common: &Common) -> Option<Check> {
 }
 
 /// Checks the user's key bindings, if there are any.
-fn keys(place: &Place) -> Option<Check> {
+fn keys(place: &AppContext) -> Option<Check> {
     let file = keymap_watch::keys(place);
     let problems = match file.text? {
         Ok(text) => key_problems(&text),
@@ -227,7 +227,7 @@ fn keys(place: &Place) -> Option<Check> {
     Some(Check::missing("keys", says, Some("fix the lines that are named; the rest of the file is used")))
 }
 
-fn in_force(policy: &Result<Policy, Trouble>) -> Check {
+fn in_force(policy: &Result<Policy, CliError>) -> Check {
     match policy {
         Ok(policy) => Check::good("policy", &policy.name),
         Err(trouble) => Check::missing("policy", &trouble.message, Some("run `aye policy validate` to list all errors")),
@@ -235,9 +235,9 @@ fn in_force(policy: &Result<Policy, Trouble>) -> Check {
 }
 
 /// Checks the custom tools of the user and of a trusted project.
-fn tools(place: &Place, common: &Common) -> Check {
+fn tools(place: &AppContext, common: &Common) -> Check {
     let mut place = place.clone();
-    place.with_tools_of(&Brought::look(&place, common.trust));
+    place.with_tools_of(&ProjectConfig::look(&place, common.trust));
     let set = &place.tools;
     if set.problems.is_empty() {
         return Check::good("custom tools", set.names());
@@ -247,8 +247,8 @@ fn tools(place: &Place, common: &Common) -> Check {
 }
 
 /// Lists the restrictions of the policy that no sandbox enforces here.
-fn not_kept(place: &Place, policy: &Policy, probe: &Probe) -> Vec<Check> {
-    let standing = Standing::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
+fn not_kept(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
+    let standing = SandboxHost::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
@@ -281,7 +281,7 @@ fn store(directory: &Path) -> Check {
 }
 
 /// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes.
-fn room(taken: &Taken) -> Check {
+fn room(taken: &UsageEntry) -> Check {
     let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
     let name = match taken.name {
@@ -298,8 +298,8 @@ fn room(taken: &Taken) -> Check {
 }
 
 /// Checks the model and the source of its key, without showing the key.
-fn model(place: &Place, common: &Common) -> Check {
-    let models = ModelsHere::new(place);
+fn model(place: &AppContext, common: &Common) -> Check {
+    let models = ModelCatalog::new(place);
     let models = match place.policy(common.policy.as_deref(), None) {
         Ok(policy) => models.under(&policy),
         // Errors in the policy are reported by another check.

@@ -2,18 +2,18 @@
 
 use super::args;
 use crate::host::console::say;
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use std::path::Path;
 
-pub fn run(directory: Option<&Path>) -> Result<Exit, Trouble> {
+pub fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
     let Some(directory) = directory else {
-        let page = args::manual().map_err(|error| Trouble::failed(format!("cannot generate the manual page: {error}")))?;
+        let page = args::manual().map_err(|error| CliError::failed(format!("cannot generate the manual page: {error}")))?;
         say(&page);
         return Ok(Exit::Completed);
     };
     args::write_manual(directory).map_err(|error| {
-        Trouble::usage(format!(
+        CliError::usage(format!(
             "cannot write the manual to `{}`: {error}\nhint: choose an existing directory",
             directory.display()
         ))

@@ -23,12 +23,12 @@ use crate::host::console::{fail, say, say_json};
 pub use crate::host::version::{Commit, commit_in};
 
 use crate::agent::Approver;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::nesting::Nesting;
 use crate::host::options::Common;
-use args::{Action, Answers, Stop};
+use args::{Action, Answers, ParseExit};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -45,11 +45,11 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     crate::tui::spare_contained(crate::policy::guard::contains_panics);
     let invocation = match args::parse(std::env::args_os(), Nesting::of_process()) {
         Ok(invocation) => invocation,
-        Err(Stop::Told(help)) => {
+        Err(ParseExit::Told(help)) => {
             let _ = help.print();
             return Exit::Completed.into();
         }
-        Err(Stop::Usage(message)) => {
+        Err(ParseExit::Usage(message)) => {
             let _ = write!(std::io::stderr(), "{}", crate::text::clean(&message));
             return Exit::Usage.into();
         }
@@ -63,7 +63,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     }
 }
 
-fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
+fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
     match action {
         Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
         Action::Exec { prompt, takes_input, session, format } => {
@@ -72,24 +72,24 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         }
         Action::Serve(door) => serve::run(common, &door),
         Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
-        Action::ToolList { json } => tool::list(&Place::find(common)?, common, json),
+        Action::ToolList { json } => tool::list(&AppContext::find(common)?, common, json),
         Action::ToolManifest => {
             say_json(&crate::tools::manifest_schema());
             Ok(Exit::Completed)
         }
-        Action::ToolSchema { name } => tool::schema(&Place::find(common)?, common, &name),
-        Action::ToolPlan { name, arguments } => tool::plan(&Place::find(common)?, common, &name, &arguments),
+        Action::ToolSchema { name } => tool::schema(&AppContext::find(common)?, common, &name),
+        Action::ToolPlan { name, arguments } => tool::plan(&AppContext::find(common)?, common, &name, &arguments),
         Action::ToolCall { name, arguments, json, answers } => {
-            tool::call(&Place::find(common)?, common, &name, &arguments, json, answers)
+            tool::call(&AppContext::find(common)?, common, &name, &arguments, json, answers)
         }
         Action::Policy(asked) => policy::run(common, asked),
         Action::Rewind(request) => rewind::run(common, &request),
-        Action::Sessions(asked) => sessions::run(&Place::find(common)?, asked),
-        Action::Auth(asked) => auth::run(&Place::find(common)?, asked),
-        Action::Mcp(asked) => mcp::run(&Place::find(common)?, common, asked),
-        Action::Models { ask, json, filter } => models::run(&Place::find(common)?, ask, json, filter.as_deref()),
-        Action::ConfigPath => config::path(&Place::find(common)?),
-        Action::ConfigShow => config::show(&Place::find(common)?, common),
+        Action::Sessions(asked) => sessions::run(&AppContext::find(common)?, asked),
+        Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
+        Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
+        Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
+        Action::ConfigPath => config::path(&AppContext::find(common)?),
+        Action::ConfigShow => config::show(&AppContext::find(common)?, common),
         Action::ConfigSchema => config::schema(),
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),

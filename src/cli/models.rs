@@ -1,10 +1,10 @@
 //! `aye models`: lists models with context windows and prices.
 
 use crate::host::console::{say, say_json, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::startup::runtime;
 use crate::ports::Models;
 use crate::protocol::ListedModel;
@@ -18,8 +18,8 @@ struct Answer {
     notices: Vec<String>,
 }
 
-pub fn run(place: &Place, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, Trouble> {
-    let here = ModelsHere::new(place);
+pub fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
+    let here = ModelCatalog::new(place);
     // An invalid policy does not prevent the list; `aye policy validate` reports its errors.
     let here = match place.policy(None, None) {
         Ok(policy) => here.under(&policy),

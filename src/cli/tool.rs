@@ -2,18 +2,18 @@
 
 use super::args::Answers;
 use crate::host::console::{say, say_json, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::mcp_servers;
 use crate::host::mcp_servers::specs;
 use crate::host::mcp_servers::{Connected, FIRST_WAIT, Servers};
 use crate::host::offered_tools;
 use crate::host::options::Common;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::session;
 use crate::host::startup;
-use crate::host::tool_runner::{Bench, Ground, Judged, Starts, denied};
+use crate::host::tool_runner::{Judged, Starts, ToolEnvironment, ToolRunner, denied};
 use crate::mcp::Spec;
 use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
@@ -36,15 +36,15 @@ const OUTPUT_DEPTH: usize = 1;
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// The environment of a subcommand.
-struct Table {
-    bench: Bench,
+struct ToolSession {
+    bench: ToolRunner,
     /// Always set, until it is dropped.
     runtime: Option<Runtime>,
     /// The MCP servers whose tools are included.
     servers: Option<Servers>,
 }
 
-impl Drop for Table {
+impl Drop for ToolSession {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         if let Some(servers) = &self.servers {
@@ -55,36 +55,36 @@ impl Drop for Table {
     }
 }
 
-impl Table {
-    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
-        let runtime = self.runtime.as_ref().ok_or_else(|| Trouble::failed("the tools are already closed"))?;
+impl ToolSession {
+    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, CliError> {
+        let runtime = self.runtime.as_ref().ok_or_else(|| CliError::failed("the tools are already closed"))?;
         Ok(runtime.block_on(work))
     }
 }
 
 /// Returns true if MCP servers are needed: not for a name that always means a built-in tool.
-fn asks_servers(place: &Place, name: Option<&str>) -> bool {
+fn asks_servers(place: &AppContext, name: Option<&str>) -> bool {
     let local_first = place.settings.tools.conflict == "local-first";
     name.is_none_or(|name| !local_first || tools::name_of(name).is_none())
 }
 
 /// Prepares the tools. `name`: the tool the command is about; `None` for all.
-fn table(place: &Place, common: &Common, starts: Starts, name: Option<&str>) -> Result<Table, Trouble> {
-    let project = Brought::look(place, common.trust);
+fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
+    let project = ProjectConfig::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| warn(line));
     let found = asks_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     // An MCP server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };
-    let ground = Ground::find(place, common, &project, starts)?;
+    let ground = ToolEnvironment::find(place, common, &project, starts)?;
     let runtime = startup::runtime()?;
     let servers = found.map(|found| connect(&ground, &project, found, &runtime));
-    let bench = Bench::new(ground, servers.as_ref());
-    Ok(Table { bench, runtime: Some(runtime), servers })
+    let bench = ToolRunner::new(ground, servers.as_ref());
+    Ok(ToolSession { bench, runtime: Some(runtime), servers })
 }
 
 /// Connects to the servers, and gives those with unknown tools time to list them.
-fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
-    let Ground { place, policy, standing } = ground;
+fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
+    let ToolEnvironment { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
     let Connected { servers, problems, .. } =
         mcp_servers::connect(place, found, policy, settings, project.approved_servers(place), false);
@@ -95,7 +95,7 @@ fn connect(ground: &Ground, project: &Brought, found: (Vec<Spec>, Vec<String>), 
     servers
 }
 
-pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
+pub fn list(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::Nothing, None)?;
     let bench = &table.bench;
     let tools = offered_tools::offered(&bench.router, &bench.policy);
@@ -113,16 +113,16 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
     Ok(Exit::Completed)
 }
 
-pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
+pub fn schema(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::Nothing, Some(name))?;
-    let tool = table.bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
+    let tool = table.bench.router.definition(name).map_err(|error| CliError::usage(error.message))?;
     say_json(&tool);
     Ok(Exit::Completed)
 }
 
 /// The effect that a call would have.
 #[derive(Serialize)]
-struct Foretold {
+struct PlannedCall {
     #[serde(flatten)]
     proposal: Proposal,
     /// The effects of a command in a preview, which has been discarded.
@@ -131,7 +131,7 @@ struct Foretold {
 }
 
 /// Prints what a call would do, without doing it.
-pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
+pub fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     let bench = &table.bench;
@@ -154,22 +154,29 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
     Ok(Exit::Completed)
 }
 
-pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
+pub fn call(
+    place: &AppContext,
+    common: &Common,
+    name: &str,
+    arguments: &str,
+    json: bool,
+    answers: Answers,
+) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     let result = table.wait_for(carry_out(&table.bench, call, answers))?;
     Ok(report(&result, json))
 }
 
-async fn foretell(bench: &Bench, plan: Plan, permit: PreviewPermit) -> Foretold {
+async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> PlannedCall {
     let summary = plan.summary.clone();
     let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
     match &plan.preview {
-        PreviewOffer::None => return Foretold { proposal, effects: None },
+        PreviewOffer::None => return PlannedCall { proposal, effects: None },
         PreviewOffer::Possible => {}
         PreviewOffer::Impossible { reason } => {
             proposal.notes.push(format!("no preview: {reason}"));
-            return Foretold { proposal, effects: None };
+            return PlannedCall { proposal, effects: None };
         }
     }
     match bench.router.preview(plan, permit, unwatched()).await {
@@ -178,16 +185,16 @@ async fn foretell(bench: &Bench, plan: Plan, permit: PreviewPermit) -> Foretold 
             let proposal = plan.proposal.take().unwrap_or(proposal);
             // Removing a preview may take long; it is not left to the next start.
             let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
-            Foretold { proposal, effects }
+            PlannedCall { proposal, effects }
         }
         Err(error) => {
             proposal.notes.push(format!("no preview: {}", error.message));
-            Foretold { proposal, effects: None }
+            PlannedCall { proposal, effects: None }
         }
     }
 }
 
-async fn carry_out(bench: &Bench, call: ToolCall, answers: Answers) -> ToolResult {
+async fn carry_out(bench: &ToolRunner, call: ToolCall, answers: Answers) -> ToolResult {
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
     let (plan, permit, by) = match bench.judged(call).await {
         Ok(Judged::Allowed(plan, permit)) => (plan, permit, None),
@@ -230,7 +237,7 @@ fn report(result: &ToolResult, json: bool) -> Exit {
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
 }
 
-pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
+pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliError> {
     let text = match arguments.strip_prefix('@') {
         Some(path) => read(std::fs::File::open(path), path)?,
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,
@@ -239,15 +246,15 @@ pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
     // A session rejects such a call too.
     if text.len() > ARGUMENT_BYTES {
         let message = format!("--args: too large: {} bytes, limit {ARGUMENT_BYTES}", text.len());
-        return Err(Trouble::usage(message));
+        return Err(CliError::usage(message));
     }
     Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })
 }
 
-fn read(source: std::io::Result<impl Read>, name: &str) -> Result<String, Trouble> {
+fn read(source: std::io::Result<impl Read>, name: &str) -> Result<String, CliError> {
     let mut text = String::new();
     source
         .and_then(|source| source.take(MAX_READ_BYTES).read_to_string(&mut text))
-        .map_err(|error| Trouble::usage(format!("--args: cannot read `{name}`: {error}")))?;
+        .map_err(|error| CliError::usage(format!("--args: cannot read `{name}`: {error}")))?;
     Ok(text)
 }

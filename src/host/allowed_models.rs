@@ -1,6 +1,6 @@
 //! Models allowed by the policy, and the choice among them if nobody chose one.
 
-use super::models::ModelsHere;
+use super::models::ModelCatalog;
 use super::policy_layers::Policy;
 use crate::config::{ModelChoice, NoModel};
 use crate::llm::Catalogue;
@@ -40,7 +40,7 @@ impl Allowed {
     }
 }
 
-impl ModelsHere {
+impl ModelCatalog {
     /// Returns the model that a run with this flag would use.
     pub fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
         match flag {

@@ -1,7 +1,7 @@
 //! API keys: checked, and saved where only the user can read them.
 
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use crate::config::{NotKept, Secret};
 use crate::sys::keyring::KeyringError;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub const KEY_BYTES: u64 = 8 << 10;
 
 /// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an
 /// environment variable is also set, `goes_before` describes its precedence.
-pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<String, Trouble> {
+pub fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
     let key = Secret::new(checked(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
@@ -27,7 +27,7 @@ pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<S
         Some(Err(NotKept::Keyring(error))) if error != KeyringError::Absent => {
             let otherwise = "the key was not saved; pass `--set auth.keyring=false` to save it in a file that only \
                 you can read";
-            return Err(Trouble::failed(format!("{error}; {otherwise}")));
+            return Err(CliError::failed(format!("{error}; {otherwise}")));
         }
         without => {
             check_place_of_file(place)?;
@@ -46,13 +46,13 @@ pub fn keep(place: &Place, name: &str, key: &str, goes_before: &str) -> Result<S
 }
 
 /// Returns the key if it is a single line that a header can carry.
-fn checked(key: &str) -> Result<&str, Trouble> {
+fn checked(key: &str) -> Result<&str, CliError> {
     let key = key.trim();
     if key.is_empty() {
-        return Err(Trouble::usage("no key was given; nothing was saved"));
+        return Err(CliError::usage("no key was given; nothing was saved"));
     }
     if key.len() as u64 > KEY_BYTES || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "not an API key: a key is one line of letters, digits and symbols without spaces; \
             nothing was saved",
         ));
@@ -61,12 +61,12 @@ fn checked(key: &str) -> Result<&str, Trouble> {
 }
 
 /// Returns an error if the credentials file would be in a directory that is shared with others.
-pub fn check_place_of_file(place: &Place) -> Result<(), Trouble> {
-    shared_place(place).map_or(Ok(()), |reason| Err(Trouble::usage(reason)))
+pub fn check_place_of_file(place: &AppContext) -> Result<(), CliError> {
+    shared_place(place).map_or(Ok(()), |reason| Err(CliError::usage(reason)))
 }
 
 /// Returns the reason why the configuration directory would be shared with others, with a repository.
-fn shared_place(place: &Place) -> Option<String> {
+fn shared_place(place: &AppContext) -> Option<String> {
     let config = &place.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
     let home = &place.home;

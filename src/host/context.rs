@@ -1,9 +1,9 @@
 //! The place of a run: its workspace, the user's directories and the settings.
 
-use super::error::Trouble;
+use super::error::CliError;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
-use super::project::Brought;
+use super::project::ProjectConfig;
 use super::toolset::Toolset;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::host::options::Common;
@@ -16,7 +16,7 @@ use crate::workspace::identity::workspace_id;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone)]
-pub struct Place {
+pub struct AppContext {
     pub environment: Environment,
     pub directories: Directories,
     pub settings: Settings,
@@ -34,8 +34,8 @@ pub struct Place {
     set: Vec<(String, String)>,
 }
 
-impl Place {
-    pub fn find(common: &Common) -> Result<Self, Trouble> {
+impl AppContext {
+    pub fn find(common: &Common) -> Result<Self, CliError> {
         let environment = Environment::of_process();
         let directories = Directories::find(&environment)?;
         let settings = Settings::load(&directories, &common.set)?;
@@ -70,7 +70,7 @@ impl Place {
 
     /// Returns the layers in force: the managed one; the user's, the file of `--policy` or the built-in one; and the
     /// project's if it is trusted.
-    pub fn policy(&self, file: Option<&Path>, project: Option<&Brought>) -> Result<Policy, Trouble> {
+    pub fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
         Policy::assemble(&self.sources(file), project)
     }
 
@@ -96,20 +96,20 @@ impl Place {
     }
 
     /// Adds the tools of a project.
-    pub fn with_tools_of(&mut self, project: &Brought) {
+    pub fn with_tools_of(&mut self, project: &ProjectConfig) {
         self.tools = Toolset::read(&self.directories, &self.settings, Some(project));
         self.tighten(project);
     }
 
     /// Applies the settings of a trusted project, which can only tighten. Errors in them are reported with the tools.
-    fn tighten(&mut self, project: &Brought) {
+    fn tighten(&mut self, project: &ProjectConfig) {
         if let Some(Ok((settings, _))) = project.tightened(&self.settings) {
             self.settings = settings;
         }
     }
 
     /// Reloads the manifests and the settings of tools. Returns true if anything changed.
-    pub fn look_again(&mut self, project: &Brought) -> Result<bool, ConfigError> {
+    pub fn look_again(&mut self, project: &ProjectConfig) -> Result<bool, ConfigError> {
         let settings = Settings::load(&self.directories, &self.set)?;
         let tools = Toolset::read(&self.directories, &settings, Some(project));
         let settings = match project.tightened(&settings) {
@@ -165,9 +165,9 @@ fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
 }
 
-fn real(directory: &Path, flag: &str) -> Result<PathBuf, Trouble> {
+fn real(directory: &Path, flag: &str) -> Result<PathBuf, CliError> {
     let real = directory
         .canonicalize()
-        .map_err(|error| Trouble::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;
-    if real.is_dir() { Ok(real) } else { Err(Trouble::usage(format!("{flag}: `{}` is not a directory", directory.display()))) }
+        .map_err(|error| CliError::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;
+    if real.is_dir() { Ok(real) } else { Err(CliError::usage(format!("{flag}: `{}` is not a directory", directory.display()))) }
 }

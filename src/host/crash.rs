@@ -1,6 +1,6 @@
 //! Crash handling: the message to the user, and the report for developers.
 
-use super::error::Trouble;
+use super::error::CliError;
 use crate::policy::guard::contains_panics;
 use crate::policy::redact::{Key, Redactor, names_a_secret};
 use std::backtrace::Backtrace;
@@ -52,8 +52,8 @@ impl Watch {
     }
 
     /// Returns the error to report instead of one that the crash caused.
-    pub fn trouble(&self) -> Option<Trouble> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).said.clone().map(Trouble::failed)
+    pub fn trouble(&self) -> Option<CliError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).said.clone().map(CliError::failed)
     }
 
     /// Writes a report. Returns `None` if no session was open.

@@ -1,6 +1,6 @@
 //! Disk usage of aye, and its limits.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::logging;
 use crate::protocol::SessionId;
 use crate::store::{ArtifactStore, Snapshots};
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Disk usage of one kind of data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Taken {
+pub struct UsageEntry {
     pub name: &'static str,
     pub bytes: u64,
     pub budget_bytes: u64,
@@ -20,7 +20,7 @@ pub struct Taken {
     pub key: &'static str,
 }
 
-impl Place {
+impl AppContext {
     /// Returns the file versions saved for rewind.
     pub fn snapshots(&self) -> Snapshots {
         Snapshots::new(&self.directories.data).with_budget(self.settings.retention.snapshots_bytes)
@@ -32,9 +32,9 @@ impl Place {
 }
 
 /// Returns the current usage of all kinds. Creates nothing.
-pub fn taken(place: &Place) -> Vec<Taken> {
+pub fn taken(place: &AppContext) -> Vec<UsageEntry> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
-    let one = |name, bytes, budget_bytes, key| Taken { name, bytes, budget_bytes, key };
+    let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };
     vec![
         one("sessions", database_bytes(data), retention.sessions_bytes, "retention.sessions_mb"),
         one(

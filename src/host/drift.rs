@@ -1,7 +1,7 @@
 //! Changes since the user left a session: files it had changed, the branch, and the policy. Files are compared by
 //! content, because times are unreliable.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::session::Session;
 use crate::ports::Baselines;
 use crate::protocol::{PolicyLayer, SessionId};
@@ -16,7 +16,7 @@ const MAX: usize = 300;
 const MAX_NAMED: usize = 3;
 
 /// Returns one sentence per change for the user who resumes the session.
-pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> Vec<String> {
+pub async fn told(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
     }
@@ -29,7 +29,7 @@ pub async fn told(session: &Session, place: &Place, layers: &[PolicyLayer]) -> V
 }
 
 /// Returns the files that the session had changed and that differ now, as the user writes their paths.
-pub async fn files(place: &Place, id: &SessionId) -> Vec<String> {
+pub async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
     let snapshots = place.snapshots();
     let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
     let mut left: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();

@@ -8,12 +8,12 @@ use crate::transfer::error::TransferError;
 
 /// A message for the user, and the exit code for scripts.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct CliError {
     pub exit: Exit,
     pub message: String,
 }
 
-impl Trouble {
+impl CliError {
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
     }
@@ -23,19 +23,19 @@ impl Trouble {
     }
 }
 
-impl From<ConfigError> for Trouble {
+impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         Self::usage(error.to_string())
     }
 }
 
-impl From<BundleError> for Trouble {
+impl From<BundleError> for CliError {
     fn from(error: BundleError) -> Self {
         Self::usage(error.to_string())
     }
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NotAnId { .. }
@@ -50,7 +50,7 @@ impl From<StoreError> for Trouble {
     }
 }
 
-impl From<TransferError> for Trouble {
+impl From<TransferError> for CliError {
     fn from(error: TransferError) -> Self {
         match error {
             TransferError::Store(error) => error.into(),

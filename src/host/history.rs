@@ -1,6 +1,6 @@
 //! The history of a session: loaded in the background, and older parts on demand.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::session::{PIECE_RECORDS, Session};
 use crate::agent;
 use crate::ports::Record;
@@ -20,14 +20,14 @@ pub fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
 
 /// The history of a session, for display.
 #[derive(Clone)]
-pub struct Past {
+pub struct SessionHistory {
     store: Store,
     session: SessionId,
     workspace: WorkspaceId,
 }
 
-impl Past {
-    pub fn new(store: &Store, session: &SessionId, place: &Place) -> Self {
+impl SessionHistory {
+    pub fn new(store: &Store, session: &SessionId, place: &AppContext) -> Self {
         Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
     }
 
@@ -57,7 +57,7 @@ impl Past {
     }
 
     /// Exports to a file of this name, or of a default name. An existing file is not replaced.
-    pub fn export(self, place: Place, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
+    pub fn export(self, place: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
                 Ok(rest) => place.home.join(rest),
@@ -95,7 +95,7 @@ impl Past {
 
 /// Handles a history that cannot be read: the session cannot continue, and the screen says so until the user leaves.
 pub async fn unreadable(
-    past: Past,
+    past: SessionHistory,
     error: StoreError,
     events: &mpsc::UnboundedSender<Event>,
     mut commands: mpsc::Receiver<Command>,

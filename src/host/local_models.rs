@@ -1,6 +1,6 @@
 //! Local models: which one to use if nobody chose a model, and warnings about them.
 
-use super::models::ModelsHere;
+use super::models::ModelCatalog;
 use crate::config::{NoModel, Settings};
 use crate::llm::local_discovery::{LocalServer, local_servers};
 use crate::llm::said_of_servers;
@@ -13,7 +13,7 @@ pub const LOCAL: &str = "local";
 /// Minimum context window, in tokens, of a conversation with tools.
 const LITTLE: u64 = 16_384;
 
-type Chosen = Result<Arc<dyn Model>, NoModel>;
+type ModelSelection = Result<Arc<dyn Model>, NoModel>;
 
 /// Returns true if neither the user nor a session chose a model.
 pub fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
@@ -22,7 +22,12 @@ pub fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&Session
 
 /// Returns the chosen model. If there is no key and nothing is configured, returns a model of the only local model
 /// server instead. Also returns a notice.
-pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, open: bool) -> (Chosen, Option<String>) {
+pub async fn instead(
+    models: &ModelCatalog,
+    settings: &Settings,
+    chosen: ModelSelection,
+    open: bool,
+) -> (ModelSelection, Option<String>) {
     let Err(NoModel::NoKey { message }) = &chosen else {
         let warning = match &chosen {
             Ok(model) => warning(model.as_ref()).await,
@@ -35,10 +40,10 @@ pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, o
     }
     let servers = local_servers(&settings.local_ports()).await;
     match pick(&servers, message) {
-        Pick::Nothing => (chosen, None),
-        Pick::Choose(message) => (Err(NoModel::NoKey { message }), None),
-        Pick::Ask { name, .. } if models.allowed().forbidden_by(&name).is_some() => (chosen, None),
-        Pick::Ask { name, said } => {
+        LocalChoice::Nothing => (chosen, None),
+        LocalChoice::Choose(message) => (Err(NoModel::NoKey { message }), None),
+        LocalChoice::Ask { name, .. } if models.allowed().forbidden_by(&name).is_some() => (chosen, None),
+        LocalChoice::Ask { name, said } => {
             let chosen = models.choose(Some(&name), None);
             let small = match &chosen {
                 Ok(model) => warning(model.as_ref()).await,
@@ -50,7 +55,7 @@ pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, o
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Pick {
+enum LocalChoice {
     Nothing,
     /// There are several; the message lists them.
     Choose(String),
@@ -60,22 +65,22 @@ enum Pick {
     },
 }
 
-fn pick(servers: &[LocalServer], otherwise: &str) -> Pick {
+fn pick(servers: &[LocalServer], otherwise: &str) -> LocalChoice {
     let able: Vec<(&LocalServer, &str)> =
         servers.iter().filter_map(|server| Some((server, server.first()?.name.as_str()))).collect();
     match able.as_slice() {
-        [] => Pick::Nothing,
+        [] => LocalChoice::Nothing,
         [(server, model)] => {
             let name = format!("{LOCAL}/{model}");
             let said = format!(
                 "no API key found; using {name} on {} at {} (choose another model with -m)",
                 server.name, server.base_url
             );
-            Pick::Ask { name, said }
+            LocalChoice::Ask { name, said }
         }
         [(_, model), ..] => {
             let there = said_of_servers(servers);
-            Pick::Choose(format!(
+            LocalChoice::Choose(format!(
                 "{otherwise}; found on this machine: {there}. Choose a model, for example `-m \
                 {LOCAL}/{model}`"
             ))
@@ -111,13 +116,13 @@ mod tests {
 
     #[test]
     fn the_only_server_is_asked_and_of_several_the_person_chooses() {
-        assert_eq!(pick(&[], "none"), Pick::Nothing);
-        assert_eq!(pick(&[server("Ollama", &[])], "none"), Pick::Nothing);
+        assert_eq!(pick(&[], "none"), LocalChoice::Nothing);
+        assert_eq!(pick(&[server("Ollama", &[])], "none"), LocalChoice::Nothing);
         let ollama = server("Ollama", &["nomic-embed-text:latest", "qwen3:8b"]);
-        let Pick::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], "none") else { panic!() };
+        let LocalChoice::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], "none") else { panic!() };
         assert_eq!(name, "local/qwen3:8b");
         assert!(said.contains("Ollama at http://127.0.0.1:1/v1"), "{said}");
-        let Pick::Choose(said) = pick(&[ollama, server("vLLM", &["m"])], "no API key found") else { panic!() };
+        let LocalChoice::Choose(said) = pick(&[ollama, server("vLLM", &["m"])], "no API key found") else { panic!() };
         assert!(
             said.starts_with("no API key found; ") && said.contains("vLLM (m)") && said.ends_with("`-m local/qwen3:8b`"),
             "{said}"

@@ -1,7 +1,7 @@
 //! Models: chosen by the flag, the session or the settings, connected at their provider, and listed.
 
 use super::allowed_models::Allowed;
-use super::context::Place;
+use super::context::AppContext;
 use super::local_models::LOCAL;
 use super::policy_layers::Policy;
 use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
@@ -35,8 +35,8 @@ const CONFIG: &str = "config.toml";
 
 /// The models that are available here.
 #[derive(Clone)]
-pub struct ModelsHere {
-    place: Arc<Place>,
+pub struct ModelCatalog {
+    place: Arc<AppContext>,
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
@@ -47,9 +47,9 @@ pub struct ModelsHere {
     given: Arc<Mutex<BTreeMap<String, KeyText>>>,
 }
 
-impl ModelsHere {
+impl ModelCatalog {
     /// Reads the user's model list, if there is one; the built-in list is read when it is needed.
-    pub fn new(place: &Place) -> Self {
+    pub fn new(place: &AppContext) -> Self {
         Self {
             place: Arc::new(place.clone()),
             new_key: Arc::default(),
@@ -209,7 +209,7 @@ impl ModelsHere {
         let default = self.would_use(None).ok();
         let first = default.map(|choice| {
             let source = if catalogue.lists(&choice.name()) { CATALOGUE } else { CONFIG };
-            listed(catalogue.facts(&choice.name()), Lack::default(), source)
+            listed(catalogue.facts(&choice.name()), MissingRequirement::default(), source)
         });
         let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
         for provider in self.place.settings.providers() {
@@ -218,9 +218,9 @@ impl ModelsHere {
             let twice = provider == "openai-chat" && own.is_empty();
             let lacks = match self.provider(&provider) {
                 _ if twice => continue,
-                Ok(_) => Lack::default(),
+                Ok(_) => MissingRequirement::default(),
                 Err(NoModel::NoKey { .. }) => self.lack(&provider),
-                Err(error) => Lack { words: Some(error.to_string()), key_of: None },
+                Err(error) => MissingRequirement { words: Some(error.to_string()), key_of: None },
             };
             let list = if lacks.words.is_some() { &mut lacking } else { &mut ready };
             let own = own.iter().map(|model| listed(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
@@ -235,14 +235,14 @@ impl ModelsHere {
         ready
     }
 
-    fn lack(&self, provider: &str) -> Lack {
+    fn lack(&self, provider: &str) -> MissingRequirement {
         let key = self.place.settings.key_name(provider).unwrap_or(provider);
         let variable = self.place.settings.key_variable(provider, &self.place.environment);
         let words = match &variable {
             Some(variable) => format!("set {variable} or run `aye auth login {key}`"),
             None => format!("run `aye auth login {key}`"),
         };
-        Lack { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
+        MissingRequirement { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
     }
 
     /// Adds the models that the available servers list.
@@ -292,7 +292,7 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
         }
         let known = catalogue.facts(&name);
         let facts = if catalogue.lists(&name) { known } else { catalogue.over(told.over(known)) };
-        let model = listed(facts, Lack::default(), &format!("listed by {address}"));
+        let model = listed(facts, MissingRequirement::default(), &format!("listed by {address}"));
         let before = models.iter().rposition(|known| known.lacks.is_none());
         models.insert(before.map_or(0, |place| place + 1), model);
     }
@@ -300,13 +300,13 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
 
 /// The reason why a model cannot be used.
 #[derive(Debug, Clone, Default)]
-struct Lack {
+struct MissingRequirement {
     words: Option<String>,
     /// If only an API key is missing: its name.
     key_of: Option<String>,
 }
 
-fn listed(facts: ModelFacts, lack: Lack, source: &str) -> ListedModel {
+fn listed(facts: ModelFacts, lack: MissingRequirement, source: &str) -> ListedModel {
     ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned() }
 }
 
@@ -332,7 +332,7 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
 
 /// Reads the key of a model from the keyring, so that it is known before any output; `None` if it is not in the
 /// keyring.
-pub fn key_to_ask_for(place: &Place, model: &str) -> Option<impl FnOnce() + Send + 'static> {
+pub fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
     let credentials = place.credentials.clone();
@@ -340,7 +340,7 @@ pub fn key_to_ask_for(place: &Place, model: &str) -> Option<impl FnOnce() + Send
     (choice.key_place == KeyPlace::Keyring).then_some(move || drop(credentials.secret(&name)))
 }
 
-impl Models for ModelsHere {
+impl Models for ModelCatalog {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
         let here = self.as_set_now();
         let opened = here.with_new_keys(|| {

@@ -1,6 +1,6 @@
 //! Error text for an invalid policy: the place, the line, the expected content, and what to do.
 
-use super::error::Trouble;
+use super::error::CliError;
 use crate::policy::BundleError;
 use crate::policy::entry_at;
 
@@ -8,10 +8,10 @@ use crate::policy::entry_at;
 pub const NOTHING_RUNS: &str = "\n  nothing runs under an invalid policy; run `aye policy validate` to list all errors";
 const MAX_CELLS: usize = 160;
 
-pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {
+pub fn broken(error: &BundleError, bytes: &[u8]) -> CliError {
     let mut message = with_its_line(error, bytes);
     message.push_str(NOTHING_RUNS);
-    Trouble::usage(message)
+    CliError::usage(message)
 }
 
 /// Returns the error with the source of its line.

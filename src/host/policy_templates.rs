@@ -1,6 +1,6 @@
 //! Starter policies, and writing one without losing an existing file.
 
-use super::error::Trouble;
+use super::error::CliError;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -47,14 +47,14 @@ pub fn text_of(template: Template) -> String {
 }
 
 /// Writes the file atomically. Returns the path of the backup, if there was a file.
-pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, Trouble> {
+pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, CliError> {
     let cannot = |what: &Path| {
         let what = what.display().to_string();
-        move |error: std::io::Error| Trouble::failed(format!("cannot write `{what}`: {error}"))
+        move |error: std::io::Error| CliError::failed(format!("cannot write `{what}`: {error}"))
     };
     // A project could have put a symlink there that leads out of it.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "`{}` is not a directory; aye does not write a policy through a symlink",
             directory.display()
         )));
@@ -73,13 +73,13 @@ pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: 
         return Err(taken(file, ErrorKind::AlreadyExists.into()));
     }
     if there.is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(Trouble::usage(format!("cannot replace `{}`: it is a directory", file.display())));
+        return Err(CliError::usage(format!("cannot replace `{}`: it is a directory", file.display())));
     }
     let backup = match std::fs::read(file) {
         Ok(old) => Some(keep(file, &old, private).map_err(cannot(file))?),
         // A dangling symlink.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(Trouble::failed(format!("cannot back up `{}`: {error}", file.display()))),
+        Err(error) => return Err(CliError::failed(format!("cannot back up `{}`: {error}", file.display()))),
     };
     // There is a policy at any time: the old one or the new one.
     let mut new = tempfile::Builder::new().prefix(".policy").tempfile_in(directory).map_err(cannot(directory))?;
@@ -93,15 +93,15 @@ pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: 
     Ok(backup)
 }
 
-fn taken(file: &Path, error: std::io::Error) -> Trouble {
+fn taken(file: &Path, error: std::io::Error) -> CliError {
     if error.kind() == ErrorKind::AlreadyExists {
         let name = file.display();
-        return Trouble::usage(format!(
+        return CliError::usage(format!(
             "`{name}` already exists\nhint: pass `--force` to replace it (the old file is backed up), or `--stdout` \
             to print the policy instead"
         ));
     }
-    Trouble::failed(format!("cannot write `{}`: {error}", file.display()))
+    CliError::failed(format!("cannot write `{}`: {error}", file.display()))
 }
 
 /// Creates a new file; fails if it exists.

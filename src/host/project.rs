@@ -1,7 +1,7 @@
 //! Files of the project that affect a run, and whether the user trusts them.
 
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use super::policy_error::with_its_line;
 use super::server_approval::{Approved, SERVERS, changed, programs_in};
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
@@ -28,7 +28,7 @@ const MAX_ENTRIES: usize = 10_000;
 const SHOWN_BYTES: usize = 64 << 10;
 
 /// A project as it was examined, and proof that the user trusts exactly that, if they do.
-pub struct Brought {
+pub struct ProjectConfig {
     project: Project,
     proof: Option<Trusted>,
     changes: Option<Vec<String>>,
@@ -135,9 +135,9 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::new(seconds, nanoseconds))
 }
 
-impl Brought {
+impl ProjectConfig {
     /// Examines the project. Reads only what needs no trust, or is trusted.
-    pub fn look(place: &Place, trust: Trust) -> Self {
+    pub fn look(place: &AppContext, trust: Trust) -> Self {
         let project = Project::examine(&place.workspace);
         let standing = match trust {
             Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
@@ -184,7 +184,7 @@ impl Brought {
     }
 
     /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
-    pub fn trusted(&mut self, place: &Place) -> Result<(), ConfigError> {
+    pub fn trusted(&mut self, place: &AppContext) -> Result<(), ConfigError> {
         let kept = self.project.record(&place.directories.config);
         self.proof = Some(Trusted::for_this_run());
         self.known = Arc::new(self.project.now());
@@ -261,7 +261,7 @@ impl Brought {
     }
 
     /// Returns the approval of servers, which checks the files again whenever a server is started.
-    pub fn approved_servers(&self, place: &Place) -> Arc<Approved> {
+    pub fn approved_servers(&self, place: &AppContext) -> Arc<Approved> {
         let (root, known) = (self.root().to_owned(), self.known());
         Arc::new(Approved::new(root, known, place.directories.config.clone()))
     }
@@ -323,7 +323,7 @@ impl Brought {
 
     /// Returns the project's policy as a layer, if it is trusted. An invalid policy is an error, because it might have
     /// tightened something.
-    pub fn policy(&self) -> Result<Option<Layer>, Trouble> {
+    pub fn policy(&self) -> Result<Option<Layer>, CliError> {
         if self.proof.is_some() { self.parsed() } else { Ok(None) }
     }
 
@@ -332,13 +332,13 @@ impl Brought {
         self.parsed().err().map(|trouble| trouble.message)
     }
 
-    fn parsed(&self) -> Result<Option<Layer>, Trouble> {
+    fn parsed(&self) -> Result<Option<Layer>, CliError> {
         let Some((path, bytes)) = self.project.policy() else { return Ok(None) };
         let bytes = bytes.map_err(|why| {
-            Trouble::usage(format!("cannot read the project's policy `{}`: {why}; fix or remove it", path.display()))
+            CliError::usage(format!("cannot read the project's policy `{}`: {why}; fix or remove it", path.display()))
         })?;
         let bundle = Bundle::parse_bytes(bytes, &path.display().to_string());
-        let bundle = bundle.map_err(|error| Trouble::usage(with_its_line(&error, bytes)))?;
+        let bundle = bundle.map_err(|error| CliError::usage(with_its_line(&error, bytes)))?;
         Ok(Some(Layer::from_file(Scope::Project, bundle, &path)))
     }
 

@@ -1,8 +1,8 @@
 //! Pruning: deletes sessions beyond the age and size limits, and data without a session.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::disk_usage::database_bytes;
-use super::error::Trouble;
+use super::error::CliError;
 use super::logging;
 use super::stored_sessions::{artifact_bytes, forget_beside, open};
 use crate::protocol::{SessionId, WorkspaceId};
@@ -22,7 +22,7 @@ const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
 /// The sessions to delete.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct PruneLimits {
     /// Maximum days without use; `None` for no limit.
     pub days: Option<u64>,
     /// Maximum size; `None` for no limit.
@@ -33,7 +33,7 @@ pub struct Rules {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Gone {
+pub struct PrunedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     pub updated: Timestamp,
@@ -44,9 +44,9 @@ pub struct Gone {
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pruned {
+pub struct PruneReport {
     pub dry_run: bool,
-    pub sessions: Vec<Gone>,
+    pub sessions: Vec<PrunedSession>,
     pub session_bytes: u64,
     pub artifact_bytes: u64,
     pub snapshot_bytes: u64,
@@ -60,19 +60,25 @@ pub struct Pruned {
 }
 
 /// Prunes by the configured limits without output. An error is logged, and pruning is tried again another day.
-pub fn quietly(place: &Place, store: &Store) {
+pub fn quietly(place: &AppContext, store: &Store) {
     let retention = place.settings.retention;
-    let rules = Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
+    let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
     match prune(place, store, &rules, false, GiveBack::InSteps) {
         Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
         Err(trouble) => tracing::warn!(trouble = trouble.message, "cannot prune sessions"),
     }
 }
 
-pub fn prune(place: &Place, store: &Store, rules: &Rules, only_say: bool, how: GiveBack) -> Result<Pruned, Trouble> {
+pub fn prune(
+    place: &AppContext,
+    store: &Store,
+    rules: &PruneLimits,
+    only_say: bool,
+    how: GiveBack,
+) -> Result<PruneReport, CliError> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let sizes = store.sizes()?;
-    let mut pruned = Pruned { dry_run: only_say, database_bytes_before: database_bytes(data), ..Pruned::default() };
+    let mut pruned = PruneReport { dry_run: only_say, database_bytes_before: database_bytes(data), ..PruneReport::default() };
     let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
     let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
     for gone in chosen(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
@@ -132,7 +138,12 @@ fn is_complete(data: &std::path::Path) -> bool {
 
 /// Chooses sessions that are too old, then the oldest of the others until the rest fits. Never one that is open in a
 /// process, and none that is interrupted, paused or waiting and younger than the age limit.
-fn chosen(sessions: &[SessionSummary], sizes: &HashMap<SessionId, Size>, rules: &Rules, now: Timestamp) -> Vec<Gone> {
+fn chosen(
+    sessions: &[SessionSummary],
+    sizes: &HashMap<SessionId, Size>,
+    rules: &PruneLimits,
+    now: Timestamp,
+) -> Vec<PrunedSession> {
     let bytes = |session: &SessionSummary| sizes.get(&session.session_id).map_or(0, |size| size.bytes);
     let mut total: u64 = sessions.iter().map(bytes).sum();
     let mut oldest: Vec<&SessionSummary> = sessions.iter().collect();
@@ -160,7 +171,7 @@ fn chosen(sessions: &[SessionSummary], sizes: &HashMap<SessionId, Size>, rules: 
             gone.push((session, "sessions take more than retention.sessions_mb".to_owned()));
         }
     }
-    let gone = gone.into_iter().map(|(session, reason)| Gone {
+    let gone = gone.into_iter().map(|(session, reason)| PrunedSession {
         session_id: session.session_id.clone(),
         title: session.title.clone(),
         updated: session.updated,
@@ -192,7 +203,7 @@ mod tests {
         }
     }
 
-    fn names(sessions: &[SessionSummary], bytes: u64, rules: &Rules) -> Vec<String> {
+    fn names(sessions: &[SessionSummary], bytes: u64, rules: &PruneLimits) -> Vec<String> {
         let sizes = sessions.iter().map(|one| (one.session_id.clone(), Size { records: 1, bytes })).collect();
         let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 1000);
         chosen(sessions, &sizes, rules, now).into_iter().map(|gone| gone.session_id.to_string()).collect()
@@ -209,19 +220,19 @@ mod tests {
             session("old held", 30, SessionStatus::Idle, Some(1)),
             session("other old", 40, SessionStatus::Paused, None),
         ];
-        let rules = Rules { days: Some(10), budget_bytes: None, workspace: None };
+        let rules = PruneLimits { days: Some(10), budget_bytes: None, workspace: None };
         assert_eq!(names(&sessions, 10, &rules), ["other old", "old waiting", "old"]);
-        let here = Rules { workspace: Some(WorkspaceId::new("w1")), ..rules.clone() };
+        let here = PruneLimits { workspace: Some(WorkspaceId::new("w1")), ..rules.clone() };
         assert_eq!(names(&sessions, 10, &here), ["old waiting", "old"]);
-        let never = Rules { days: None, ..rules.clone() };
+        let never = PruneLimits { days: None, ..rules.clone() };
         assert_eq!(names(&sessions, 10, &never), [] as [&str; 0]);
-        let all = Rules { days: Some(0), ..rules.clone() };
+        let all = PruneLimits { days: Some(0), ..rules.clone() };
         assert_eq!(names(&sessions, 10, &all).len(), 6);
-        let small = Rules { budget_bytes: Some(45), ..rules.clone() };
+        let small = PruneLimits { budget_bytes: Some(45), ..rules.clone() };
         assert_eq!(names(&sessions, 10, &small), ["other old", "old waiting", "old"]);
-        let smaller = Rules { budget_bytes: Some(25), ..rules.clone() };
+        let smaller = PruneLimits { budget_bytes: Some(25), ..rules.clone() };
         assert_eq!(names(&sessions, 10, &smaller), ["other old", "old waiting", "old", "today", "future"]);
-        let size_alone = Rules { days: None, budget_bytes: Some(65), workspace: None };
+        let size_alone = PruneLimits { days: None, budget_bytes: Some(65), workspace: None };
         assert_eq!(names(&sessions, 10, &size_alone), ["old"]);
     }
 }

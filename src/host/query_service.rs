@@ -1,9 +1,9 @@
 //! Query service: answers queries of a front end outside its session. It starts at once; some queries wait until a
 //! session is open.
 
-use super::context::Place;
-use super::history::Past;
-use super::query::Desk;
+use super::context::AppContext;
+use super::history::SessionHistory;
+use super::query::QueryHandler;
 use crate::agent::{CHANNEL_DEPTH, SessionQueries};
 use crate::protocol::Query;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct QueryService {
-    desk: Desk,
+    desk: QueryHandler,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
-    history: Option<(Past, Place)>,
+    history: Option<(SessionHistory, AppContext)>,
     session: Option<SessionQueries>,
     /// Queries that wait for a history or a session; beyond `CHANNEL_DEPTH`, more are dropped.
     waiting: Vec<Query>,
@@ -42,7 +42,7 @@ impl Serving {
 }
 
 impl QueryService {
-    pub fn new(desk: Desk) -> Self {
+    pub fn new(desk: QueryHandler) -> Self {
         Self { desk, state: Arc::default() }
     }
 
@@ -70,7 +70,7 @@ impl QueryService {
     }
 
     /// Sets the history to show and export from now on.
-    pub fn open_history(&self, history: Past, place: Place) {
+    pub fn open_history(&self, history: SessionHistory, place: AppContext) {
         self.lock().history = Some((history, place));
         self.answer_what_waits();
     }

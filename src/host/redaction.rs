@@ -1,6 +1,6 @@
 //! The redactor of a run: the patterns of the policy, the secrets that aye knows, and the key for markers.
 
-use super::context::Place;
+use super::context::AppContext;
 use crate::policy::redact::{Key, Redactor, Rule, names_a_secret};
 use crate::sys::file::own_secret;
 use std::path::Path;
@@ -12,7 +12,7 @@ const KEY_FILE: &str = "redaction.key";
 const MIN_BYTES: usize = 8;
 
 /// Returns the redactor. `known`: additional secret values, besides those of the environment and of `aye auth`.
-pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
+pub fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);

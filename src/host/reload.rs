@@ -1,16 +1,16 @@
 //! Watches the policy files during a session. The last valid policy stays in force.
 
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use super::mcp_servers;
 use super::mcp_servers::{Offered, Servers};
 use super::offered_tools;
 use super::policy_error::NOTHING_RUNS;
 use super::policy_layers::Policy;
-use super::project::Brought;
-use super::sandbox_host::Standing;
+use super::project::ProjectConfig;
+use super::sandbox_host::SandboxHost;
 use super::server_approval::SERVERS;
-use super::session::{Kept, Session};
+use super::session::{Session, SharedToolState};
 use super::tool_name_lints::{misnamed, unmatched};
 use super::toolset::own_directory;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
@@ -28,11 +28,11 @@ const DEPTH: usize = 4;
 const PROJECT_FILE: &str = ".aye/policy.toml";
 
 pub struct Reload {
-    place: Place,
+    place: AppContext,
     file: Option<PathBuf>,
-    project: Brought,
+    project: ProjectConfig,
     /// State shared by the tools of the session.
-    kept: Kept,
+    kept: SharedToolState,
     /// The last reported error of a policy file.
     broken: Option<String>,
     project_told: bool,
@@ -45,7 +45,7 @@ pub struct Reload {
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
     asked: mpsc::UnboundedReceiver<ReloadRequest>,
-    standing: Standing,
+    standing: SandboxHost,
     /// The last reported tools of MCP servers, and the last notices about them.
     offered: Offered,
     said_of_servers: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Reload {
 
 /// The reason for a reload.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum ReloadTrigger {
     Person,
     Change,
     /// A change of the mode, which changes the sandbox, or a new key, which must be redacted. Files are not read.
@@ -78,12 +78,12 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
 impl Reload {
     /// Returns the watcher, and the receivers for the session.
     pub fn new(
-        place: Place,
+        place: AppContext,
         file: Option<PathBuf>,
-        project: Brought,
+        project: ProjectConfig,
         session: &Session,
         policy: &Policy,
-        standing: Standing,
+        standing: SandboxHost,
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
         let (reload, asked) = mpsc::unbounded_channel();
@@ -140,11 +140,11 @@ impl Reload {
         let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), Some(self.kept.loaded_tools().wanted()));
         let mut window = servers.as_ref().map(Servers::window);
         // Includes changes between the start and now.
-        let mut asked = Asked::Change;
+        let mut asked = ReloadTrigger::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
             let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
-            let mut updates = if asked == Asked::OtherTools { Vec::new() } else { self.look(asked) };
+            let mut updates = if asked == ReloadTrigger::OtherTools { Vec::new() } else { self.look(asked) };
             updates.extend(self.of_servers());
             updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Told { message }));
             for update in updates {
@@ -172,37 +172,37 @@ impl Reload {
                         tracing::warn!(%error, "stopped watching the policy files");
                         watch = None;
                     }
-                    Asked::Change
+                    ReloadTrigger::Change
                 }
                 Some(request) = self.asked.recv() => {
                     let (asked, asker) = match request {
-                        ReloadRequest::Files(asker) => (Asked::Person, asker),
-                        ReloadRequest::ServerTools(asker) => (Asked::OtherTools, asker),
+                        ReloadRequest::Files(asker) => (ReloadTrigger::Person, asker),
+                        ReloadRequest::ServerTools(asker) => (ReloadTrigger::OtherTools, asker),
                     };
                     waits = Some(asker);
                     asked
                 }
-                Ok(()) = self.modes.changed() => Asked::ModeOrKey,
-                () = self.kept.new_key() => Asked::ModeOrKey,
-                () = next(&mut other_tools) => Asked::OtherTools,
-                () = unread.changed() => Asked::OtherTools,
+                Ok(()) = self.modes.changed() => ReloadTrigger::ModeOrKey,
+                () = self.kept.new_key() => ReloadTrigger::ModeOrKey,
+                () = next(&mut other_tools) => ReloadTrigger::OtherTools,
+                () = unread.changed() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.
-                () = next(&mut wanted) => Asked::ModeOrKey,
+                () = next(&mut wanted) => ReloadTrigger::ModeOrKey,
                 // Another model: its context window decides which tools are loaded on demand.
-                () = next(&mut window) => Asked::ModeOrKey,
+                () = next(&mut window) => ReloadTrigger::ModeOrKey,
                 () = self.updates.closed() => return,
             };
         }
     }
 
-    fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
+    fn look(&mut self, asked: ReloadTrigger) -> Vec<PolicyUpdate> {
         self.place.mode = *self.modes.borrow();
-        if asked == Asked::ModeOrKey {
+        if asked == ReloadTrigger::ModeOrKey {
             return vec![self.taken(&self.policy, None)];
         }
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
-            if !std::mem::replace(&mut self.project_told, true) || asked == Asked::Person {
+            if !std::mem::replace(&mut self.project_told, true) || asked == ReloadTrigger::Person {
                 let message = "the project's policy changed; the version you trusted stays in force. Restart aye to \
                     review the change";
                 updates.push(PolicyUpdate::Told { message: message.to_owned() });
@@ -287,15 +287,15 @@ impl Reload {
         updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Told { message }));
     }
 
-    fn read(&self) -> Result<Policy, Trouble> {
+    fn read(&self) -> Result<Policy, CliError> {
         let policy = self.place.policy(self.file.as_deref(), Some(&self.project))?;
         policy.holds_for(Some(self.kept.session()))?;
         Ok(policy)
     }
 
-    fn good(&mut self, policy: &Policy, asked: Asked) -> Option<PolicyUpdate> {
+    fn good(&mut self, policy: &Policy, asked: ReloadTrigger) -> Option<PolicyUpdate> {
         let mended = self.broken.take().is_some();
-        if policy.print == self.policy.print && !mended && asked == Asked::Change {
+        if policy.print == self.policy.print && !mended && asked == ReloadTrigger::Change {
             return None;
         }
         self.policy = policy.clone();
@@ -334,9 +334,9 @@ impl Reload {
         (PolicyUpdate::Taken { change: Box::new(change), router: router.clone(), redactor }, router)
     }
 
-    fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {
+    fn bad(&mut self, message: String, asked: ReloadTrigger) -> Option<PolicyUpdate> {
         let known = self.broken.replace(message.clone()).is_some_and(|before| before == message);
-        if known && asked == Asked::Change {
+        if known && asked == ReloadTrigger::Change {
             return None;
         }
         let message = message.replace(NOTHING_RUNS, "");

@@ -1,6 +1,6 @@
 //! Automatic pruning at a start: once a day, and without anybody waiting for it.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::prune;
 use crate::host::nesting::Nesting;
 use crate::store::Store;
@@ -18,12 +18,12 @@ const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Prunes in parallel to a session; ends with the process at the latest.
-pub fn in_the_background(place: &Place, store: &Store) {
+pub fn in_the_background(place: &AppContext, store: &Store) {
     start(place, store, || {});
 }
 
 /// Prunes at the end of a run.
-pub fn before_the_end(place: &Place, store: &Store) {
+pub fn before_the_end(place: &AppContext, store: &Store) {
     let (done, wait) = channel();
     if start(place, store, move || {
         // The waiting side may have continued.
@@ -34,7 +34,7 @@ pub fn before_the_end(place: &Place, store: &Store) {
 }
 
 /// Starts pruning if it is due. Returns true if it started.
-fn start(place: &Place, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
+fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
     if Nesting::of_process() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
         return false;
     }

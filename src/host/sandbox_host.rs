@@ -1,6 +1,6 @@
 //! The sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
 
-use super::context::Place;
+use super::context::AppContext;
 use crate::agent::SandboxStatus;
 use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
@@ -16,7 +16,7 @@ const MAX_HOMES: usize = 64;
 
 /// The sandbox capabilities of the system, determined once per run; the policy may change.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct SandboxHost {
     ground: Ground,
     /// Missing capabilities, with the reason and the fix.
     missing: Vec<String>,
@@ -24,20 +24,20 @@ pub struct Standing {
     home: PathBuf,
 }
 
-impl Standing {
+impl SandboxHost {
     /// Determines the capabilities by trying them, which takes some milliseconds.
-    pub fn find(place: &Place, trust: RepositoryTrust) -> Self {
+    pub fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
         Self::of(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
     /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
     /// calls. A program that is started anyway counts as unsandboxed.
-    pub fn unasked(place: &Place) -> Self {
+    pub fn unasked(place: &AppContext) -> Self {
         Self::of(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
     /// Returns the capabilities by a probe.
-    pub fn of(place: &Place, trust: RepositoryTrust, probe: Probe) -> Self {
+    pub fn of(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.data;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
@@ -71,7 +71,7 @@ impl Standing {
     }
 
     /// Updates the state after the user trusted the project.
-    pub fn trust(&mut self, place: &Place) {
+    pub fn trust(&mut self, place: &AppContext) {
         self.ground.git = GitOutside::find(&place.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
     }
@@ -123,7 +123,7 @@ pub fn tier(found: Tier) -> SandboxTier {
 }
 
 /// Returns the sources of the user's git configuration, and the place of the filtered copy for commands.
-fn sources(place: &Place) -> Sources {
+fn sources(place: &AppContext) -> Sources {
     let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     Sources {
         home: place.home.clone(),

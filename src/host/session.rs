@@ -1,15 +1,15 @@
 //! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
 
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use super::interrupted_calls::found;
 use super::mcp_servers::Servers;
-use super::models::ModelsHere;
+use super::models::ModelCatalog;
 use super::offered_tools::{available, offered};
 use super::policy_layers::Policy;
-use super::sandbox_host::Standing;
+use super::sandbox_host::SandboxHost;
 use super::tool_name_lints::{misnamed, unmatched};
-use super::user_rules::PersonsRules;
+use super::user_rules::UserRules;
 use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
@@ -57,14 +57,14 @@ pub struct Session {
     pub model_before: Option<String>,
     /// Notices that the user should see first.
     pub notices: Vec<String>,
-    pub kept: Kept,
+    pub kept: SharedToolState,
     /// True if the session is archived.
     is_archived: bool,
 }
 
 /// State shared by the tools of a session under any policy. Cheap to clone.
 #[derive(Clone)]
-pub struct Kept {
+pub struct SharedToolState {
     session: SessionId,
     since: SystemTime,
     /// The background commands.
@@ -87,8 +87,8 @@ pub struct Kept {
     loaded: LoadedTools,
 }
 
-impl Kept {
-    fn new(place: &Place, session: &SessionId, resumed: bool) -> Self {
+impl SharedToolState {
+    fn new(place: &AppContext, session: &SessionId, resumed: bool) -> Self {
         let snapshots = Arc::new(place.snapshots());
         Self {
             session: session.clone(),
@@ -135,7 +135,7 @@ impl Kept {
     }
 
     /// Returns the settings of the tools of this session under a policy.
-    pub fn tool_settings(&self, place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
+    pub fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: Holding) -> tools::Settings {
         let settings = tools::Settings {
             session: Some(self.session.clone()),
             since: self.since,
@@ -194,7 +194,7 @@ impl Session {
 }
 
 /// Returns the chosen session; `None` for a new one. A session chosen by its ID sets the workspace.
-pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Result<Option<SessionSummary>, Trouble> {
+pub fn choose(store: &Store, place: &mut AppContext, choice: &SessionChoice) -> Result<Option<SessionSummary>, CliError> {
     let found = match choice {
         SessionChoice::New => return Ok(None),
         SessionChoice::Latest | SessionChoice::Pick => store.latest(&place.workspace_id())?,
@@ -212,11 +212,11 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
     };
     let Some(summary) = found else {
         let message = format!("there is no session in `{}` yet\nhint: run `aye` to start one", place.workspace.display());
-        return Err(Trouble::usage(message));
+        return Err(CliError::usage(message));
     };
     if summary.workspace_id != place.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
-            Trouble::failed(format!("cannot use the directory of this session, `{}`: {error}", summary.workspace))
+            CliError::failed(format!("cannot use the directory of this session, `{}`: {error}", summary.workspace))
         })?;
         place.roots[0].clone_from(&workspace);
         place.workspace = workspace;
@@ -226,7 +226,7 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
 
 /// The part of a journal that is loaded at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum LoadScope {
     All,
     /// Enough for one or a few screens; the rest is loaded in the background.
     Tail,
@@ -240,12 +240,12 @@ fn unreadable(loaded: &Loaded) -> Option<String> {
 /// Claims the chosen session for this process, or creates a new one.
 pub fn open(
     store: Store,
-    place: &Place,
+    place: &AppContext,
     policy: &Policy,
     chosen: Option<SessionSummary>,
     model: &str,
-    extent: Extent,
-) -> Result<Session, Trouble> {
+    extent: LoadScope,
+) -> Result<Session, CliError> {
     policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
     let mut notices = Vec::new();
     if place.is_too_wide() {
@@ -264,24 +264,24 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
-        let kept = Kept::new(place, claim.id(), false);
+        let kept = SharedToolState::new(place, claim.id(), false);
         let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
         let (state, model_before, is_archived) = (SessionState::default(), None, false);
         return Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived });
     };
     let claim = store.claim(&summary.session_id)?;
     let (records, draft, tail, tails) = match extent {
-        Extent::All => {
+        LoadScope::All => {
             let loaded = store.load(&summary.session_id)?;
             notices.extend(unreadable(&loaded));
             (loaded.records, loaded.draft, Piece::default(), loaded.tails)
         }
-        Extent::Tail => {
+        LoadScope::Tail => {
             let tail = store.piece(&summary.session_id, None, PIECE_RECORDS)?;
             (Vec::new(), store.draft(&summary.session_id)?, tail, HashMap::new())
         }
     };
-    let kept = Kept::new(place, claim.id(), true);
+    let kept = SharedToolState::new(place, claim.id(), true);
     // A session that started without a model has no previous one.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
     let is_archived = summary.archived;
@@ -290,7 +290,7 @@ pub fn open(
 }
 
 /// The limits and the approvals of a session.
-pub struct Terms {
+pub struct SessionOptions {
     pub approver: Approver,
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
@@ -300,15 +300,15 @@ pub struct Terms {
     /// Instructions for directories of the project.
     pub guidance: Option<Arc<dyn Guidance>>,
     /// The files for "always allow".
-    pub rules: Arc<PersonsRules>,
+    pub rules: Arc<UserRules>,
     /// The sandbox.
-    pub standing: Standing,
+    pub standing: SandboxHost,
     /// The MCP servers, if any are configured.
     pub remote: Option<agent::Remote>,
 }
 
 /// Returns everything that the agent's host needs. The caller keeps the lock, which must outlive the session.
-pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
+pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: SessionOptions) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
     let holding = terms.standing.holding(&policy);
@@ -352,7 +352,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         policy,
         options,
         model,
-        models: Arc::new(ModelsHere::new(place).telling(session.kept.new_key.clone())),
+        models: Arc::new(ModelCatalog::new(place).telling(session.kept.new_key.clone())),
         router,
         guidance: terms.guidance,
         artifacts,
@@ -378,7 +378,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
 }
 
 /// Returns the laxest mode that may be chosen during a session.
-pub fn laxest(place: &Place) -> Mode {
+pub fn laxest(place: &AppContext) -> Mode {
     match Nesting::of_process() {
         Nesting::Outermost => Mode::Auto,
         // A program that aye runs could request more permissions.
@@ -410,7 +410,7 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
 }
 
 /// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
-pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
+pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: Holding) -> tools::Settings {
     let judge = policy.clone();
     // Only a denial counts here; an approval is requested for each call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
@@ -481,7 +481,7 @@ fn backoff(settings: &Settings) -> Backoff {
     Backoff { max_retries: settings.llm.max_retries, base_ms, ..Backoff::default() }
 }
 
-fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
+fn system_prompt(place: &AppContext, project: Vec<InstructionFile>) -> String {
     let toolchain = toolchain::look(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
     let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();

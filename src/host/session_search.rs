@@ -1,6 +1,6 @@
 //! Search in the texts of sessions, record by record.
 
-use super::error::Trouble;
+use super::error::CliError;
 use crate::protocol::{Arguments, Message, Part, ToolResult};
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{SessionSummary, Store, StoreError, Written};
@@ -34,7 +34,7 @@ pub fn first_hit(
 }
 
 /// Parses a search text: `/…/` is a regular expression, anything else is literal.
-pub fn pattern(text: &str) -> Result<Regex, Trouble> {
+pub fn pattern(text: &str) -> Result<Regex, CliError> {
     let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
     let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
     RegexBuilder::new(&source)
@@ -42,7 +42,7 @@ pub fn pattern(text: &str) -> Result<Regex, Trouble> {
         .multi_line(true)
         .size_limit(PATTERN_BYTES)
         .build()
-        .map_err(|error| Trouble::usage(format!("invalid regular expression `{text}`: {error}")))
+        .map_err(|error| CliError::usage(format!("invalid regular expression `{text}`: {error}")))
 }
 
 /// Reports each text of a session that matches.

@@ -1,13 +1,13 @@
 //! Startup of a command: its store, its runtime and its log.
 
 use super::console::warn;
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use super::logging;
 use crate::store::Store;
 
 /// Opens the store, and reports at once if it was damaged.
-pub fn open_store(place: &Place) -> Result<Store, Trouble> {
+pub fn open_store(place: &AppContext) -> Result<Store, CliError> {
     let store = Store::open(&place.directories.data)?;
     for notice in store.notices() {
         warn(notice);
@@ -18,16 +18,16 @@ pub fn open_store(place: &Place) -> Result<Store, Trouble> {
 /// Number of worker threads; the screen uses the main thread.
 const WORKERS: usize = 2;
 
-pub fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
+pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()
-        .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
+        .map_err(|error| CliError::failed(format!("cannot start: {error}")))
 }
 
 /// Starts the log at the level of `-v`, unless AYE_LOG sets a filter.
-pub fn start_log(place: &Place, verbosity: u8) -> logging::Log {
+pub fn start_log(place: &AppContext, verbosity: u8) -> logging::Log {
     let by_flag = match verbosity {
         0 => None,
         1 => Some("aye=info"),

@@ -1,8 +1,8 @@
 //! Operations on stored sessions: rename, fork, delete, size and state.
 
 use super::console::warn;
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use crate::ports::Artifacts;
 use crate::protocol::{ForkUntil, SessionId};
 use crate::session::SessionStatus;
@@ -14,31 +14,31 @@ use crate::transfer::format::one_line;
 const TITLE_CHARS: usize = 80;
 
 /// Renames a session. Returns the new title: a single line of limited length.
-pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
+pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
     let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
     if title.is_empty() {
-        return Err(Trouble::usage("the title is empty; give the session a title".to_owned()));
+        return Err(CliError::usage("the title is empty; give the session a title".to_owned()));
     }
     store.rename(id, &title)?;
     Ok(title)
 }
 
 /// Forks a session. Returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
-pub fn fork(store: &Store, place: &Place, id: &SessionId, until: &ForkUntil) -> Result<SessionId, Trouble> {
+pub fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
     let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
     forked.notices.iter().for_each(|notice| warn(notice));
     Ok(forked.session_id)
 }
 
 /// Deletes a session and all its data.
-pub fn forget(store: &Store, place: &Place, id: &SessionId) -> Result<(), Trouble> {
+pub fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     store.delete(id)?;
     forget_beside(place, id);
     Ok(())
 }
 
 /// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
-pub fn forget_beside(place: &Place, id: &SessionId) {
+pub fn forget_beside(place: &AppContext, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
         tracing::warn!(%error, "cannot delete the snapshots of the session");
     }
@@ -48,7 +48,7 @@ pub fn forget_beside(place: &Place, id: &SessionId) {
 }
 
 /// Returns the size of the artifacts of a session.
-pub fn artifact_bytes(place: &Place, session: &SessionId) -> u64 {
+pub fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
     let artifacts = place.artifacts(Some(session));
     if !artifacts.is_there() {
         return 0;

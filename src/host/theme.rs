@@ -1,11 +1,11 @@
 //! Saves the theme of the screen.
 
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use crate::config::{ConfigError, grants, with_theme};
 
 /// Writes the theme to the user's settings. Returns the name of the file.
-pub fn keep(place: &Place, name: &str) -> Result<String, Trouble> {
+pub fn keep(place: &AppContext, name: &str) -> Result<String, CliError> {
     let file = place.directories.config_file();
     let shown = crate::text::abbreviate_home(&file, &place.home);
     let keep = || {
@@ -15,5 +15,5 @@ pub fn keep(place: &Place, name: &str) -> Result<String, Trouble> {
             with_theme(old.unwrap_or_default(), name).map(|text| (text, ())).map_err(named)
         })
     };
-    keep().map(|()| shown.clone()).map_err(|error: ConfigError| Trouble::failed(error.to_string()))
+    keep().map(|()| shown.clone()).map_err(|error: ConfigError| CliError::failed(error.to_string()))
 }

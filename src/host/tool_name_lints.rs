@@ -1,13 +1,13 @@
 //! Checks for names in the policy and in manifests that match no tool or two tools.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::policy_layers::Policy;
 use crate::policy::{self, Layer, ToolLimit, means_tool, server_of};
 use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
 /// Returns one sentence per problem.
-pub fn misnamed(place: &Place, policy: &Policy) -> Vec<String> {
+pub fn misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
     let layers = || policy.layers.iter();
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
     let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();

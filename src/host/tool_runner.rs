@@ -1,10 +1,10 @@
 //! Tools without a session: evaluates, approves, runs and logs one call at a time.
 
-use super::context::Place;
-use super::error::Trouble;
+use super::context::AppContext;
+use super::error::CliError;
 use super::mcp_servers::Servers;
-use super::project::Brought;
-use super::sandbox_host::Standing;
+use super::project::ProjectConfig;
+use super::sandbox_host::SandboxHost;
 use super::session;
 use super::tool_name_lints::unmatched;
 use crate::agent::{plan_in_time, run_in_time};
@@ -37,22 +37,22 @@ impl Starts {
 }
 
 /// The environment of the tools: the place with what a trusted project adds, the policy, and the sandbox.
-pub struct Ground {
-    pub place: Place,
+pub struct ToolEnvironment {
+    pub place: AppContext,
     pub policy: Enforcer,
-    pub standing: Standing,
+    pub standing: SandboxHost,
 }
 
-impl Ground {
-    pub fn find(place: &Place, common: &Common, project: &Brought, starts: Starts) -> Result<Self, Trouble> {
+impl ToolEnvironment {
+    pub fn find(place: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
         let policy = place.policy(common.policy.as_deref(), Some(project))?;
         policy.holds_for(None)?;
         let mut place = place.clone();
         place.with_tools_of(project);
         place.tools.notices().iter().for_each(|problem| crate::host::console::warn(problem));
         let standing = match starts {
-            Starts::Programs => Standing::find(&place, project.trust()),
-            Starts::Nothing => Standing::unasked(&place),
+            Starts::Programs => SandboxHost::find(&place, project.trust()),
+            Starts::Nothing => SandboxHost::unasked(&place),
         };
         let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
         Ok(Self { place, policy, standing })
@@ -60,7 +60,7 @@ impl Ground {
 }
 
 /// The tools under a policy.
-pub struct Bench {
+pub struct ToolRunner {
     pub policy: Enforcer,
     pub router: Arc<Router>,
     log: Log,
@@ -81,7 +81,7 @@ pub enum Judged {
 }
 
 /// Returns a router with all tools under the policy.
-fn router(place: &Place, policy: &Enforcer, holding: tools::Holding, servers: Option<&Servers>) -> Router {
+fn router(place: &AppContext, policy: &Enforcer, holding: tools::Holding, servers: Option<&Servers>) -> Router {
     let settings = tools::Settings {
         checkpoints: Some(Arc::new(place.snapshots())),
         artifacts: Some(Arc::new(place.artifacts(None))),
@@ -93,9 +93,9 @@ fn router(place: &Place, policy: &Enforcer, holding: tools::Holding, servers: Op
     })
 }
 
-impl Bench {
-    pub fn new(ground: Ground, servers: Option<&Servers>) -> Self {
-        let Ground { place, policy, standing } = ground;
+impl ToolRunner {
+    pub fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
+        let ToolEnvironment { place, policy, standing } = ground;
         let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
         router

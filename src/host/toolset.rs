@@ -1,6 +1,6 @@
 //! Custom tools, and which tools are enabled: manifests and settings combined.
 
-use super::project::Brought;
+use super::project::ProjectConfig;
 use crate::config::{Directories, Settings, ToolLists};
 use crate::policy::{ToolLimit, ToolNames};
 use crate::tools::{self, CustomTool, ManifestError, Source};
@@ -38,7 +38,7 @@ pub fn own_directory(directories: &Directories) -> PathBuf {
 
 impl Toolset {
     /// Reads the user's manifests, and those of the project if it is trusted.
-    pub fn read(directories: &Directories, settings: &Settings, project: Option<&Brought>) -> Self {
+    pub fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
         let mut set = Self::default();
         set.limit(&settings.tool_lists());
         set.own(&own_directory(directories));
@@ -105,7 +105,7 @@ impl Toolset {
         }
     }
 
-    fn of_project(&mut self, settings: &Settings, project: &Brought) {
+    fn of_project(&mut self, settings: &Settings, project: &ProjectConfig) {
         if let Some(lists) = project.tool_lists() {
             match lists {
                 Ok(lists) => self.limit(&lists),

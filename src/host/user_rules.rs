@@ -1,6 +1,6 @@
 //! Rules saved by "always allow" in the user's files: previews, saves and revokes them.
 
-use super::context::Place;
+use super::context::AppContext;
 use super::models::DEMO;
 use crate::config::{ConfigError, grants};
 use crate::host::nesting::Nesting;
@@ -19,7 +19,7 @@ const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
 /// The rule files of a user for a workspace.
 #[derive(Clone)]
-pub struct PersonsRules {
+pub struct UserRules {
     /// The decision log, if queries about past decisions are possible.
     log: Option<Store>,
     config: PathBuf,
@@ -39,9 +39,9 @@ pub struct Named {
     pub kept: grants::Kept,
 }
 
-impl PersonsRules {
+impl UserRules {
     /// Creates the rule files. `model`: rules cannot be saved for requests of a recorded model.
-    pub fn new(place: &Place, policy_file: Option<&Path>, model: &str) -> Self {
+    pub fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::of_process()) {
             _ if recorded => Some("not in the demo, which saves nothing"),
@@ -213,7 +213,7 @@ impl Named {
     }
 }
 
-impl Rules for PersonsRules {
+impl Rules for UserRules {
     fn places(&self, offer: &Offer) -> Vec<RulePlace> {
         if offer.memory_only.is_some() {
             return Vec::new();

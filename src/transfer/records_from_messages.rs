@@ -15,7 +15,7 @@ const LETTERS_A_TOKEN: u64 = 4;
 /// Returns the records of a session with these messages.
 pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Written> {
     let task = incoming.task.take();
-    let mut maker = Maker {
+    let mut maker = RecordBuilder {
         max_steps: task.as_ref().and_then(|task| task.max_steps).filter(|steps| *steps > 0).unwrap_or(MAX_STEPS),
         records: Vec::new(),
         ids: HashSet::new(),
@@ -61,7 +61,7 @@ pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Writt
     maker.records
 }
 
-struct Maker {
+struct RecordBuilder {
     max_steps: u32,
     records: Vec<Written>,
     ids: HashSet<String>,
@@ -85,7 +85,7 @@ struct Open {
     answered: bool,
 }
 
-impl Maker {
+impl RecordBuilder {
     fn add(&mut self, record: Record) {
         self.records.push(Written { time: self.at, record });
     }

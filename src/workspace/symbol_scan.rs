@@ -13,7 +13,7 @@ const LINES: usize = 400;
 
 /// A declaration and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declared {
+pub struct Symbol {
     pub name: String,
     pub kind: String,
     /// The first line, counted from 1.
@@ -108,7 +108,7 @@ fn ending(path: &str) -> Option<&str> {
     path.rsplit('/').next()?.rsplit_once('.').map(|(_, ending)| ending)
 }
 
-pub fn declared(path: &str, text: &str) -> Vec<Declared> {
+pub fn declared(path: &str, text: &str) -> Vec<Symbol> {
     let Some(ending) = ending(path) else { return Vec::new() };
     let Some((_, patterns)) = COMPILED.iter().find(|(language, _)| language.endings.contains(&ending)) else {
         return Vec::new();
@@ -127,7 +127,7 @@ pub fn declared(path: &str, text: &str) -> Vec<Declared> {
         let last = end(&lines, at);
         let bytes = lines[at..=last].iter().map(|line| line.len() as u64 + 1).sum();
         let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
-        found.push(Declared { name: name.to_owned(), kind: kind.to_owned(), first: number(at), last: number(last), bytes });
+        found.push(Symbol { name: name.to_owned(), kind: kind.to_owned(), first: number(at), last: number(last), bytes });
         if found.len() == MAX {
             break;
         }

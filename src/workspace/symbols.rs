@@ -1,7 +1,7 @@
 //! Symbol search in a workspace by parts of the name. Files are read in the background, each once until it changes.
 
 use super::files::{Entry, Files, TOKEN_BYTES};
-use super::symbol_scan::{Declared, declared, is_known};
+use super::symbol_scan::{Symbol, declared, is_known};
 use crate::protocol::FoundSymbol;
 use crate::text::Fuzzy;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ type Stamp = (Option<SystemTime>, u64);
 #[derive(Clone)]
 struct Known {
     stamp: Stamp,
-    declared: Arc<[Declared]>,
+    declared: Arc<[Symbol]>,
 }
 
 pub struct Symbols {
@@ -91,7 +91,7 @@ impl Symbols {
     }
 
     /// Returns the declarations of a file, from the cache unless it changed. An unreadable file has none.
-    fn of(&self, path: &str) -> Arc<[Declared]> {
+    fn of(&self, path: &str) -> Arc<[Symbol]> {
         let full = self.workspace.join(path);
         let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
         if !metadata.is_file() || metadata.len() > FILE_BYTES {
@@ -102,7 +102,7 @@ impl Symbols {
         if let Some(known) = known.filter(|known| known.stamp == stamp) {
             return known.declared;
         }
-        let declared: Arc<[Declared]> = text(&full).map(|text| declared(path, &text)).unwrap_or_default().into();
+        let declared: Arc<[Symbol]> = text(&full).map(|text| declared(path, &text)).unwrap_or_default().into();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_FILES {
             known.clear();
@@ -123,7 +123,7 @@ fn text(path: &Path) -> Option<String> {
 struct Best(Vec<(u32, FoundSymbol)>);
 
 impl Best {
-    fn add(&mut self, score: u32, path: &str, one: &Declared) {
+    fn add(&mut self, score: u32, path: &str, one: &Symbol) {
         if self.0.len() >= 2 * FOUND {
             self.cut();
             if self.0.last().is_some_and(|(least, _)| score < *least) {

@@ -8,28 +8,28 @@ use crate::acp::{self, Answer, Asked, Authentication, Ended, Front, Listed, Look
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::host::console::warn;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::history::Past;
+use crate::host::history::SessionHistory;
 use crate::host::local_models;
 use crate::host::mcp_servers::of_session;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::policy_layers::Policy;
-use crate::host::project::Brought;
-use crate::host::query::Desk;
+use crate::host::project::ProjectConfig;
+use crate::host::query::QueryHandler;
 use crate::host::query_service::{QueryService, Serving};
 use crate::host::reload::Reload;
 use crate::host::retention;
-use crate::host::sandbox_host::Standing;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
-use crate::host::session::{Session, Terms};
+use crate::host::session::{Session, SessionOptions};
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::host::stored_sessions;
-use crate::host::user_rules::PersonsRules;
+use crate::host::user_rules::UserRules;
 use crate::ports::Model;
 use crate::protocol::{Command, Mode};
 use crate::store::{SessionSummary, Store, StoreError};
@@ -39,7 +39,7 @@ use crate::tools::InEditor;
 use crate::{text, tui};
 use buffers::OfEditor;
 use futures_util::future::FutureExt as _;
-use session_files::Beside;
+use session_files::SessionFiles;
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -54,8 +54,8 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 /// Maximum number of sessions in a list.
 const MAX_LISTED: usize = 5_000;
 
-pub fn run(common: &Common) -> Result<Exit, Trouble> {
-    let place = Place::find(common)?;
+pub fn run(common: &Common) -> Result<Exit, CliError> {
+    let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before the editor sends a request.
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
@@ -112,7 +112,7 @@ type Told = Arc<Mutex<HashSet<PathBuf>>>;
 struct Host {
     common: Common,
     /// The place where aye was started; each session has its own.
-    place: Place,
+    place: AppContext,
     store: Store,
     /// The projects that were reported as untrusted.
     told: Told,
@@ -121,8 +121,8 @@ struct Host {
 /// A session whose model has not been chosen yet.
 struct Ready {
     common: Common,
-    place: Place,
-    project: Brought,
+    place: AppContext,
+    project: ProjectConfig,
     policy: Policy,
     chosen: Option<SessionSummary>,
     model: Result<Arc<dyn Model>, NoModel>,
@@ -197,7 +197,7 @@ impl acp::Host for Host {
         let place = self.place.anew(&[]).unwrap_or_else(|_| self.place.clone());
         let flag = self.common.model.clone();
         async move {
-            let models = ModelsHere::new(&place);
+            let models = ModelCatalog::new(&place);
             let (open, chosen) =
                 (local_models::is_open(&place.settings, flag.as_deref(), None), models.choose(flag.as_deref(), None));
             let (chosen, _) = local_models::instead(&models, &place.settings, chosen, open).await;
@@ -212,7 +212,7 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + S
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
 }
 
-fn refusal(trouble: Trouble) -> Refusal {
+fn refusal(trouble: CliError) -> Refusal {
     match trouble.exit {
         Exit::Usage => Refusal::Wrong(trouble.message),
         Exit::Authentication => Refusal::NoKey(trouble.message),
@@ -248,7 +248,7 @@ async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<
     let found = store.clone();
     let ready = beside(move || find(&found, common, &which)).await?;
     let Ready { common, place, project, policy, chosen, model, open } = ready;
-    let models = ModelsHere::new(&place).under(&policy);
+    let models = ModelCatalog::new(&place).under(&policy);
     let (model, said) = local_models::instead(&models, &place.settings, model, open).await;
     let model = model.map_err(no_model)?;
     let handle = tokio::runtime::Handle::current();
@@ -261,7 +261,7 @@ async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<
 
 /// Finds the place, the requested session and its model.
 fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> {
-    let mut place = Place::find(&common).map_err(refusal)?;
+    let mut place = AppContext::find(&common).map_err(refusal)?;
     let choice = match which {
         Which::New => SessionChoice::New,
         Which::Stored { id, .. } => {
@@ -280,10 +280,10 @@ fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> 
     let chosen = session::choose(store, &mut place, &choice).map_err(refusal)?;
     let flag = common.model.as_deref();
     let open = local_models::is_open(&place.settings, flag, chosen.as_ref());
-    let project = Brought::look(&place, common.trust);
+    let project = ProjectConfig::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project));
     let policy = policy.map_err(|trouble| Refusal::Policy(trouble.message))?;
-    let model = ModelsHere::new(&place).under(&policy).choose(flag, chosen.as_ref());
+    let model = ModelCatalog::new(&place).under(&policy).choose(flag, chosen.as_ref());
     if let Ok(model) = &model
         && let Some(ask) = crate::host::models::key_to_ask_for(&place, model.name())
     {
@@ -296,7 +296,7 @@ fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> 
 fn begin(
     store: Store,
     common: &Common,
-    (mut place, project, policy): (Place, Brought, Policy),
+    (mut place, project, policy): (AppContext, ProjectConfig, Policy),
     (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
     (said, told): (Option<String>, &Told),
     asked: Asked,
@@ -306,7 +306,7 @@ fn begin(
     let effort = place.settings.effort.map(|set| set.effort);
     let title = chosen.as_ref().and_then(|chosen| chosen.title.clone());
     let mut session =
-        session::open(store.clone(), &place, &policy, chosen, model.name(), session::Extent::All).map_err(refusal)?;
+        session::open(store.clone(), &place, &policy, chosen, model.name(), session::LoadScope::All).map_err(refusal)?;
     session.goes_on();
     let mut notices: Vec<String> = said.into_iter().chain(ignored(&project, &place, told)).collect();
     if let Some(editor) = OfEditor::of(&asked) {
@@ -314,15 +314,15 @@ fn begin(
     }
     let (servers, problems) = servers::specs(asked.servers);
     notices.extend(problems);
-    let past = Past::new(&store, session.id(), &place);
+    let past = SessionHistory::new(&store, session.id(), &place);
     let history = match asked.which {
         Which::Stored { told: true, .. } => past.events(&session.records),
         Which::Stored { told: false, .. } | Which::New => Vec::new(),
     };
-    let standing = Standing::find(&place, project.trust());
+    let standing = SandboxHost::find(&place, project.trust());
     let laxest = session::laxest(&place);
     let remote = of_session(servers, &mut session, &place, &policy, &project, &standing, approver());
-    let terms = Terms { remote, ..terms(common, &place, &policy, &project, &standing, model.name(), &store) };
+    let terms = SessionOptions { remote, ..terms(common, &place, &policy, &project, &standing, model.name(), &store) };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
     notices.append(&mut session.notices);
     let (send, receive) = mpsc::channel::<Command>(agent::CHANNEL_DEPTH);
@@ -330,13 +330,13 @@ fn begin(
     let (room, has_room) = watch::channel(true);
     setup.room = Some(has_room);
     let (events, receive_events) = mpsc::unbounded_channel();
-    let desk = Desk::new(store, &place, events.clone());
+    let desk = QueryHandler::new(store, &place, events.clone());
     desk.trust(&project);
     let service = QueryService::new(desk);
     service.open_history(past, place.clone());
     let serving = service.serve(queries);
     let id = session.id().clone();
-    let files = Arc::new(Beside::new(&place, &id));
+    let files = Arc::new(SessionFiles::new(&place, &id));
     let directory = place.workspace.clone();
     let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
@@ -365,7 +365,7 @@ fn begin(
 }
 
 /// Returns the notice about ignored files of the project, once per workspace, for the log of the editor.
-fn ignored(project: &Brought, place: &Place, told: &Told) -> Option<String> {
+fn ignored(project: &ProjectConfig, place: &AppContext, told: &Told) -> Option<String> {
     let line = project.ignored()?;
     if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
         warn(&line);
@@ -391,17 +391,17 @@ fn approver() -> Approver {
 
 fn terms(
     common: &Common,
-    place: &Place,
+    place: &AppContext,
     policy: &Policy,
-    project: &Brought,
-    standing: &Standing,
+    project: &ProjectConfig,
+    standing: &SandboxHost,
     model: &str,
     store: &Store,
-) -> Terms {
+) -> SessionOptions {
     let set = place.settings.approval.timeout;
     let enforcer = place.enforcer(policy, standing.sandbox(), Mode::Ask);
     let timeout = enforcer.approval_timeout().map_or(set, |said| said.min(set));
-    Terms {
+    SessionOptions {
         approver: approver(),
         // A user who continues does so with a prompt.
         unfinished: Unfinished::Replace,
@@ -409,7 +409,7 @@ fn terms(
         approval_timeout: Some(timeout),
         instructions: project.instructions(),
         guidance: project.guidance(),
-        rules: Arc::new(PersonsRules::new(place, common.policy.as_deref(), model).with_log(store.clone())),
+        rules: Arc::new(UserRules::new(place, common.policy.as_deref(), model).with_log(store.clone())),
         standing: standing.clone(),
         remote: None,
     }

@@ -1,7 +1,7 @@
 //! File access for an editor's session: the content for diffs, and artifacts for prompts.
 
 use crate::acp::Files;
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::query::kept_image;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
 use crate::protocol::{ArtifactKind, SessionId};
@@ -15,18 +15,18 @@ use std::sync::Arc;
 /// Size in bytes above which only the changed parts of a file are shown.
 const TEXT_BYTES: u64 = 128 << 10;
 
-pub struct Beside {
+pub struct SessionFiles {
     roots: Vec<PathBuf>,
     artifacts: Arc<ArtifactStore>,
 }
 
-impl Beside {
-    pub fn new(place: &Place, session: &SessionId) -> Self {
+impl SessionFiles {
+    pub fn new(place: &AppContext, session: &SessionId) -> Self {
         Self { roots: place.roots.clone(), artifacts: Arc::new(place.artifacts(Some(session))) }
     }
 }
 
-impl Files for Beside {
+impl Files for SessionFiles {
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>> {
         let (path, roots) = (path.to_owned(), self.roots.clone());
         tokio::task::spawn_blocking(move || text(&path, &roots)).map(|read| read.ok().flatten()).boxed()

@@ -25,7 +25,7 @@ const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
 
 /// The text to print instead of running, and its destination.
 #[derive(Debug)]
-pub enum Stop {
+pub enum ParseExit {
     /// The text of `--help` or `--version`: on stdout, exit code 0.
     Told(clap::Error),
     /// A usage error: on stderr, exit code 2.
@@ -33,7 +33,7 @@ pub enum Stop {
 }
 
 /// Parses the arguments, including the program name.
-pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
+pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, ParseExit> {
     let (words, line) = read_any(words.into_iter().collect());
     let is_literal = words.iter().any(|word| word == "--");
     let asks_for_help =
@@ -42,7 +42,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
         let at = words.iter().rposition(|known| known == word)?;
         words.get(at.checked_sub(1)?)?.to_str()
     };
-    let usage = |message: String| Stop::Usage(usage_error::own(&message, &words));
+    let usage = |message: String| ParseExit::Usage(usage_error::own(&message, &words));
     let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => {
             usage(format!("unexpected argument `{word}`\nhint: put the command after `--`: aye policy explain -- {word} …"))
@@ -57,9 +57,9 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
             }
             let of_help =
                 usage_error::unknown_help(&words).filter(|_| asks_for_help && error.kind() == ErrorKind::InvalidSubcommand);
-            of_help.map_or_else(|| Stop::Usage(usage_error::of_clap(&error, &words)), usage)
+            of_help.map_or_else(|| ParseExit::Usage(usage_error::of_clap(&error, &words)), usage)
         }
-        None => Stop::Told(error),
+        None => ParseExit::Told(error),
     })?;
     let written = if is_literal { Written::Literally } else { Written::Plainly };
     let invocation = line.check(written).map_err(usage)?;

@@ -26,7 +26,7 @@ fn invocation(line: &str) -> Invocation {
 #[track_caller]
 fn usage_error(line: &str, nesting: Nesting) -> String {
     match parse(words(line), nesting) {
-        Err(Stop::Usage(message)) => message,
+        Err(ParseExit::Usage(message)) => message,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -317,6 +317,6 @@ fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
 #[test]
 fn help_and_version_are_told_not_refused() {
     for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help", "help", "help exec", "help tool call"] {
-        assert!(matches!(parse(words(line), Nesting::Outermost), Err(Stop::Told(_))), "aye {line}");
+        assert!(matches!(parse(words(line), Nesting::Outermost), Err(ParseExit::Told(_))), "aye {line}");
     }
 }

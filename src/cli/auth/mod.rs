@@ -5,10 +5,10 @@ pub mod args;
 use crate::config::{ConfigError, Kept};
 use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::startup::runtime;
 use crate::protocol::FailureKind;
 use crate::sys::secret_prompt;
@@ -23,7 +23,7 @@ use std::io::{IsTerminal, Read};
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
-pub fn run(place: &Place, asked: AuthAction) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, asked: AuthAction) -> Result<Exit, CliError> {
     match asked {
         AuthAction::LogIn { provider, key_on_stdin } => log_in(place, provider, key_on_stdin),
         AuthAction::LogOut(LogOut::Of(provider)) => log_out(place, &[key_name(place, &provider)?]),
@@ -32,14 +32,14 @@ pub fn run(place: &Place, asked: AuthAction) -> Result<Exit, Trouble> {
     }
 }
 
-fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, Trouble> {
+fn log_in(place: &AppContext, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, CliError> {
     let provider = match provider {
         Some(provider) => provider,
         None => which(place, key_on_stdin)?,
     };
     let name = key_name(place, &provider)?;
     if name == "local" {
-        return Err(Trouble::usage("`local` is a local model server and needs no API key"));
+        return Err(CliError::usage("`local` is a local model server and needs no API key"));
     }
     if !place.settings.uses_keyring() {
         check_place_of_file(place)?;
@@ -49,7 +49,7 @@ fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result
     Ok(Exit::Completed)
 }
 
-fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
+fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     let mut text = String::new();
     for name in names {
         let _ = match place.credentials.forget(name)? {
@@ -71,27 +71,27 @@ fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
 }
 
 /// Returns the provider: the given one, or the answer to a question.
-fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
+fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
     let names = names.join(", ");
     if key_on_stdin || !std::io::stdin().is_terminal() {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "missing provider: stdin is not a terminal to ask on\nhint: run `aye auth \
             login PROVIDER` with one of {names}"
         )));
     }
     let answer = secret_prompt::ask_openly(&format!("Provider ({names}): "));
-    let answer = answer.map_err(|error| Trouble::usage(format!("cannot read from the terminal: {error}")))?;
-    answer.ok_or_else(|| Trouble::usage("no provider was given; no key was saved"))
+    let answer = answer.map_err(|error| CliError::usage(format!("cannot read from the terminal: {error}")))?;
+    answer.ok_or_else(|| CliError::usage("no provider was given; no key was saved"))
 }
 
 /// Returns the name under which the key of a provider is saved. Errors never repeat text that looks like a key.
-fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
+fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
     let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
     match place.settings.key_name(provider) {
         Ok(name) => Ok(name.to_owned()),
-        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(Trouble::usage(
+        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(CliError::usage(
             "the provider looks like an API key. Replace the key: your shell history contains it now.\nhint: run `aye \
             auth login PROVIDER` and type the key when asked, or pass it on stdin with `--key-stdin`",
         )),
@@ -99,29 +99,29 @@ fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
     }
 }
 
-fn typed(name: &str) -> Result<String, Trouble> {
+fn typed(name: &str) -> Result<String, CliError> {
     if !std::io::stdin().is_terminal() {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "cannot ask for the key: stdin is not a terminal\nhint: pass the key on stdin with \
             `--key-stdin`",
         ));
     }
     let typed = secret_prompt::ask(&format!("API key for {name} (hidden): "));
-    let typed = typed.map_err(|error| Trouble::usage(format!("cannot read from the terminal: {error}")))?;
-    typed.ok_or_else(|| Trouble::usage("no key was given; nothing was saved"))
+    let typed = typed.map_err(|error| CliError::usage(format!("cannot read from the terminal: {error}")))?;
+    typed.ok_or_else(|| CliError::usage("no key was given; nothing was saved"))
 }
 
-fn from_stdin() -> Result<String, Trouble> {
+fn from_stdin() -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(KEY_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Trouble::usage(format!("cannot read the key from stdin: {error}")))?;
-    String::from_utf8(bytes).map_err(|_| Trouble::usage("cannot read the key from stdin: it is not UTF-8 text"))
+    read.map_err(|error| CliError::usage(format!("cannot read the key from stdin: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| CliError::usage("cannot read the key from stdin: it is not UTF-8 text"))
 }
 
 /// The source of a provider's key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Standing {
+struct KeyStatus {
     provider: String,
     /// `environment`, `keyring`, `file` or `none`.
     source: &'static str,
@@ -138,7 +138,7 @@ struct Standing {
     accepted: Option<bool>,
 }
 
-fn status(place: &Place, json: bool, check: bool) -> Result<Exit, Trouble> {
+fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError> {
     let mut names: Vec<String> = place.settings.providers();
     names.retain(|name| name != "openai-chat" && name != "local");
     for kept in place.credentials.names()? {
@@ -148,7 +148,7 @@ fn status(place: &Place, json: bool, check: bool) -> Result<Exit, Trouble> {
     }
     let mut standings = names.iter().map(|name| standing(place, name)).collect::<Result<Vec<_>, _>>()?;
     if check {
-        let here = ModelsHere::new(place);
+        let here = ModelCatalog::new(place);
         let asked = standings.iter_mut().filter(|standing| standing.source != "none" && standing.problem.is_none());
         runtime()?.block_on(join_all(asked.map(|standing| ask(&here, standing))));
     }
@@ -161,9 +161,9 @@ fn status(place: &Place, json: bool, check: bool) -> Result<Exit, Trouble> {
     Ok(if refused { Exit::Authentication } else { Exit::Completed })
 }
 
-fn standing(place: &Place, provider: &str) -> Result<Standing, ConfigError> {
+fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError> {
     let mut standing =
-        Standing { provider: provider.to_owned(), source: "none", place: None, ends_with: None, problem: None, accepted: None };
+        KeyStatus { provider: provider.to_owned(), source: "none", place: None, ends_with: None, problem: None, accepted: None };
     let variable = place.settings.key_variable(provider, &place.environment);
     if let Some(key) = variable.as_deref().and_then(|variable| place.environment.get(variable)) {
         (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), end_of(key));
@@ -193,7 +193,7 @@ fn end_of(key: &str) -> Option<String> {
 }
 
 /// Requests the list of models, which costs nothing.
-async fn ask(here: &ModelsHere, standing: &mut Standing) {
+async fn ask(here: &ModelCatalog, standing: &mut KeyStatus) {
     let spec = match here.provider(&standing.provider) {
         Ok(spec) => spec,
         Err(error) => {
@@ -212,7 +212,7 @@ async fn ask(here: &ModelsHere, standing: &mut Standing) {
     }
 }
 
-fn table(standings: &[Standing]) -> String {
+fn table(standings: &[KeyStatus]) -> String {
     let widest = standings.iter().map(|standing| standing.provider.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for standing in standings {

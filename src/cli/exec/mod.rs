@@ -8,24 +8,24 @@ use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::host::console;
 use crate::host::console::warn;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::local_models;
 use crate::host::lock_takeover;
 use crate::host::mcp_servers;
 use crate::host::mcp_servers::FIRST_WAIT;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::options::{Common, SessionChoice};
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::reload::Reload;
 use crate::host::retention;
-use crate::host::sandbox_host::Standing;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
-use crate::host::session::{Session, Terms};
+use crate::host::session::{Session, SessionOptions};
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
-use crate::host::user_rules::PersonsRules;
+use crate::host::user_rules::UserRules;
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind, SessionId};
 use crate::store::{SessionSummary, Store};
@@ -62,13 +62,13 @@ struct Words {
 
 impl Words {
     /// Reads the given prompt, or the prompt on stdin.
-    fn read(given: ExecPrompt) -> Result<Self, Trouble> {
+    fn read(given: ExecPrompt) -> Result<Self, CliError> {
         let nothing = Self { prompt: None, input: None };
         Ok(match given {
             ExecPrompt::Text(text) => Self { prompt: Some(text), ..nothing },
             ExecPrompt::Stdin => Self { prompt: Some(stdin()?), ..nothing },
             ExecPrompt::Piped => {
-                let input = piped_input::read(&mut console::warn)?.ok_or_else(|| Trouble::usage(NO_PROMPT))?;
+                let input = piped_input::read(&mut console::warn)?.ok_or_else(|| CliError::usage(NO_PROMPT))?;
                 Self { input: Some(input), ..nothing }
             }
             ExecPrompt::GoOn => nothing,
@@ -80,7 +80,7 @@ impl Words {
     }
 
     /// Returns the prompt with the piped input, within the context window of the model and redacted.
-    fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, Trouble> {
+    fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, CliError> {
         match (self.prompt, self.input) {
             (Some(prompt), Some(input)) => {
                 let room = piped_input::Room {
@@ -95,8 +95,8 @@ impl Words {
     }
 }
 
-pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
-    let mut place = Place::find(common)?;
+pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
+    let mut place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
@@ -108,15 +108,15 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         check_lock(&store, session_id, common.take_over)?;
     }
     let runtime = startup::runtime()?;
-    let project = Brought::look(&place, common.trust);
+    let project = ProjectConfig::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     place.with_tools_of(&project);
-    let models = ModelsHere::new(&place).under(&policy);
+    let models = ModelCatalog::new(&place).under(&policy);
     let model = choose_model(&runtime, &models, &place, common.model.as_deref(), chosen.as_ref())?;
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut console::warn)?;
     }
-    let mut session = session::open(store, &place, &policy, chosen, model.name(), session::Extent::All)?;
+    let mut session = session::open(store, &place, &policy, chosen, model.name(), session::LoadScope::All)?;
     session.goes_on();
     std::mem::take(&mut session.notices).iter().for_each(|notice| warn(notice));
     if words.is_empty() && session.state.is_done() {
@@ -125,13 +125,13 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     project.ignored().iter().for_each(|line| warn(line));
     let instructions = project.instructions();
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
-    let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
-    let standing = Standing::find(&place, project.trust());
+    let rules = Arc::new(UserRules::new(&place, common.policy.as_deref(), model.name()));
+    let standing = SandboxHost::find(&place, project.trust());
     let remote = mcp_servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
     if let Some(servers) = session.kept.servers() {
         runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
     }
-    let terms = Terms {
+    let terms = SessionOptions {
         approver: request.approver,
         unfinished,
         max_steps: common.max_steps,
@@ -166,32 +166,32 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
 }
 
 /// Returns an error if another process owns the session and is not asked to exit.
-fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), Trouble> {
+fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), CliError> {
     if takes_over {
-        lock_takeover::end_holder(store, id).map_err(Trouble::usage)?;
+        lock_takeover::end_holder(store, id).map_err(CliError::usage)?;
     }
     let Some(holder) = store.holder(id)? else { return Ok(()) };
     let pid = holder.instance.pid;
     let help = "exit it there, pass `--take-over` to make it exit, or start another session";
-    Err(Trouble::usage(format!("session `{id}` is in use by process {pid}; {help}")))
+    Err(CliError::usage(format!("session `{id}` is in use by process {pid}; {help}")))
 }
 
 /// Chooses the model of the session, or a local one if aye may choose. Reads its key from the keyring if it is there.
 fn choose_model(
     runtime: &Runtime,
-    models: &ModelsHere,
-    place: &Place,
+    models: &ModelCatalog,
+    place: &AppContext,
     flag: Option<&str>,
     chosen: Option<&SessionSummary>,
-) -> Result<Arc<dyn Model>, Trouble> {
+) -> Result<Arc<dyn Model>, CliError> {
     let open = local_models::is_open(&place.settings, flag, chosen);
     let (model, said) = runtime.block_on(local_models::instead(models, &place.settings, models.choose(flag, chosen), open));
     if let Some(line) = &said {
         warn(line);
     }
     let model = model.map_err(|error| match error {
-        NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
-        NoModel::Forbidden { message } => Trouble::usage(message),
+        NoModel::NoKey { message } => CliError { exit: Exit::Authentication, message },
+        NoModel::Forbidden { message } => CliError::usage(message),
         NoModel::Wrong(error) => error.into(),
     })?;
     if let Some(ask) = crate::host::models::key_to_ask_for(place, model.name()) {
@@ -268,10 +268,10 @@ async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::O
 }
 
 /// Prints the result of the last task again: the previous process may have been killed before it did.
-fn told_again(runtime: &Runtime, place: &Place, session: &Session, format: OutputFormat) -> Result<Exit, Trouble> {
+fn told_again(runtime: &Runtime, place: &AppContext, session: &Session, format: OutputFormat) -> Result<Exit, CliError> {
     let events = agent::replay(&session.records, &place.workspace_id(), session.id());
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
-        return Err(Trouble::usage("nothing to continue; run `aye exec -c PROMPT` to start a new task"));
+        return Err(CliError::usage("nothing to continue; run `aye exec -c PROMPT` to start a new task"));
     };
     if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
         session.state.last_response().clone_into(text);
@@ -295,16 +295,16 @@ impl From<OutputFormat> for Format {
 }
 
 /// Reads the prompt from stdin, unchanged.
-fn stdin() -> Result<String, Trouble> {
+fn stdin() -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(piped_input::MAX_READ as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Trouble::usage(format!("cannot read the prompt from standard input: {error}")))?;
+    read.map_err(|error| CliError::usage(format!("cannot read the prompt from standard input: {error}")))?;
     if bytes.len() > piped_input::MAX_READ {
         return Err(piped_input::too_large());
     }
     let text = piped_input::decode(&bytes, &mut console::warn)?;
     if text.trim().is_empty() {
-        return Err(Trouble::usage("the prompt on standard input is empty"));
+        return Err(CliError::usage("the prompt on standard input is empty"));
     }
     Ok(text)
 }

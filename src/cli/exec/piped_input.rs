@@ -1,6 +1,6 @@
 //! Piped input of a run without a screen: read within limits, decoded, and attached to the prompt.
 
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, NewArtifact};
 use crate::protocol::{ArtifactKind, cut_after, cut_before, size, with_input};
@@ -48,7 +48,7 @@ pub struct Piped {
 /// # Errors
 ///
 /// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
-pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
+pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError> {
     if !is_connected() {
         return Ok(None);
     }
@@ -73,15 +73,15 @@ pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, Trouble> {
         }
     });
     let collected = collect(&told, TIMEOUT, say);
-    let bytes = collected.map_err(|error| Trouble::usage(format!("cannot read standard input: {error}")))?;
+    let bytes = collected.map_err(|error| CliError::usage(format!("cannot read standard input: {error}")))?;
     let text = decode(&bytes.ok_or_else(too_large)?, say)?;
     Ok((!text.trim().is_empty()).then_some(Piped { text }))
 }
 
 /// Returns the error for an input that is larger than [`MAX_READ`].
-pub fn too_large() -> Trouble {
+pub fn too_large() -> CliError {
     let most = size(MAX_READ as u64);
-    Trouble::usage(format!(
+    CliError::usage(format!(
         "standard input is larger than {most}\nhint: save it to a file in the workspace and name the file in the prompt\nhint: pass `--no-stdin` to run without it"
     ))
 }
@@ -134,7 +134,7 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
 /// # Errors
 ///
 /// If it is binary data.
-pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, Trouble> {
+pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes)
         && (encoding == UTF_16LE || encoding == UTF_16BE)
     {
@@ -144,7 +144,7 @@ pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, Trouble
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if looks_binary(bytes) {
         let what = "standard input is not text: it contains binary data";
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`"
         )));
     }

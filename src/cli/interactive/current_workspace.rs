@@ -1,6 +1,6 @@
 //! The place of the screen's session: first the place where it started, later that of a resumed session.
 
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
 use crate::host::redaction;
 use crate::policy::redact::{Redactor, Rule};
@@ -9,24 +9,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A handle. All clones share the same state.
 #[derive(Clone)]
-pub struct Here(Arc<Mutex<Spot>>);
+pub struct CurrentWorkspace(Arc<Mutex<Inner>>);
 
-struct Spot {
-    place: Place,
+struct Inner {
+    place: AppContext,
     /// Redaction rules of the policy.
     rules: Vec<Rule>,
     /// Created for the first prompt, so that the first frame does not wait for it.
     redactor: Option<Arc<Redactor>>,
 }
 
-impl Here {
-    pub fn new(place: &Place, policy: &Policy) -> Self {
-        Self(Arc::new(Mutex::new(Spot { place: place.clone(), rules: policy.redactions(), redactor: None })))
+impl CurrentWorkspace {
+    pub fn new(place: &AppContext, policy: &Policy) -> Self {
+        Self(Arc::new(Mutex::new(Inner { place: place.clone(), rules: policy.redactions(), redactor: None })))
     }
 
     /// Sets the place and the policy of the session.
-    pub fn moves_to(&self, place: &Place, policy: &Policy) {
-        *self.spot() = Spot { place: place.clone(), rules: policy.redactions(), redactor: None };
+    pub fn moves_to(&self, place: &AppContext, policy: &Policy) {
+        *self.spot() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
     }
 
     pub fn workspace(&self) -> PathBuf {
@@ -36,11 +36,11 @@ impl Here {
     /// Returns the redactor for the prompt history.
     pub fn redactor(&self) -> Arc<Redactor> {
         let mut spot = self.spot();
-        let Spot { place, rules, redactor } = &mut *spot;
+        let Inner { place, rules, redactor } = &mut *spot;
         redactor.get_or_insert_with(|| redaction::redactor(place, rules.clone(), &[])).clone()
     }
 
-    fn spot(&self) -> MutexGuard<'_, Spot> {
+    fn spot(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,9 +13,9 @@ pub mod tui_options;
 
 use crate::agent;
 use crate::host::console::{fail, say, warn};
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::crash::Watch;
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::startup;
@@ -23,10 +23,10 @@ use crate::host::startup::{open_store, start_log};
 use crate::protocol::{Mode, SessionId};
 use crate::sys::{allocator, fatal_signals};
 use crate::tui::{self, ExitReason, SessionTarget, TuiHandles, TuiOutcome};
-use current_workspace::Here;
+use current_workspace::CurrentWorkspace;
 use exit_summary::farewell;
-use session_open::Opening;
-use session_runner::{Remains, Wires};
+use session_open::SessionOpener;
+use session_runner::{SessionOutcome, TuiChannels};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,12 +48,12 @@ pub struct Request {
     session: SessionChoice,
     /// Input that was typed in the meantime.
     typed: String,
-    before: Option<Before>,
+    before: Option<PreviousSession>,
 }
 
 /// The place, model and mode of the previous session.
 #[derive(Clone)]
-pub struct Before {
+pub struct PreviousSession {
     pub workspace: PathBuf,
     pub model: Option<String>,
     pub mode: Mode,
@@ -65,13 +65,13 @@ impl Request {
     }
 }
 
-pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
+pub fn run(common: &Common, mut request: Request) -> Result<Exit, CliError> {
     let watch = Watch::begin();
     loop {
         match screen(common, request, &watch)? {
-            Left::Ended(exit) => return Ok(exit),
-            Left::For(next) => request = next,
-            Left::Setup(session) => {
+            AfterScreen::Ended(exit) => return Ok(exit),
+            AfterScreen::For(next) => request = next,
+            AfterScreen::Setup(session) => {
                 // Errors of the setup are shown, and the session continues anyway.
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
                     fail(&trouble.message);
@@ -83,7 +83,7 @@ pub fn run(common: &Common, mut request: Request) -> Result<Exit, Trouble> {
 }
 
 /// The action after a screen.
-enum Left {
+enum AfterScreen {
     Ended(Exit),
     For(Request),
     /// Run first-time setup, then continue this session.
@@ -92,16 +92,16 @@ enum Left {
 
 /// Runs a screen to its end. The screen is visible before the store is opened; problems with the store are reported
 /// after the screen has closed.
-fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trouble> {
+fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScreen, CliError> {
     if !(io::stdin().is_terminal() || common.plain) {
         let words = "stdin is not a terminal\nhint: run `aye exec PROMPT` for a single task, or `aye --plain` to read \
             lines from stdin";
-        return Err(Trouble::usage(words));
+        return Err(CliError::usage(words));
     }
     // A new session starts in the directory of the previous one, wherever aye was started.
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
     let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
-    let mut place = Place::find(moved.as_ref().unwrap_or(common))?;
+    let mut place = AppContext::find(moved.as_ref().unwrap_or(common))?;
     if let Some(before) = &request.before {
         place.mode = before.mode;
     }
@@ -112,7 +112,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
     let _log = start_log(&place, common.verbosity);
     let runtime = startup::runtime()?;
     let left = runtime.block_on(async {
-        let here = Here::new(&place, &policy);
+        let here = CurrentWorkspace::new(&place, &policy);
         let (front, wires) =
             connect(tui_options::options(&place, &here, common.color), request.prompt.clone(), request.typed.clone());
         tokio::spawn(async {
@@ -122,7 +122,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         });
         let Request { prompt, session: choice, before, .. } = request;
         let (events, own, asked) = (wires.events.clone(), here.clone(), before.clone());
-        let mut opening = Opening {
+        let mut opening = SessionOpener {
             common: common.clone(),
             place,
             policy,
@@ -154,7 +154,7 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
         let outcome = outcome
             .map_err(|error| watch.trouble().unwrap_or_else(|| terminal_failed(&error, remains.session.as_ref(), &logs)))?;
         let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
-        let before = outcome.mode.map(|mode| Before { workspace: here.workspace(), model, mode }).or(before);
+        let before = outcome.mode.map(|mode| PreviousSession { workspace: here.workspace(), model, mode }).or(before);
         left(outcome, remains, prompt, before)
     });
     // The process does not wait for a disk that does not respond.
@@ -162,14 +162,14 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<Left, Trou
     left
 }
 
-fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> Trouble {
+fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> CliError {
     let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
     let logs = logs.display();
-    Trouble::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
+    CliError::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
 }
 
 /// Creates a screen, and the other ends of its channels.
-pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, Wires) {
+pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
     tui::on_let_go(allocator::give_back);
     fatal_signals::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -188,36 +188,41 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
         ahead: receive_ahead,
         editor: tui::Editor(Arc::new(editor::edit)),
     };
-    (front, Wires { start, ahead, commands: receive_commands, queries: receive_queries, events })
+    (front, TuiChannels { start, ahead, commands: receive_commands, queries: receive_queries, events })
 }
 
 /// Returns the action after a screen. `prompt`: the prompt of the command line.
-fn left(outcome: TuiOutcome, remains: Remains, prompt: Option<String>, before: Option<Before>) -> Result<Left, Trouble> {
+fn left(
+    outcome: TuiOutcome,
+    remains: SessionOutcome,
+    prompt: Option<String>,
+    before: Option<PreviousSession>,
+) -> Result<AfterScreen, CliError> {
     let unsent = outcome.unsent.clone().filter(|unsent| Some(unsent) != prompt.as_ref());
     let by_signal = matches!(outcome.ended, ExitReason::Signal(_));
     if let Some(trouble) = remains.trouble.filter(|_| !by_signal) {
         let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
         let kept =
             if typed.is_empty() { String::new() } else { format!("\nwhat you typed in the meantime: {}", typed.join("\n\n")) };
-        return Err(Trouble { message: trouble.message + &kept, ..trouble });
+        return Err(CliError { message: trouble.message + &kept, ..trouble });
     }
     let session = match &outcome.ended {
         ExitReason::Another => SessionChoice::Pick,
         ExitReason::Open(SessionTarget::New) => SessionChoice::New,
         ExitReason::Open(SessionTarget::Session(id)) => SessionChoice::Id(id.to_string()),
-        ExitReason::Setup => return Ok(Left::Setup(outcome.session)),
+        ExitReason::Setup => return Ok(AfterScreen::Setup(outcome.session)),
         ExitReason::Quit | ExitReason::Signal(_) | ExitReason::Closed => {
             if let Some(unsent) = unsent {
                 say(&format!("Not sent: {}\n", crate::text::clean(&unsent)));
             }
-            return Ok(Left::Ended(farewell(&outcome, &remains.changed)));
+            return Ok(AfterScreen::Ended(farewell(&outcome, &remains.changed)));
         }
     };
-    Ok(Left::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
+    Ok(AfterScreen::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
 }
 
 /// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
-pub fn is_plain(common: &Common, place: &Place) -> bool {
+pub fn is_plain(common: &Common, place: &AppContext) -> bool {
     let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
     common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
 }

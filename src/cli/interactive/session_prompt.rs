@@ -2,8 +2,8 @@
 
 use crate::cli::sessions::list::line;
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::options::SessionChoice;
 use crate::store::{SessionSummary, Store};
 use std::io::BufRead;
@@ -12,7 +12,7 @@ use std::io::BufRead;
 const MAX_SHOWN: usize = 9;
 
 /// Lists the sessions of the workspace, most recent first, and asks for one; Enter chooses the first.
-pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<SessionChoice, Trouble> {
+pub fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
     if choice != SessionChoice::Pick {
         return Ok(choice);
     }
@@ -25,7 +25,10 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     }
     say("Session number [1]: ");
     let mut words = String::new();
-    std::io::stdin().lock().read_line(&mut words).map_err(|error| Trouble::usage(format!("cannot read your choice: {error}")))?;
+    std::io::stdin()
+        .lock()
+        .read_line(&mut words)
+        .map_err(|error| CliError::usage(format!("cannot read your choice: {error}")))?;
     let number = match words.trim() {
         "" => 1,
         given => given.parse::<usize>().unwrap_or(0),
@@ -33,18 +36,18 @@ pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<Sessio
     let chosen = number.checked_sub(1).and_then(|index| found.iter().take(MAX_SHOWN).nth(index));
     let Some(session) = chosen else {
         let last = found.len().min(MAX_SHOWN);
-        return Err(Trouble::usage(format!("invalid choice `{}`: must be a number from 1 to {last}", words.trim())));
+        return Err(CliError::usage(format!("invalid choice `{}`: must be a number from 1 to {last}", words.trim())));
     };
     Ok(SessionChoice::Id(session.session_id.to_string()))
 }
 
 /// Returns true if there is more than one session to choose from.
-pub fn has_several(store: &Store, place: &Place) -> Result<bool, Trouble> {
+pub fn has_several(store: &Store, place: &AppContext) -> Result<bool, CliError> {
     Ok(offered(store, place)?.len() > 1)
 }
 
 /// Returns the sessions of this workspace that are not archived.
-fn offered(store: &Store, place: &Place) -> Result<Vec<SessionSummary>, Trouble> {
+fn offered(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
     let mut found = store.sessions(Some(&place.workspace_id()))?;
     found.retain(|session| !session.archived);
     Ok(found)

@@ -1,31 +1,31 @@
 //! Runs a session behind the screen, which is already visible: from opening the session to its end.
 
-use super::session_lock::{Beginning, Opened as Answered, Watched};
-use super::session_open::{Opened, Opening};
+use super::session_lock::{LockOutcome as Answered, ReadOnlySession, SessionStart};
+use super::session_open::{OpenOutcome, SessionOpener};
 use super::start_hints;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::crash::Watch;
 use crate::host::drift;
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::host::history;
-use crate::host::history::Past;
+use crate::host::history::SessionHistory;
 use crate::host::local_models;
 use crate::host::mcp_servers;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::host::options::Trust as TrustFlag;
 use crate::host::policy_layers::Policy;
-use crate::host::project::Brought;
-use crate::host::query::Desk;
+use crate::host::project::ProjectConfig;
+use crate::host::query::QueryHandler;
 use crate::host::query_service::QueryService;
 use crate::host::reload::Reload;
 use crate::host::retention;
-use crate::host::sandbox_host::Standing;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
-use crate::host::session::{Session, Terms};
-use crate::host::user_rules::PersonsRules;
+use crate::host::session::{Session, SessionOptions};
+use crate::host::user_rules::UserRules;
 use crate::llm::Unset;
 use crate::ports::Model;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, Query, SessionId};
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// The channels between the session and the screen.
-pub struct Wires {
+pub struct TuiChannels {
     pub start: oneshot::Sender<Start>,
     pub ahead: mpsc::UnboundedSender<StartupQuestion>,
     pub commands: mpsc::Receiver<Command>,
@@ -46,7 +46,7 @@ pub struct Wires {
 
 /// The state that is left after the screen has closed.
 #[derive(Default)]
-pub struct Remains {
+pub struct SessionOutcome {
     /// The files changed by the session.
     pub changed: ChangedFiles,
     /// The session, once it was opened.
@@ -54,11 +54,11 @@ pub struct Remains {
     /// Notices of the database that the screen hid.
     pub notices: Vec<String>,
     /// The reason why no session was opened.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<CliError>,
 }
 
 /// Opens the store and the session behind the screen, and runs the session to its end.
-pub async fn open(opening: Opening, wires: Wires) -> Remains {
+pub async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
     let opened = tokio::task::spawn_blocking(move || {
         let store = match Store::open(&opening.place.directories.data) {
             Ok(store) => store,
@@ -67,31 +67,31 @@ pub async fn open(opening: Opening, wires: Wires) -> Remains {
         (store.notices().to_vec(), opening.open(store))
     });
     let (notices, opened) = opened.await.unwrap_or_else(|error| {
-        let trouble = Trouble::failed(format!("cannot open the session: {error}"));
+        let trouble = CliError::failed(format!("cannot open the session: {error}"));
         (Vec::new(), Err(trouble))
     });
     match opened {
-        Ok(opened) => Remains { notices, ..Box::pin(run(opened, wires)).await },
+        Ok(opened) => SessionOutcome { notices, ..Box::pin(run(opened, wires)).await },
         // Dropping the wires closes the screen.
-        Err(trouble) => Remains { notices, trouble: Some(trouble), ..Remains::default() },
+        Err(trouble) => SessionOutcome { notices, trouble: Some(trouble), ..SessionOutcome::default() },
     }
 }
 
-pub async fn run(opened: Opened, wires: Wires) -> Remains {
+pub async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutcome {
     match opened {
-        Opened::Several(desk) => {
+        OpenOutcome::Several(desk) => {
             desk.follow_keys();
-            let Wires { start, ahead, commands, queries, .. } = wires;
+            let TuiChannels { start, ahead, commands, queries, .. } = wires;
             let serving = QueryService::new(desk).serve(queries);
             let _ = ahead.send(StartupQuestion::Choose);
             wait_for_the_end(commands).await;
             serving.end().await;
             // No start was sent. The sender of it lives until here, because dropping it would be a message.
             drop(start);
-            Remains::default()
+            SessionOutcome::default()
         }
-        Opened::One(backstage) => {
-            let mut remains = Remains::default();
+        OpenOutcome::One(backstage) => {
+            let mut remains = SessionOutcome::default();
             remains.changed = Box::pin(backstage.run(wires, &mut remains.session)).await;
             remains
         }
@@ -99,34 +99,34 @@ pub async fn run(opened: Opened, wires: Wires) -> Remains {
 }
 
 /// An opened session that is not running yet.
-pub struct Backstage {
-    pub place: Place,
+pub struct SessionRunner {
+    pub place: AppContext,
     /// True if it is not in the directory where the screen started.
     pub moved: bool,
     pub policy: Policy,
     /// The project, as far as it was already examined.
-    pub project: Option<Brought>,
-    pub session: Beginning,
+    pub project: Option<ProjectConfig>,
+    pub session: SessionStart,
     pub model: Result<Arc<dyn Model>, NoModel>,
     /// The requested model, from the command line or the configuration.
     pub wanted: Option<String>,
     /// True if aye may choose the model.
     pub open: bool,
-    pub rules: Arc<PersonsRules>,
+    pub rules: Arc<UserRules>,
     /// The file of `--policy FILE`.
     pub file: Option<PathBuf>,
     pub max_steps: Option<u32>,
-    pub desk: Desk,
+    pub desk: QueryHandler,
     pub watch: Watch,
     /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
 
-impl Backstage {
+impl SessionRunner {
     /// Runs the session to its end. Returns the files it changed.
-    async fn run(self, wires: Wires, opened: &mut Option<SessionId>) -> ChangedFiles {
+    async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
-        let Wires { start, ahead, commands, queries, events } = wires;
+        let TuiChannels { start, ahead, commands, queries, events } = wires;
         let Self {
             mut place,
             moved,
@@ -148,8 +148,8 @@ impl Backstage {
         desk.follow_keys();
         let cwd = moved.then(|| place.workspace_for_people());
         let mut session = match session {
-            Beginning::Ready(session) => *session,
-            Beginning::Held(waiting) => {
+            SessionStart::Ready(session) => *session,
+            SessionStart::Held(waiting) => {
                 let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
                 match waiting.ask(&place, &policy, &name, &ahead).await {
                     Answered::Ours(session) => *session,
@@ -166,14 +166,14 @@ impl Backstage {
         session.notices.splice(0..0, session.store.notices().to_vec());
         *opened = Some(session.id().clone());
         watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
-        let past = Past::new(&session.store, session.id(), &place);
+        let past = SessionHistory::new(&session.store, session.id(), &place);
         service.open_history(past.clone(), place.clone());
-        let models = ModelsHere::new(&place).under(&policy);
+        let models = ModelCatalog::new(&place).under(&policy);
         let settings = place.settings.clone();
         // Runs in parallel, because the screen is already visible.
         let looking = tokio::spawn(async move { local_models::instead(&models, &settings, model, open).await });
         let mut notices = std::mem::take(&mut session.notices);
-        let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
+        let mut project = project.unwrap_or_else(|| ProjectConfig::look(&place, TrustFlag::AsRecorded));
         project.ask_again_if_broken();
         if project.is_trusted() {
             policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
@@ -184,7 +184,7 @@ impl Backstage {
         let Ok((model, said)) = looking.await else { return nothing() };
         notices.extend(said);
         if let (true, Ok(model)) = (open, &model) {
-            rules = Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()).with_log(session.store.clone()));
+            rules = Arc::new(UserRules::new(&place, file.as_deref(), model.name()).with_log(session.store.clone()));
         }
         // A program that aye runs could press the key itself.
         let asks = (project.waits() || project.has_new_parts()) && Nesting::of_process() == Nesting::Outermost;
@@ -196,7 +196,9 @@ impl Backstage {
         let (here, store) = (place.clone(), session.store.clone());
         // In a resumed session, the first lines do not show hints.
         let hints = session.is_new().then(|| tokio::spawn(async move { start_hints::hints(&store, &here).await }));
-        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trust)).await else { return nothing() };
+        let Ok(mut standing) = tokio::task::spawn_blocking(move || SandboxHost::find(&own, trust)).await else {
+            return nothing();
+        };
         let (last_here, attempt) = match hints {
             Some(hints) => hints.await.unwrap_or_default(),
             None => (None, None),
@@ -261,7 +263,7 @@ impl Backstage {
         let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
         let remote = mcp_servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, Approver::Person);
-        let terms = Terms {
+        let terms = SessionOptions {
             approver: Approver::Person,
             unfinished: Unfinished::Wait,
             max_steps,
@@ -302,18 +304,19 @@ impl Backstage {
 
 /// Shows the current state of a session that is open in another process, until the user leaves.
 async fn look_on(
-    watched: Watched,
-    (place, policy, model): (Place, Policy, Result<Arc<dyn Model>, NoModel>),
+    watched: ReadOnlySession,
+    (place, policy, model): (AppContext, Policy, Result<Arc<dyn Model>, NoModel>),
     cwd: Option<String>,
     start: oneshot::Sender<Start>,
     commands: mpsc::Receiver<Command>,
     (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
 ) {
-    let Watched { store, id, tail, holder } = watched;
-    let past = Past::new(&store, &id, &place);
+    let ReadOnlySession { store, id, tail, holder } = watched;
+    let past = SessionHistory::new(&store, &id, &place);
     service.open_history(past.clone(), place.clone());
     let own = place.clone();
-    let Ok(standing) = tokio::task::spawn_blocking(move || Standing::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
+    let Ok(standing) =
+        tokio::task::spawn_blocking(move || SandboxHost::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
     else {
         return;
     };
@@ -333,7 +336,7 @@ async fn look_on(
 }
 
 /// Adds the tools of the project. Problems of the user's own tools are not reported again.
-fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
+fn tools_of_project(place: &mut AppContext, project: &ProjectConfig, notices: &mut Vec<String>) {
     place.with_tools_of(project);
     let new: Vec<String> = place.tools.notices().into_iter().filter(|problem| !notices.contains(problem)).collect();
     notices.extend(new);
@@ -342,9 +345,9 @@ fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<Stri
 /// Returns the policy with the layer of the project. If that layer is invalid, the session is read-only, because the
 /// layer might have forbidden changes.
 fn with_project(
-    place: &mut Place,
+    place: &mut AppContext,
     own: Policy,
-    project: &Brought,
+    project: &ProjectConfig,
     session: &Session,
     file: Option<&Path>,
     notices: &mut Vec<String>,
@@ -358,10 +361,10 @@ fn with_project(
 }
 
 fn head(
-    place: &Place,
+    place: &AppContext,
     policy: &Policy,
     (model, wanted): (&Result<Arc<dyn Model>, NoModel>, Option<String>),
-    standing: &Standing,
+    standing: &SandboxHost,
 ) -> (Header, ModelAccess) {
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     let access = match model {
@@ -382,7 +385,7 @@ fn head(
 }
 
 /// Handles a user who leaves before the session starts: saves the last input as the draft.
-async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Command>) {
+async fn leave(session: &Session, place: &AppContext, mut commands: mpsc::Receiver<Command>) {
     let mut kept = None;
     while let Some(command) = commands.recv().await {
         if let Command::Prompt { text } | Command::SaveDraft { text } = command {

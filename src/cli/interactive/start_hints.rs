@@ -1,6 +1,6 @@
 //! Hints at the start: the last session in this directory, and a possible task.
 
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
 use crate::store::{SessionSummary, Store};
 use crate::sys::ignore_files::{Lists, guard};
@@ -22,7 +22,7 @@ const TITLE_CHARS: usize = 48;
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
 /// Returns the line about the last session, and a task suggestion. Both read the disk in parallel to the start.
-pub async fn hints(store: &Store, place: &Place) -> (Option<String>, Option<String>) {
+pub async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
     // In a home directory or the root directory, there is no project to search.
     let is_project = workspace != place.home && workspace.parent().is_some();
@@ -32,7 +32,7 @@ pub async fn hints(store: &Store, place: &Place) -> (Option<String>, Option<Stri
 }
 
 /// Returns `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None` if there is no such session.
-fn last_here(store: &Store, place: &Place, now: jiff::Timestamp) -> Option<String> {
+fn last_here(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
     let last = store.latest(&place.workspace_id()).ok().flatten()?;
     let changes = || Repository::of(&place.workspace)?.changes(&place.workspace)?.words();
     words(&last, changes, now)

@@ -1,16 +1,16 @@
 //! Appearance of the screen: from the settings and the environment of the terminal.
 
-use super::current_workspace::Here;
+use super::current_workspace::CurrentWorkspace;
 use super::desktop;
 use crate::config::Notifications;
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::options::Color;
 use crate::host::query::keymap_watch::keys;
 use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, Notices, Options, ThemeChoice};
 use std::sync::Arc;
 
 /// Returns the options of the screen; `here` is the place of its session.
-pub fn options(place: &Place, here: &Here, color: Color) -> Options {
+pub fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> Options {
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let screen = place.settings.screen();

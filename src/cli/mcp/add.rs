@@ -4,22 +4,22 @@ use super::args::NewServerWords;
 use crate::config::servers::{NewServer, check_name, check_url, with_server, without_server};
 use crate::config::{ConfigError, grants};
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::policy::redact::names_a_secret;
 use crate::text::clean;
 use std::fmt::Write as _;
 
-pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Trouble> {
-    check_name(name).map_err(Trouble::usage)?;
+pub fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
+    check_name(name).map_err(CliError::usage)?;
     if let Some(url) = &given.url {
-        check_url(url).map_err(Trouble::usage)?;
+        check_url(url).map_err(CliError::usage)?;
     }
     let mut words = given.command.into_iter();
     let (command, args) = (words.next(), words.collect());
     if command.as_ref().is_some_and(|command| command.trim().is_empty()) {
-        return Err(Trouble::usage("the command is empty\nhint: run `aye mcp add NAME -- COMMAND ARGS…`"));
+        return Err(CliError::usage("the command is empty\nhint: run `aye mcp add NAME -- COMMAND ARGS…`"));
     }
     let literal: Vec<&str> = given
         .headers
@@ -49,7 +49,7 @@ pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Tro
     let file = place.directories.config_file();
     let added = change(place, |old| with_server(old, name, &server))?;
     if !added {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "`{}` already has a server `{name}`\nhint: run `aye mcp remove {name}` first",
             file.display()
         )));
@@ -64,10 +64,10 @@ pub fn add(place: &Place, name: &str, given: NewServerWords) -> Result<Exit, Tro
     Ok(Exit::Completed)
 }
 
-pub fn remove(place: &Place, name: &str) -> Result<Exit, Trouble> {
+pub fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     let file = place.directories.config_file();
     if !change(place, |old| without_server(old, name))? {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "`{}` has no server `{name}`\nhint: run `aye mcp list` to list the servers",
             file.display()
         )));
@@ -79,7 +79,7 @@ pub fn remove(place: &Place, name: &str) -> Result<Exit, Trouble> {
 }
 
 /// Edits the configuration. Returns false if there was nothing to change.
-fn change(place: &Place, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, Trouble> {
+fn change(place: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, CliError> {
     let file = place.directories.config_file();
     let _only_one = grants::lock(&place.directories.config)?;
     let changed = grants::change(&file, |old| {

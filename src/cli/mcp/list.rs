@@ -2,13 +2,13 @@
 //! server.
 
 use crate::host::console::{say, say_json, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::mcp_servers::specs::{Found, found};
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::mcp::{Reach, Servers, Spec, Wires};
 use crate::policy::ToolPattern;
 use crate::ports::RemoteServers as _;
@@ -38,8 +38,8 @@ struct Listed {
     notes: Vec<String>,
 }
 
-pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
-    let project = Brought::look(place, common.trust);
+pub fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
+    let project = ProjectConfig::look(place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (servers, problems) = found(place, Some(&project));
     let known = known(place, &servers);
@@ -61,7 +61,7 @@ pub fn run(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> 
 }
 
 /// Returns the saved state of each server from its last connection.
-fn known(place: &Place, servers: &[Found]) -> Vec<ServerStatus> {
+fn known(place: &AppContext, servers: &[Found]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
     let wires = Wires { known: Some(place.directories.data.join("mcp").join("known")), ..Wires::default() };
     Servers::new(specs, wires).statuses()

@@ -2,13 +2,13 @@
 
 use crate::host::api_keys::check_place_of_file;
 use crate::host::console::{say, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::mcp_servers::specs::specs;
 use crate::host::mcp_servers::token_store::vault;
 use crate::host::options::Common;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::startup::runtime;
 use crate::mcp::Spec;
 use crate::mcp::auth::{LogIn, sign_in};
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 /// Shows the sign-in URL, and opens it if there is a browser.
 struct Shown<'a> {
-    place: &'a Place,
+    place: &'a AppContext,
     server: &'a str,
     no_browser: bool,
 }
@@ -57,7 +57,7 @@ impl Shown<'_> {
     }
 }
 
-pub fn log_in(place: &Place, common: &Common, name: &str, no_browser: bool) -> Result<Exit, Trouble> {
+pub fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool) -> Result<Exit, CliError> {
     let spec = named(place, common, name)?;
     if !place.settings.uses_keyring() {
         check_place_of_file(place)?;
@@ -65,14 +65,14 @@ pub fn log_in(place: &Place, common: &Common, name: &str, no_browser: bool) -> R
     let shown = Shown { place, server: &spec.name, no_browser };
     let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
     let done =
-        done.map_err(|why| Trouble { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;
+        done.map_err(|why| CliError { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;
     let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
     let lasts = if done.lasts { "" } else { "; the sign-in cannot be renewed, so sign in again when it expires" };
     say(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
     Ok(Exit::Completed)
 }
 
-pub fn log_out(place: &Place, name: &str) -> Result<Exit, Trouble> {
+pub fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     let text = if forget(place, name)? {
         format!("deleted the tokens of `{name}`; its authorization server may still list aye\n")
     } else {
@@ -83,7 +83,7 @@ pub fn log_out(place: &Place, name: &str) -> Result<Exit, Trouble> {
 }
 
 /// Deletes the tokens of a server. Returns true if there were any.
-pub(super) fn forget(place: &Place, name: &str) -> Result<bool, Trouble> {
+pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
     let kept = place.credentials.names_of_server(name)?;
     for name in &kept {
         place.credentials.forget(name)?;
@@ -92,18 +92,18 @@ pub(super) fn forget(place: &Place, name: &str) -> Result<bool, Trouble> {
 }
 
 /// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
-pub(super) fn named(place: &Place, common: &Common, name: &str) -> Result<Spec, Trouble> {
-    let project = Brought::look(place, common.trust);
+pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
+    let project = ProjectConfig::look(place, common.trust);
     let (specs, problems) = specs(place, Some(&project));
     for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
         warn(problem);
     }
     let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
         let untrusted = project.ignored().map(|ignored| format!("\n{ignored}")).unwrap_or_default();
-        Trouble::usage(format!("there is no server `{name}`{untrusted}\nhint: run `aye mcp list` to list the servers"))
+        CliError::usage(format!("there is no server `{name}`{untrusted}\nhint: run `aye mcp list` to list the servers"))
     })?;
     match &spec.off {
-        Some(why) if spec.of_project => Err(Trouble::usage(format!("server `{name}` is off: {why}"))),
+        Some(why) if spec.of_project => Err(CliError::usage(format!("server `{name}` is off: {why}"))),
         Some(_) | None => Ok(spec),
     }
 }

@@ -6,13 +6,13 @@ mod list;
 mod login;
 mod test_server;
 
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use args::McpAction;
 
-pub fn run(place: &Place, common: &Common, asked: McpAction) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, asked: McpAction) -> Result<Exit, CliError> {
     match asked {
         McpAction::List { json } => list::run(place, common, json),
         McpAction::Add { name, server } => add::add(place, &name, server),

@@ -4,13 +4,13 @@
 use super::list::reached_by;
 use super::login::named;
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::mcp_servers::token_store::vault;
 use crate::host::options::Common;
-use crate::host::project::Brought;
-use crate::host::sandbox_host::Standing;
+use crate::host::project::ProjectConfig;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::startup::runtime;
 use crate::mcp::auth::Keeper;
@@ -55,17 +55,17 @@ struct Judged {
     reason: String,
 }
 
-pub fn run(place: &Place, common: &Common, name: &str, json: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Result<Exit, CliError> {
     let spec = named(place, common, name)?;
     if let Some(why) = &spec.off {
-        return Err(Trouble::usage(format!("server `{name}` is off: {why}")));
+        return Err(CliError::usage(format!("server `{name}` is off: {why}")));
     }
-    let project = Brought::look(place, common.trust);
+    let project = ProjectConfig::look(place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
     let standing = match &spec.reach {
-        Reach::Program { .. } => Standing::find(place, project.trust()),
-        Reach::Http { .. } => Standing::unasked(place),
+        Reach::Program { .. } => SandboxHost::find(place, project.trust()),
+        Reach::Http { .. } => SandboxHost::unasked(place),
     };
     let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
     let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.holding(&enforcer)));
@@ -97,7 +97,7 @@ struct Found {
 }
 
 /// Connects to a server and returns its tools.
-async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
+async fn look(spec: Spec, wires: Wires) -> Result<Found, CliError> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);
     let mut changed = servers.changed();
@@ -110,22 +110,22 @@ async fn look(spec: Spec, wires: Wires) -> Result<Found, Trouble> {
             }
             Some(ServerState::NeedsLogin) => {
                 let message = format!("server `{name}` requires sign-in\nhint: run `aye mcp login {name}`");
-                break Err(Trouble { exit: Exit::Authentication, message });
+                break Err(CliError { exit: Exit::Authentication, message });
             }
             Some(ServerState::Unreachable { why }) => {
-                break Err(Trouble::failed(format!("cannot connect to server `{name}`: {why}")));
+                break Err(CliError::failed(format!("cannot connect to server `{name}`: {why}")));
             }
-            Some(ServerState::Off { why }) => break Err(Trouble::failed(format!("server `{name}` is off: {why}"))),
+            Some(ServerState::Off { why }) => break Err(CliError::failed(format!("server `{name}` is off: {why}"))),
             Some(ServerState::Asleep | ServerState::Starting) => {}
-            None => break Err(Trouble::failed("there is no such server")),
+            None => break Err(CliError::failed("there is no such server")),
         }
         tokio::select! {
             done = changed.changed() => if done.is_err() {
-                break Err(Trouble::failed(format!("server `{name}` was shut down")));
+                break Err(CliError::failed(format!("server `{name}` was shut down")));
             },
             done = tokio::signal::ctrl_c() => {
                 drop(done);
-                break Err(Trouble { exit: Exit::Interrupted, message: "stopped".to_owned() });
+                break Err(CliError { exit: Exit::Interrupted, message: "stopped".to_owned() });
             }
         }
     };
@@ -147,7 +147,7 @@ fn judged(tool: &RemoteTool, enforcer: &Enforcer) -> Judged {
 }
 
 impl Tried {
-    fn as_text(&self, place: &Place) -> String {
+    fn as_text(&self, place: &AppContext) -> String {
         let mut text = String::new();
         let count = self.tools.len();
         let offered = counted(count as u64, "tool", "tools");

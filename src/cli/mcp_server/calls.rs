@@ -5,10 +5,10 @@ use super::convert::{Offer, offers};
 use super::elicitation;
 use super::elicitation::{Answer, Means, Waiting, Waits, form, let_go};
 use super::progress;
-use super::scheduler::Order;
+use super::scheduler::Scheduler;
 use crate::agent::CHANNEL_DEPTH;
 use crate::cli::mcp::args::Asks;
-use crate::host::tool_runner::{Bench, Judged};
+use crate::host::tool_runner::{Judged, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};
 use crate::ports::{Artifacts, Plan, RunContext, ToolRouter};
@@ -26,7 +26,7 @@ const CLIENTS_PERSON: &str = "the user of the client";
 
 /// The state that all calls share.
 pub struct Calls {
-    pub bench: Bench,
+    pub bench: ToolRunner,
     pub asks: Asks,
     /// Timeout of an approval.
     pub patience: Duration,
@@ -35,7 +35,7 @@ pub struct Calls {
     /// Cancelled when all calls must end.
     pub end: CancellationToken,
     offers: Vec<Offer>,
-    order: Order,
+    order: Scheduler,
     waiting: Waiting,
     count: AtomicU64,
 }
@@ -60,7 +60,7 @@ struct Made {
 
 impl Calls {
     pub fn new(
-        bench: Bench,
+        bench: ToolRunner,
         asks: Asks,
         patience: Duration,
         redactor: Arc<Redactor>,
@@ -68,7 +68,7 @@ impl Calls {
         end: CancellationToken,
     ) -> Self {
         let offers = offers(&bench);
-        let (order, waiting, count) = (Order::default(), Waiting::default(), AtomicU64::new(0));
+        let (order, waiting, count) = (Scheduler::default(), Waiting::default(), AtomicU64::new(0));
         Self { bench, asks, patience, redactor, artifacts, end, offers, order, waiting, count }
     }
 

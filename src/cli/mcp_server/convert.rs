@@ -1,7 +1,7 @@
 //! Conversion of tools and results to the Model Context Protocol.
 
 use crate::host::offered_tools;
-use crate::host::tool_runner::Bench;
+use crate::host::tool_runner::ToolRunner;
 use crate::ports::Artifacts;
 use crate::protocol::{ErrorCode, ToolDefinition, ToolError, ToolResult, ToolStatus};
 use crate::tools::{Hints, Served};
@@ -25,7 +25,7 @@ pub struct Offer {
 }
 
 /// Returns the tools that the policy offers, without those that need a session.
-pub fn offers(bench: &Bench) -> Vec<Offer> {
+pub fn offers(bench: &ToolRunner) -> Vec<Offer> {
     let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
     offered_tools::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
 }

@@ -13,13 +13,13 @@ use std::sync::Arc;
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]
-pub struct Hand {
+pub struct Handler {
     pub calls: Arc<Calls>,
     /// Instructions for the model of the client.
     pub instructions: Arc<str>,
 }
 
-impl ServerHandler for Hand {
+impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("aye", env!("CARGO_PKG_VERSION")))

@@ -12,22 +12,22 @@ use super::mcp::args::Asks;
 use super::serve::Signals;
 use super::serve::transport::Client;
 use crate::host::console::warn;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::redaction::redactor;
 use crate::host::startup;
 use crate::host::startup::start_log;
-use crate::host::tool_runner::{Bench, Ground, Starts};
+use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
 use calls::Calls;
-use handler::Hand;
+use handler::Handler;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use transport::Wire;
+use transport::ClientTransport;
 
 /// Time for the last responses after the client has stopped sending.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -36,11 +36,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time for remaining reads and writes at the end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
-    let project = Brought::look(place, common.trust);
+    let project = ProjectConfig::look(place, common.trust);
     project.ignored().iter().for_each(|line| warn(line));
-    let ground = Ground::find(place, common, &project, Starts::Programs)?;
+    let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
     let set = place.settings.approval.timeout;
     let patience = ground.policy.approval_timeout().map_or(set, |bundle| bundle.min(set));
     let redactor = redactor(&ground.place, ground.policy.redactions(), &[]);
@@ -49,11 +49,11 @@ pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> 
     let instructions = instructions(place, asks);
     let runtime = startup::runtime()?;
     let exit = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("cannot listen for signals: {error}")))?;
-        let client = Client::stdio().map_err(|error| Trouble::failed(format!("cannot read stdin: {error}")))?;
-        let calls = Arc::new(Calls::new(Bench::new(ground, None), asks, patience, redactor, artifacts, end));
-        let wire = Wire::new(client);
-        let hand = Hand { calls: Arc::clone(&calls), instructions: instructions.into() };
+        let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+        let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
+        let calls = Arc::new(Calls::new(ToolRunner::new(ground, None), asks, patience, redactor, artifacts, end));
+        let wire = ClientTransport::new(client);
+        let hand = Handler { calls: Arc::clone(&calls), instructions: instructions.into() };
         let exit = until_the_end(&wire, hand, &mut signals, &calls.end).await;
         calls.leave().await;
         wire.close().await;
@@ -64,7 +64,7 @@ pub fn run(place: &Place, common: &Common, asks: Asks) -> Result<Exit, Trouble> 
 }
 
 /// Returns the instructions for the model of the client.
-fn instructions(place: &Place, asks: Asks) -> String {
+fn instructions(place: &AppContext, asks: Asks) -> String {
     let asked = match asks {
         Asks::Nobody => "Calls that need approval are denied",
         Asks::Client => "Calls that need approval are put to the user through the client",
@@ -77,7 +77,7 @@ fn instructions(place: &Place, asks: Asks) -> String {
 }
 
 /// Serves until the client disconnects or a signal ends the process.
-async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &CancellationToken) -> Exit {
+async fn until_the_end(wire: &ClientTransport, hand: Handler, signals: &mut Signals, end: &CancellationToken) -> Exit {
     let (over, deaf) = (CancellationToken::new(), wire.deaf());
     let served = serve(wire.clone(), hand, over.clone());
     tokio::pin!(served);
@@ -103,7 +103,7 @@ async fn until_the_end(wire: &Wire, hand: Hand, signals: &mut Signals, end: &Can
 }
 
 /// Serves sessions in sequence: messages before the first handshake do not end it.
-async fn serve(wire: Wire, hand: Hand, over: CancellationToken) {
+async fn serve(wire: ClientTransport, hand: Handler, over: CancellationToken) {
     loop {
         match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {
             Ok(service) => {

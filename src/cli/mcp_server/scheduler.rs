@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
 #[derive(Default)]
-pub struct Order {
-    running: Mutex<Vec<Claim>>,
+pub struct Scheduler {
+    running: Mutex<Vec<Footprint>>,
     /// Notified when a call ends.
     over: watch::Sender<u64>,
 }
 
 /// The resources that a running call needs undisturbed.
 #[derive(Debug, Clone)]
-struct Claim {
+struct Footprint {
     number: u64,
     changes: bool,
     touches: Vec<PathBuf>,
@@ -22,29 +22,29 @@ struct Claim {
 }
 
 /// Permission to run, which dropping returns.
-pub struct Turn<'a> {
-    order: &'a Order,
+pub struct RunSlot<'a> {
+    order: &'a Scheduler,
     number: u64,
     /// True if an earlier call may have changed the resources of this one.
     pub waited: bool,
 }
 
-impl Claim {
+impl Footprint {
     fn reach(&self) -> Reach<'_> {
         Reach { changes: self.changes, touches: &self.touches, runs: &self.runs }
     }
 }
 
-impl Order {
+impl Scheduler {
     /// Waits until no running call conflicts with this plan.
-    pub fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = Turn<'a>> + Send + use<'a> {
-        let claim = Claim { number: 0, changes: plan.changes, touches: plan.touches(), runs: plan.runs.clone() };
+    pub fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = RunSlot<'a>> + Send + use<'a> {
+        let claim = Footprint { number: 0, changes: plan.changes, touches: plan.touches(), runs: plan.runs.clone() };
         async move {
             let mut over = self.over.subscribe();
             let mut waited = false;
             loop {
                 if let Some(number) = self.claim(&claim) {
-                    return Turn { order: self, number, waited };
+                    return RunSlot { order: self, number, waited };
                 }
                 waited = true;
                 // The sender is alive.
@@ -53,18 +53,18 @@ impl Order {
         }
     }
 
-    fn claim(&self, claim: &Claim) -> Option<u64> {
+    fn claim(&self, claim: &Footprint) -> Option<u64> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.iter().any(|other| other.reach().collides(&claim.reach())) {
             return None;
         }
         let number = running.iter().map(|other| other.number + 1).max().unwrap_or_default();
-        running.push(Claim { number, ..claim.clone() });
+        running.push(Footprint { number, ..claim.clone() });
         Some(number)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for RunSlot<'_> {
     fn drop(&mut self) {
         self.order.running.lock().unwrap_or_else(PoisonError::into_inner).retain(|claim| claim.number != self.number);
         self.order.over.send_modify(|over| *over += 1);
@@ -88,7 +88,7 @@ mod tests {
 
     #[tokio::test]
     async fn reads_of_one_file_run_together_and_a_change_of_it_waits_for_both() {
-        let order = Order::default();
+        let order = Scheduler::default();
         let (first, second) = (order.turn(&plan("/w/a", false)).await, order.turn(&plan("/w/a", false)).await);
         assert!(!first.waited && !second.waited);
         let change = plan("/w/a", true);

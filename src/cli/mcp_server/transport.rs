@@ -20,7 +20,7 @@ const BUSY: ErrorCode = ErrorCode(-32000);
 
 /// One end of the connection. Cheap to clone; only one clone may receive at a time.
 #[derive(Clone)]
-pub struct Wire {
+pub struct ClientTransport {
     lines: Arc<Mutex<mpsc::Receiver<Line>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
@@ -32,7 +32,7 @@ pub struct Wire {
 #[derive(Clone)]
 struct Underway(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
-impl Wire {
+impl ClientTransport {
     pub fn new(client: Client) -> Self {
         Self {
             lines: Arc::new(Mutex::new(client.lines)),
@@ -117,7 +117,7 @@ fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Opti
     Err(Box::new((ErrorData::invalid_request(words, None), id)))
 }
 
-impl Transport<RoleServer> for Wire {
+impl Transport<RoleServer> for ClientTransport {
     type Error = Infallible;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {

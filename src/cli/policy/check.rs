@@ -2,11 +2,11 @@
 
 use super::server_tools::ServerTools;
 use crate::headless::lines;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::session;
 use crate::policy::{Enforcer, Explanation, Sandbox, guard};
 use crate::protocol::{Arguments, Mode};
@@ -29,12 +29,12 @@ struct Answer<'a> {
 }
 
 /// Prints one verdict per line, whatever the line is. The exit code does not depend on the verdicts.
-pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
     let settings = session::tool_settings(place, &enforcer, Holding::nothing());
-    let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
+    let servers = ServerTools::known(place, Some(&ProjectConfig::look(place, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);
@@ -47,7 +47,7 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
         let found = match input.fill_buf() {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Trouble::usage(format!("cannot read stdin: {error}"))),
+            Err(error) => return Err(CliError::usage(format!("cannot read stdin: {error}"))),
         };
         let length = found.len();
         let mut rest = found;

@@ -7,13 +7,13 @@ use super::quote;
 use super::server_tools::ServerTools;
 use crate::cli::tool;
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_error::numbered;
-use crate::host::project::Brought;
-use crate::host::sandbox_host::Standing;
+use crate::host::project::ProjectConfig;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::policy::{Explanation, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Arguments, Mode, Risk, VerdictKind};
@@ -22,7 +22,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// Both verdicts for a call, with the places of the rules.
-pub struct Account {
+pub struct ExplainedCall {
     /// The verdict by the rules, in a sandbox.
     pub by_rules: Explanation,
     /// The verdict here and now.
@@ -43,7 +43,7 @@ pub struct Step {
     pub critical: bool,
 }
 
-pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) -> Result<Exit, CliError> {
     let (name, arguments) = match subject {
         Subject::Command { words, cwd } => ("RunCommand".to_owned(), command(&words, cwd)),
         Subject::Call { tool, arguments } => {
@@ -55,16 +55,16 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
-    let servers = ServerTools::known(place, Some(&Brought::look(place, common.trust)));
+    let servers = ServerTools::known(place, Some(&ProjectConfig::look(place, common.trust)));
     let time = jiff::Timestamp::now();
-    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings, &servers).map_err(Trouble::usage)?;
+    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings, &servers).map_err(CliError::usage)?;
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {
         // A dangling symlink is evaluated by its text.
         let found = tools::actions_now(&name, &arguments, &settings).unwrap_or_else(|_| actions.clone());
         place
-            .enforcer(&policy, Standing::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
+            .enforcer(&policy, SandboxHost::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
             .explain(&found, time)
     };
     let steps = steps(&by_rules, &actions, |action| enforcer.explain(std::slice::from_ref(action), time));
@@ -79,7 +79,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
         }
     });
     let origins = rules.into_iter().map(|rule| (rule.clone(), origins.find(&rule))).collect();
-    let account = Account { by_rules, now, mode: place.mode, steps, origins };
+    let account = ExplainedCall { by_rules, now, mode: place.mode, steps, origins };
     if json {
         say_json(&account.as_json());
     } else {
@@ -139,7 +139,7 @@ fn what(action: &Action) -> String {
 /// The output of `aye policy check`, and its place.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Told<'a> {
+pub struct ExplainOutput<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
     mode: Mode,
@@ -151,26 +151,26 @@ pub struct Told<'a> {
     /// The source of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    at_run_time: AtRunTime<'a>,
+    at_run_time: RuntimeVerdict<'a>,
 }
 
 #[derive(Serialize)]
-struct AtRunTime<'a> {
+struct RuntimeVerdict<'a> {
     verdict: VerdictKind,
     rule: &'a str,
     reason: &'a str,
 }
 
-impl Account {
-    pub fn as_json(&self) -> Told<'_> {
+impl ExplainedCall {
+    pub fn as_json(&self) -> ExplainOutput<'_> {
         let origin = self.origins.first().and_then(|(_, origin)| origin.as_ref());
-        Told {
+        ExplainOutput {
             explanation: &self.by_rules,
             mode: self.mode,
             file: origin.map(|origin| origin.file.clone()),
             line: origin.map(|origin| origin.line),
             source: origin.map(|origin| origin.source.join("\n")),
-            at_run_time: AtRunTime { verdict: self.now.verdict, rule: &self.now.rule, reason: &self.now.reason },
+            at_run_time: RuntimeVerdict { verdict: self.now.verdict, rule: &self.now.rule, reason: &self.now.reason },
         }
     }
 

@@ -3,8 +3,8 @@
 use super::args::GrantsAction;
 use crate::config::{ConfigError, grants};
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::user_rules::{Named, in_file};
 use crate::policy::Bundle;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-pub fn run(place: &Place, action: GrantsAction) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, action: GrantsAction) -> Result<Exit, CliError> {
     match action {
         GrantsAction::List { json } => list(place, json),
         GrantsAction::Revoke { names, all, expired } => revoke(place, &names, all, expired),
@@ -41,7 +41,7 @@ struct Entry<'a> {
     expired: bool,
 }
 
-fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
+fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     let all = saved(place)?;
     let now = Timestamp::now();
     if json {
@@ -85,7 +85,7 @@ fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
 }
 
 /// Returns the saved rules, those of this project first.
-fn saved(place: &Place) -> Result<Vec<Named>, ConfigError> {
+fn saved(place: &AppContext) -> Result<Vec<Named>, ConfigError> {
     let config = &place.directories.config;
     let own = grants::project_file(config, &place.workspace);
     let mut all = in_file(&own, GrantScope::Project, Some(place.workspace.display().to_string()))?;
@@ -98,11 +98,11 @@ fn saved(place: &Place) -> Result<Vec<Named>, ConfigError> {
     Ok(all)
 }
 
-fn is_here(named: &Named, place: &Place) -> bool {
+fn is_here(named: &Named, place: &AppContext) -> bool {
     named.file == grants::project_file(&place.directories.config, &place.workspace)
 }
 
-fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<Exit, Trouble> {
+fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Result<Exit, CliError> {
     let now = Timestamp::now();
     let saved = saved(place)?;
     let reachable = |named: &&Named| is_here(named, place) || named.name.starts_with("user");
@@ -115,7 +115,7 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
         let before = gone.len();
         gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
         if gone.len() == before {
-            return Err(Trouble::usage(format!(
+            return Err(CliError::usage(format!(
                 "there is no saved rule `{name}` in this project\nhint: run `aye policy grants list` to list the \
                 rules; for another project, pass `-C DIR`"
             )));

@@ -1,12 +1,12 @@
 //! `aye policy init`: writes a starter policy, and replaces an existing one only on request.
 
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::policy_templates::{InitPlace, Template, text_of, write};
 
-pub fn run(place: &Place, template: Template, to: InitPlace) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
     let text = text_of(template);
     if to == InitPlace::Stdout {
         say(&text);

@@ -1,14 +1,14 @@
 //! `aye policy log`: past decisions, with the rule or user that decided.
 
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::store::DecisionFilter;
 use std::fmt::Write as _;
 
-pub fn run(place: &Place, filter: &DecisionFilter, json: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, filter: &DecisionFilter, json: bool) -> Result<Exit, CliError> {
     let decisions = open_store(place)?.decisions(filter)?;
     if json {
         decisions.iter().for_each(crate::host::console::say_json);

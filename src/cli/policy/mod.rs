@@ -20,47 +20,47 @@ mod validate;
 mod tests;
 
 use crate::host::console::warn;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::policy::{Enforcer, Explanation};
 use crate::protocol::{Action, ApproveWhen, Arguments};
 use crate::tools::{self, Settings};
 use args::PolicyAction;
 use server_tools::ServerTools;
 
-pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
+pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliError> {
     match action {
-        PolicyAction::Check => check::run(&Place::find(common)?, common),
-        PolicyAction::Redact { jsonl } => redact::run(&Place::find(common)?, common, jsonl),
-        PolicyAction::Explain { subject, json } => explain::run(&Place::find(common)?, common, subject, json),
-        PolicyAction::Show { form } => show::run(&Place::find(common)?, common, form),
-        PolicyAction::Test { files, json } => test::run(&Place::find(common)?, common, &files, json),
-        PolicyAction::Validate { file, json } => validate::run(&Place::find(common)?, common, file.as_deref(), json),
-        PolicyAction::Init { template, place } => init::run(&Place::find(common)?, template, place),
-        PolicyAction::Grants(action) => grants::run(&Place::find(common)?, action),
+        PolicyAction::Check => check::run(&AppContext::find(common)?, common),
+        PolicyAction::Redact { jsonl } => redact::run(&AppContext::find(common)?, common, jsonl),
+        PolicyAction::Explain { subject, json } => explain::run(&AppContext::find(common)?, common, subject, json),
+        PolicyAction::Show { form } => show::run(&AppContext::find(common)?, common, form),
+        PolicyAction::Test { files, json } => test::run(&AppContext::find(common)?, common, &files, json),
+        PolicyAction::Validate { file, json } => validate::run(&AppContext::find(common)?, common, file.as_deref(), json),
+        PolicyAction::Init { template, place } => init::run(&AppContext::find(common)?, template, place),
+        PolicyAction::Grants(action) => grants::run(&AppContext::find(common)?, action),
         PolicyAction::Log { json, session, denied, most } => {
             let filter = crate::store::DecisionFilter { session, denied_only: denied, most };
-            log::run(&Place::find(common)?, &filter, json)
+            log::run(&AppContext::find(common)?, &filter, json)
         }
         PolicyAction::Schema => schema::run(),
     }
 }
 
 /// Returns the layers in force.
-pub(super) fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
-    let project = Brought::look(place, common.trust);
+pub(super) fn in_force(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
+    let project = ProjectConfig::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| warn(line));
     place.policy(common.policy.as_deref(), Some(&project))
 }
 
 /// Returns the place with the custom tools of the user and of a trusted project.
-fn with_tools(place: &Place, common: &Common) -> Place {
+fn with_tools(place: &AppContext, common: &Common) -> AppContext {
     let mut own = place.clone();
-    own.with_tools_of(&Brought::look(place, common.trust));
+    own.with_tools_of(&ProjectConfig::look(place, common.trust));
     own
 }
 

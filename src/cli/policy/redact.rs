@@ -1,8 +1,8 @@
 //! `aye policy redact`: redacts text from stdin, to try a `[[redaction]]`.
 
 use crate::host::console::{say, say_json, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::redaction;
@@ -37,7 +37,7 @@ struct Answer {
     redacted: Vec<Hidden>,
 }
 
-pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
     let redactor = redaction::redactor(place, rules.clone(), &[]);
@@ -47,13 +47,13 @@ pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble>
         input
             .take(TEXT_BYTES)
             .read_to_string(&mut text)
-            .map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
+            .map_err(|error| CliError::usage(format!("cannot read stdin: {error}")))?;
         return Ok(plain(&redactor, &text));
     }
     for (number, line) in input.lines().enumerate() {
-        let line = line.map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
+        let line = line.map_err(|error| CliError::usage(format!("cannot read stdin: {error}")))?;
         let line: Line = serde_json::from_str(&line)
-            .map_err(|error| Trouble::usage(format!("line {}: {error}; expected {{\"id\": …, \"text\": \"…\"}}", number + 1)))?;
+            .map_err(|error| CliError::usage(format!("line {}: {error}; expected {{\"id\": …, \"text\": \"…\"}}", number + 1)))?;
         if line.known_values.is_empty() {
             answer(&redactor, line);
         } else {

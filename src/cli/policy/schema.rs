@@ -1,12 +1,12 @@
 //! `aye policy schema`: the JSON Schema of a policy file, for editors and validators.
 
 use crate::host::console::say;
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 
 pub const SCHEMA: &str = include_str!("../../../assets/policy/schema.json");
 
-pub fn run() -> Result<Exit, Trouble> {
+pub fn run() -> Result<Exit, CliError> {
     say(SCHEMA);
     Ok(Exit::Completed)
 }

@@ -1,8 +1,8 @@
 //! MCP tools for policy commands, as last known. No server is started or contacted.
 
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::mcp_servers::specs;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::mcp::{Servers, Wires};
 use crate::ports::{RemoteServers, RemoteTool};
 use crate::protocol::Action;
@@ -20,7 +20,7 @@ pub struct ServerTools {
 }
 
 impl ServerTools {
-    pub fn known(place: &Place, project: Option<&Brought>) -> Self {
+    pub fn known(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
         let (specs, _) = specs::specs(place, project);
         let servers = specs.iter().map(|spec| spec.name.clone()).collect();
         let directory = place.directories.data.join("mcp");

@@ -4,8 +4,8 @@ use super::args::ShowForm;
 use super::paint::{Paint, Tone};
 use crate::config::trust::{Project, Standing};
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, Trust};
 use crate::host::policy_layers::Policy;
@@ -48,7 +48,7 @@ pub struct LayerInForce {
     pub session_id: Option<String>,
 }
 
-pub fn run(place: &Place, common: &Common, form: ShowForm) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let mut layers: Vec<&Layer> = policy.layers.iter().collect();
     layers.sort_by_key(|layer| layer.scope);
@@ -68,7 +68,7 @@ pub fn run(place: &Place, common: &Common, form: ShowForm) -> Result<Exit, Troub
     Ok(Exit::Completed)
 }
 
-fn project(place: &Place, common: &Common, policy: &Policy) -> String {
+fn project(place: &AppContext, common: &Common, policy: &Policy) -> String {
     let trusted = match Project::examine(&place.workspace).standing(&place.directories.config) {
         _ if common.trust == Trust::ForThisRun => "trusted for this run",
         Standing::Trusted(_) => "trusted",

@@ -4,8 +4,8 @@ use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
 use super::server_tools::{ServerTools, is_server_form, named as named_of_server};
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_layers::{Policy, policy_bytes};
@@ -48,7 +48,7 @@ pub struct Failure {
     pub reason: String,
 }
 
-pub fn run(place: &Place, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
     let suites = if files.is_empty() { in_force(place, common)? } else { named(place, common, files)? };
     let mut outcome = Outcome::default();
     for suite in &suites {
@@ -63,7 +63,7 @@ pub fn run(place: &Place, common: &Common, files: &[PathBuf], json: bool) -> Res
 }
 
 /// Returns each layer in force with its own tests.
-fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
+fn in_force(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError> {
     let policy = super::in_force(place, common)?;
     let suite = |layer: &Layer| Suite {
         file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
@@ -74,7 +74,7 @@ fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
 }
 
 /// Returns each file on its own; a project's policy is tested on top of the layers in force.
-fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, Trouble> {
+fn named(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
     let mut suites = Vec::new();
     for file in files {
         let bundle = read(file)?;
@@ -92,8 +92,8 @@ fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>
     Ok(suites)
 }
 
-pub fn read(file: &Path) -> Result<Bundle, Trouble> {
-    let bytes = policy_bytes(file)?.ok_or_else(|| Trouble::usage(format!("policy file `{}` does not exist", file.display())))?;
+pub fn read(file: &Path) -> Result<Bundle, CliError> {
+    let bytes = policy_bytes(file)?.ok_or_else(|| CliError::usage(format!("policy file `{}` does not exist", file.display())))?;
     Bundle::parse_bytes(&bytes, &file.display().to_string()).map_err(|error| crate::host::policy_error::broken(&error, &bytes))
 }
 
@@ -102,13 +102,13 @@ pub fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
 
-pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), Trouble> {
+pub fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result<(), CliError> {
     outcome.examples += suite.bundle.examples();
     let servers = ServerTools::known(place, None);
     let mut enforcers: Vec<(Mode, Enforcer, tools::Settings)> = Vec::new();
     for test in &suite.bundle.tests {
         let place_of = |line: usize| shown_place(&suite.file, line);
-        known(test, &suite.bundle).map_err(|why| Trouble::usage(format!("{}: {why}", place_of(test.tool_line))))?;
+        known(test, &suite.bundle).map_err(|why| CliError::usage(format!("{}: {why}", place_of(test.tool_line))))?;
         if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
             let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
             let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
@@ -117,7 +117,7 @@ pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), 
         let Some((_, enforcer, settings)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
         let arguments = Arguments::Object(test.arguments.clone());
         let (_, told) = super::judged(&test.tool, &arguments, enforcer, settings, &servers)
-            .map_err(|why| Trouble::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
+            .map_err(|why| CliError::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
         outcome.tests += 1;
         if let Some((expected, got)) = difference(test, &told) {
             outcome.failed += 1;

@@ -5,8 +5,8 @@ use super::paint::{Paint, Tone};
 use super::test::known;
 use crate::cli::policy::test::is_of_project;
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_error::numbered;
@@ -33,13 +33,13 @@ pub struct Remark {
     pub source: Option<String>,
 }
 
-pub fn run(place: &Place, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let mut reports = Vec::new();
     for file in file.map_or_else(|| in_force(place, common), |file| vec![(file.to_owned(), true)]) {
         let (file, named) = file;
         match policy_bytes(&file)? {
             Some(bytes) => reports.push(report(&file, &bytes, jiff::Timestamp::now())),
-            None if named => return Err(Trouble::usage(format!("policy file `{}` does not exist", file.display()))),
+            None if named => return Err(CliError::usage(format!("policy file `{}` does not exist", file.display()))),
             None => {}
         }
     }
@@ -52,7 +52,7 @@ pub fn run(place: &Place, common: &Common, file: Option<&Path>, json: bool) -> R
 }
 
 /// Returns the files of the layers in force, and whether each must exist.
-fn in_force(place: &Place, common: &Common) -> Vec<(PathBuf, bool)> {
+fn in_force(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
     let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
     vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
 }

@@ -4,17 +4,17 @@ pub mod args;
 
 use crate::agent::{self, Approver, Unfinished};
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice};
-use crate::host::project::Brought;
-use crate::host::sandbox_host::Standing;
+use crate::host::project::ProjectConfig;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
-use crate::host::session::{Session, Terms};
+use crate::host::session::{Session, SessionOptions};
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
-use crate::host::user_rules::PersonsRules;
+use crate::host::user_rules::UserRules;
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Record};
 use crate::protocol::{
     Command, Event, EventKind, Failure, FailureKind, ModelFacts, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope,
@@ -55,20 +55,20 @@ pub enum Form {
     Yes,
 }
 
-pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
-    let mut place = Place::find(common)?;
+pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+    let mut place = AppContext::find(common)?;
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
     let store = open_store(&place)?;
     let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
     let chosen = session::choose(&store, &mut place, &choice)?;
     let model = chosen.as_ref().map(|chosen| chosen.model.clone()).unwrap_or_default();
-    let project = Brought::look(&place, common.trust);
+    let project = ProjectConfig::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    let mut session = session::open(store, &place, &policy, chosen, &model, session::Extent::All)?;
+    let mut session = session::open(store, &place, &policy, chosen, &model, session::LoadScope::All)?;
     let opened = |session: &mut Session| {
         let records = session.records.clone();
-        let terms = Terms {
+        let terms = SessionOptions {
             approver: Approver::Nobody,
             // No work of the session continues here.
             unfinished: Unfinished::Replace,
@@ -76,18 +76,18 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
             approval_timeout: None,
             instructions: Vec::new(),
             guidance: None,
-            rules: Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &model)),
-            standing: Standing::find(&place, project.trust()),
+            rules: Arc::new(UserRules::new(&place, common.policy.as_deref(), &model)),
+            standing: SandboxHost::find(&place, project.trust()),
             remote: None,
         };
-        let setup = session::setup(&place, &policy, session, Arc::new(Nobody(model.clone())), terms);
+        let setup = session::setup(&place, &policy, session, Arc::new(NullModel(model.clone())), terms);
         session.records = records;
         setup
     };
     let runtime = startup::runtime()?;
     let mut looked = opened(&mut session);
     // A plan leaves no trace in the journal.
-    looked.journal = Arc::new(Nowhere);
+    looked.journal = Arc::new(NullJournal);
     let plan = runtime.block_on(plan(looked, request))?;
     let asks = request.form == Form::Ask;
     if request.form == Form::Plan {
@@ -104,13 +104,13 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
         } else {
             say(&words(&plan));
         }
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "nothing was rewound: there is no terminal to confirm on\nhint: pass `--yes` to \
             rewind, or `--plan` to see what it would do",
         ));
     }
     if asks && !confirmed(&plan) {
-        return Err(Trouble::usage("nothing was rewound"));
+        return Err(CliError::usage("nothing was rewound"));
     }
     session.goes_on();
     let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
@@ -125,13 +125,13 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, Trouble> {
 }
 
 /// A session that is only used for commands.
-struct Asked {
+struct RewindSession {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
     ended: tokio::task::JoinHandle<()>,
 }
 
-impl Asked {
+impl RewindSession {
     fn of(setup: agent::Setup) -> Self {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
@@ -140,13 +140,13 @@ impl Asked {
     }
 
     /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
-    async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, Trouble> {
-        let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
+    async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
+        let gone = || CliError::failed("the session ended unexpectedly; see the log in the data directory");
         self.commands.send(command).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
-                EventKind::SessionPaused { failure } => return Err(Trouble::failed(failure.message)),
-                EventKind::Notice { message } => return Err(Trouble::failed(message)),
+                EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.message)),
+                EventKind::Notice { message } => return Err(CliError::failed(message)),
                 kind => {
                     if let Some(answer) = answer(kind) {
                         return Ok(answer);
@@ -159,13 +159,13 @@ impl Asked {
 
     /// Returns the prompts of the session. Earlier events are ignored, except that an interrupted rewind has been
     /// completed by then.
-    async fn points(&mut self) -> Result<Vec<RewindPoint>, Trouble> {
-        let gone = || Trouble::failed("the session ended unexpectedly; see the log in the data directory");
+    async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
+        let gone = || CliError::failed("the session ended unexpectedly; see the log in the data directory");
         self.commands.send(Command::ListRewindPoints).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
                 EventKind::RewindPointsListed { points, .. } => return Ok(points),
-                EventKind::SessionPaused { failure } => return Err(Trouble::failed(failure.message)),
+                EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.message)),
                 _ => {}
             }
         }
@@ -178,8 +178,8 @@ impl Asked {
     }
 }
 
-async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, Trouble> {
-    let mut asked = Asked::of(setup);
+async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, CliError> {
+    let mut asked = RewindSession::of(setup);
     let points = asked.points().await?;
     let target = target(request, &points)?;
     let command = Command::PlanRewind { target, scope: request.scope };
@@ -193,8 +193,8 @@ async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, Trou
     planned
 }
 
-async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, Trouble> {
-    let mut asked = Asked::of(setup);
+async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, CliError> {
+    let mut asked = RewindSession::of(setup);
     asked.points().await?;
     let command = Command::Rewind { target: plan.target.clone(), scope: plan.scope, overwrite };
     let done = asked
@@ -207,7 +207,7 @@ async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBu
     done
 }
 
-fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Trouble> {
+fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, CliError> {
     let Some(to) = &request.to else {
         return Ok(if request.redo { RewindTarget::Redo } else { RewindTarget::Last });
     };
@@ -220,7 +220,7 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Tro
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
             let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-            Err(Trouble::usage(format!("there is no prompt `{to}`; the prompts of this session: {known}")))
+            Err(CliError::usage(format!("there is no prompt `{to}`; the prompts of this session: {known}")))
         }
     }
 }
@@ -291,9 +291,9 @@ fn told(done: &Rewound) -> String {
 }
 
 /// A placeholder for a model, which is never called.
-struct Nobody(String);
+struct NullModel(String);
 
-impl Model for Nobody {
+impl Model for NullModel {
     fn name(&self) -> &str {
         &self.0
     }
@@ -310,9 +310,9 @@ impl Model for Nobody {
 }
 
 /// A journal that discards everything.
-struct Nowhere;
+struct NullJournal;
 
-impl Journal for Nowhere {
+impl Journal for NullJournal {
     fn append(&self, _: Vec<Record>, _: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(std::future::ready(Ok(())))
     }

@@ -1,6 +1,6 @@
 //! One client and its session: passes lines to the state machine and events to the client, until one of them ends.
 
-use super::session_open::{Held, Opener, Ready};
+use super::session_open::{LockedSession, OpenSession, SessionFactory};
 use super::transport::Client;
 use crate::agent::{self, Running, SessionQueries};
 use crate::host::exit::Exit;
@@ -74,15 +74,15 @@ struct Run {
     ended: JoinHandle<()>,
     /// Sends whether the client accepts more streamed text.
     room: watch::Sender<bool>,
-    held: Held,
+    held: LockedSession,
 }
 
 pub struct Host {
     client: Client,
-    opener: Opener,
+    opener: SessionFactory,
     desk: Desk,
     run: Option<Run>,
-    opening: Option<JoinHandle<Result<Box<Ready>, Fault>>>,
+    opening: Option<JoinHandle<Result<Box<OpenSession>, Fault>>>,
     /// Commands that the session has not received yet.
     commands: VecDeque<Command>,
     ends: bool,
@@ -94,7 +94,7 @@ pub struct Host {
 enum Next {
     Line(Option<Line>),
     Event(Option<Event>),
-    Opened(Result<Box<Ready>, Fault>),
+    Opened(Result<Box<OpenSession>, Fault>),
     Given,
     Room,
     Soon,
@@ -103,7 +103,7 @@ enum Next {
 }
 
 impl Host {
-    pub fn new(client: Client, opener: Opener) -> Self {
+    pub fn new(client: Client, opener: SessionFactory) -> Self {
         let (desk, commands) = (Desk::default(), VecDeque::new());
         Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
     }
@@ -231,9 +231,9 @@ impl Host {
         self.opening = Some(tokio::task::spawn_blocking(move || opener.open(asked, &runtime)));
     }
 
-    fn opened(&mut self, outcome: Result<Box<Ready>, Fault>) {
+    fn opened(&mut self, outcome: Result<Box<OpenSession>, Fault>) {
         let told = outcome.map(|ready| {
-            let Ready { mut setup, reload, told, held, .. } = *ready;
+            let OpenSession { mut setup, reload, told, held, .. } = *ready;
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);
@@ -264,7 +264,7 @@ impl Host {
             && let Ok(Ok(ready)) = opening.await
         {
             // No client is left that wanted the session.
-            let Ready { setup, held, .. } = *ready;
+            let OpenSession { setup, held, .. } = *ready;
             drop(setup);
             held.let_go().await;
         }

@@ -9,14 +9,14 @@ use crate::host::startup;
 use crate::host::startup::start_log;
 pub use connection::Signals;
 
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::serve::{Fault, FaultCode, Outgoing};
 use crate::sys::socket::{Listener, Peer};
 use connection::{Host, Left};
-use session_open::Opener;
+use session_open::SessionFactory;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use transport::Client;
@@ -31,16 +31,16 @@ pub enum Door {
     Socket(PathBuf),
 }
 
-pub fn run(common: &Common, door: &Door) -> Result<Exit, Trouble> {
-    let place = Place::find(common)?;
+pub fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
+    let place = AppContext::find(common)?;
     let _log = start_log(&place, common.verbosity);
-    let opener = Opener::new(common);
+    let opener = SessionFactory::new(common);
     let runtime = startup::runtime()?;
     let exit = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|error| Trouble::failed(format!("cannot listen for signals: {error}")))?;
+        let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
         match door {
             Door::Stdio => {
-                let client = Client::stdio().map_err(|error| Trouble::failed(format!("cannot read stdin: {error}")))?;
+                let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
                 Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
                     Left::Done | Left::Gone { .. } => Exit::Completed,
                     Left::Signalled(exit) => exit,
@@ -55,8 +55,8 @@ pub fn run(common: &Common, door: &Door) -> Result<Exit, Trouble> {
 
 /// Serves one client at a time. A client that leaves a running task ends the process; otherwise the next client may
 /// connect.
-async fn at_socket(path: &Path, opener: &Opener, signals: &mut Signals) -> Result<Exit, Trouble> {
-    let listener = Listener::bind(path).map_err(|message| Trouble::usage(format!("--socket: {message}")))?;
+async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) -> Result<Exit, CliError> {
+    let listener = Listener::bind(path).map_err(|message| CliError::usage(format!("--socket: {message}")))?;
     warn(&format!("listening on `{}`", path.display()));
     loop {
         let stream = tokio::select! {

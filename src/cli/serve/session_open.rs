@@ -3,23 +3,23 @@
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::host::console::warn;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::local_models;
 use crate::host::mcp_servers;
 use crate::host::mcp_servers::FIRST_WAIT;
 use crate::host::models;
-use crate::host::models::ModelsHere;
+use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::policy_layers::Policy;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::reload::Reload;
 use crate::host::retention;
-use crate::host::sandbox_host::Standing;
+use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
-use crate::host::session::{Extent, Session, Terms};
-use crate::host::user_rules::PersonsRules;
+use crate::host::session::{LoadScope, Session, SessionOptions};
+use crate::host::user_rules::UserRules;
 use crate::ports::Model;
 use crate::protocol::{Event, EventKind, Mode, SessionId, StepId, TaskState, TaskStatus};
 use crate::serve::{Asked, CreateSession, Fault, FaultCode, Opened, ResumeSession};
@@ -32,27 +32,27 @@ use tokio::runtime::Handle;
 
 /// Opens sessions according to the command line and the client.
 #[derive(Clone)]
-pub struct Opener {
+pub struct SessionFactory {
     common: Common,
 }
 
 /// A session that is ready to run.
-pub struct Ready {
+pub struct OpenSession {
     pub setup: agent::Setup,
     pub reload: Reload,
     pub told: Opened,
-    pub held: Held,
+    pub held: LockedSession,
     /// Notices that were printed on stderr.
     notices: Vec<String>,
 }
 
 /// Resources that must outlive the run of a session.
-pub struct Held {
-    place: Place,
+pub struct LockedSession {
+    place: AppContext,
     session: Session,
 }
 
-impl Held {
+impl LockedSession {
     /// Releases the session for other processes.
     pub async fn let_go(self) {
         self.session.end_servers().await;
@@ -86,13 +86,13 @@ impl From<Asked> for Wanted {
     }
 }
 
-impl Opener {
+impl SessionFactory {
     pub fn new(common: &Common) -> Self {
         Self { common: common.clone() }
     }
 
     /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
-    pub fn open(&self, asked: Asked, runtime: &Handle) -> Result<Box<Ready>, Fault> {
+    pub fn open(&self, asked: Asked, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
         let wanted = Wanted::from(asked);
         let mode = self.mode(wanted.mode)?;
         if let Some(directory) = &wanted.directory {
@@ -107,7 +107,7 @@ impl Opener {
         }
         let directory = wanted.directory.or_else(|| self.common.directory.clone());
         let common = Common { directory, mode: Some(mode), ..self.common.clone() };
-        let mut place = Place::find(&common).map_err(|trouble| internal(&trouble))?;
+        let mut place = AppContext::find(&common).map_err(|trouble| internal(&trouble))?;
         place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
         let store = Store::open(&place.directories.data).map_err(|error| internal(&error.into()))?;
         let mut notices = store.notices().to_vec();
@@ -116,7 +116,7 @@ impl Opener {
         }
         let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
         let flag = model.or(common.model.as_deref());
-        let project = Brought::look(&place, common.trust);
+        let project = ProjectConfig::look(&place, common.trust);
         let rules = place.policy(common.policy.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
         let model = choose_model(&place, &rules, (flag, chosen.as_ref()), runtime)?;
         let mut ready = Self::make_ready(&common, (place, project, rules), store, (chosen, model), runtime)?;
@@ -128,24 +128,24 @@ impl Opener {
 
     fn make_ready(
         common: &Common,
-        (mut place, project, rules): (Place, Brought, Policy),
+        (mut place, project, rules): (AppContext, ProjectConfig, Policy),
         store: Store,
         (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
         runtime: &Handle,
-    ) -> Result<Box<Ready>, Fault> {
+    ) -> Result<Box<OpenSession>, Fault> {
         let file = common.policy.clone();
         if let Some(ask) = models::key_to_ask_for(&place, model.name()) {
             ask();
         }
         rules.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(|trouble| policy(&trouble))?;
         place.with_tools_of(&project);
-        let standing = Standing::find(&place, project.trust());
+        let standing = SandboxHost::find(&place, project.trust());
         let enforcer = place.enforcer(&rules, standing.sandbox(), place.mode);
         if let Some(message) = enforcer.expired(jiff::Timestamp::now()) {
             return Err(Fault::new(FaultCode::PolicyInvalid, message).with(json!({"reason": "expired"})));
         }
         let resumed = chosen.as_ref().map(|chosen| chosen.session_id.clone());
-        let opened = session::open(store.clone(), &place, &rules, chosen, model.name(), Extent::All);
+        let opened = session::open(store.clone(), &place, &rules, chosen, model.name(), LoadScope::All);
         let mut session = opened.map_err(|trouble| match resumed.as_ref().map(|id| is_free(&store, id)) {
             Some(Err(fault)) => fault,
             _ => internal(&trouble),
@@ -159,14 +159,14 @@ impl Opener {
             runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
         }
         let set = place.settings.approval.timeout;
-        let terms = Terms {
+        let terms = SessionOptions {
             approver: approver(),
             unfinished: Unfinished::Wait,
             max_steps: common.max_steps,
             approval_timeout: Some(enforcer.approval_timeout().map_or(set, |bundle| bundle.min(set))),
             instructions: project.instructions(),
             guidance: project.guidance(),
-            rules: Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()).with_log(store)),
+            rules: Arc::new(UserRules::new(&place, file.as_deref(), model.name()).with_log(store)),
             standing: standing.clone(),
             remote,
         };
@@ -191,7 +191,7 @@ impl Opener {
             resumed: resumed.is_some(),
             notices: Vec::new(),
         };
-        Ok(Box::new(Ready { setup, reload, told, held: Held { place: held_place, session }, notices }))
+        Ok(Box::new(OpenSession { setup, reload, told, held: LockedSession { place: held_place, session }, notices }))
     }
 
     /// Returns the mode: never laxer than that of the process, and in a command that aye runs never laxer than the
@@ -245,7 +245,7 @@ fn is_directory(directory: &Path) -> Result<(), Fault> {
 }
 
 /// Returns the session to resume, if any. No other process may own it.
-fn chosen(store: &Store, place: &mut Place, id: Option<&str>) -> Result<Option<SessionSummary>, Fault> {
+fn chosen(store: &Store, place: &mut AppContext, id: Option<&str>) -> Result<Option<SessionSummary>, Fault> {
     let Some(id) = id else { return Ok(None) };
     let found = store.find(id).map_err(|error| match error {
         StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. } => {
@@ -270,12 +270,12 @@ fn is_free(store: &Store, id: &SessionId) -> Result<(), Fault> {
 }
 
 fn choose_model(
-    place: &Place,
+    place: &AppContext,
     rules: &Policy,
     (flag, chosen): (Option<&str>, Option<&SessionSummary>),
     runtime: &Handle,
 ) -> Result<Arc<dyn Model>, Fault> {
-    let here = ModelsHere::new(place).under(rules);
+    let here = ModelCatalog::new(place).under(rules);
     let open = local_models::is_open(&place.settings, flag, chosen);
     let (model, said) = runtime.block_on(local_models::instead(&here, &place.settings, here.choose(flag, chosen), open));
     if let Some(line) = &said {
@@ -306,10 +306,10 @@ fn version_of(policy: &Policy) -> String {
     version.unwrap_or_else(|| policy.name.clone())
 }
 
-fn internal(trouble: &Trouble) -> Fault {
+fn internal(trouble: &CliError) -> Fault {
     Fault::new(FaultCode::Internal, trouble.message.clone())
 }
 
-fn policy(trouble: &Trouble) -> Fault {
+fn policy(trouble: &CliError) -> Fault {
     Fault::new(FaultCode::PolicyInvalid, trouble.message.clone())
 }

@@ -1,13 +1,13 @@
 //! `aye sessions archive` and `unarchive`: hides a session from the lists, and shows it again.
 
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::transfer::format::one_line;
 
-pub fn run(place: &Place, id: &str, archived: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, id: &str, archived: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     store.archive(&summary.session_id, archived)?;

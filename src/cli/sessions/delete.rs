@@ -1,13 +1,13 @@
 //! `aye sessions delete`: deletes a session and all its data.
 
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::host::stored_sessions::forget;
 
-pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     forget(&store, place, &summary.session_id)?;

@@ -2,14 +2,20 @@
 
 use super::args::{ExportForm, WithArtifacts};
 use crate::host::console::{say, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::transfer::export::{Present, contents, page, write};
 use std::path::Path;
 
-pub fn run(place: &Place, id: &str, form: ExportForm, output: Option<&Path>, artifacts: WithArtifacts) -> Result<Exit, Trouble> {
+pub fn run(
+    place: &AppContext,
+    id: &str,
+    form: ExportForm,
+    output: Option<&Path>,
+    artifacts: WithArtifacts,
+) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let with_artifacts = artifacts == WithArtifacts::Yes && form == ExportForm::Json;
@@ -23,7 +29,7 @@ pub fn run(place: &Place, id: &str, form: ExportForm, output: Option<&Path>, art
         None => say(&text),
         Some(path) => {
             write(path, text.as_bytes(), Present::Goes)
-                .map_err(|error| Trouble::failed(format!("cannot write `{}`: {error}", path.display())))?;
+                .map_err(|error| CliError::failed(format!("cannot write `{}`: {error}", path.display())))?;
         }
     }
     Ok(Exit::Completed)

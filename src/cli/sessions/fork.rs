@@ -1,15 +1,15 @@
 //! `aye sessions fork`: creates a session with the same history.
 
 use crate::host::console::{say, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::host::stored_sessions::fork;
 use crate::protocol::ForkUntil;
 use crate::transfer::format::one_line;
 
-pub fn run(place: &Place, id: &str) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;

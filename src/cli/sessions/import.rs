@@ -1,8 +1,8 @@
 //! `aye sessions import`: creates a session of this project from a checkpoint.
 
 use crate::host::console::{say, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::transfer::format::{counted, one_line};
@@ -13,12 +13,12 @@ use std::path::Path;
 /// Maximum bytes of a file.
 const FILE_BYTES: u64 = 1 << 30;
 
-pub fn run(place: &Place, file: &Path) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
-    let text = read(file).map_err(|reason| Trouble::usage(format!("cannot read `{name}`: {reason}")))?;
+    let text = read(file).map_err(|reason| CliError::usage(format!("cannot read `{name}`: {reason}")))?;
     let store = open_store(place)?;
     let Ready { mut foreign, artifacts, mut said } =
-        ready(&place.workspace, &text).map_err(|reason| Trouble::usage(format!("`{name}`: {reason}")))?;
+        ready(&place.workspace, &text).map_err(|reason| CliError::usage(format!("`{name}`: {reason}")))?;
     let given = foreign.session.id.clone();
     if !is_an_id(given.as_str()) || is_there(&store, &given) {
         foreign.session.id = new_id();

@@ -2,8 +2,8 @@
 
 use crate::cli::args::SessionScope;
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::host::stored_sessions::{artifact_bytes, open};
@@ -35,7 +35,7 @@ struct Listed<'a> {
     artifact_bytes: u64,
 }
 
-pub fn run(place: &Place, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let workspace = match scope {
         SessionScope::Project => Some(place.workspace_id()),

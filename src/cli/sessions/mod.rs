@@ -12,12 +12,12 @@ mod rename;
 mod search;
 mod show;
 
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use args::SessionsAction;
 
-pub fn run(place: &Place, asked: SessionsAction) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, asked: SessionsAction) -> Result<Exit, CliError> {
     match asked {
         SessionsAction::List { json, scope, archived } => list::run(place, json, scope, archived),
         SessionsAction::Show { id, json } => show::run(place, &id, json),

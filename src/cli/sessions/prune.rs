@@ -3,26 +3,32 @@
 use super::args::PruneRun;
 use crate::cli::args::SessionScope;
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::prune::{Pruned, Rules, prune};
+use crate::host::prune::{PruneLimits, PruneReport, prune};
 use crate::host::startup::open_store;
 use crate::store::GiveBack;
 use crate::transfer::format::{counted, in_bytes, one_line};
 use std::fmt::Write as _;
 
-pub fn run(place: &Place, run: PruneRun, older_than: Option<u32>, scope: SessionScope, json: bool) -> Result<Exit, Trouble> {
+pub fn run(
+    place: &AppContext,
+    run: PruneRun,
+    older_than: Option<u32>,
+    scope: SessionScope,
+    json: bool,
+) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let retention = place.settings.retention;
     let rules = match older_than {
         // `--older-than` is about sessions, by default those of this project.
-        Some(days) => Rules {
+        Some(days) => PruneLimits {
             days: Some(u64::from(days)),
             budget_bytes: None,
             workspace: (scope == SessionScope::Project).then(|| place.workspace_id()),
         },
-        None => Rules { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None },
+        None => PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None },
     };
     let pruned = prune(place, &store, &rules, run == PruneRun::Say, GiveBack::Whole)?;
     if json {
@@ -33,7 +39,7 @@ pub fn run(place: &Place, run: PruneRun, older_than: Option<u32>, scope: Session
     Ok(Exit::Completed)
 }
 
-fn as_text(pruned: &Pruned) -> String {
+fn as_text(pruned: &PruneReport) -> String {
     let mut text = String::new();
     for gone in &pruned.sessions {
         let id: String = gone.session_id.as_str().chars().take(8).collect();

@@ -3,8 +3,8 @@
 use super::list::line as line_of_session;
 use crate::cli::args::SessionScope;
 use crate::host::console::{say, say_json, warn};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::session_search::{look, pattern};
 use crate::host::startup::open_store;
@@ -28,7 +28,7 @@ struct Hit<'a> {
     line: String,
 }
 
-pub fn run(place: &Place, text: &str, json: bool, scope: SessionScope) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, text: &str, json: bool, scope: SessionScope) -> Result<Exit, CliError> {
     let pattern = pattern(text)?;
     let store = open_store(place)?;
     let workspace = match scope {

@@ -2,8 +2,8 @@
 
 use crate::agent;
 use crate::host::console::{say, say_json};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::protocol::{CallId, Event, EventKind};
@@ -12,7 +12,7 @@ use crate::transfer::format::one_line;
 use crate::workspace::identity::workspace_id;
 use std::collections::HashMap;
 
-pub fn run(place: &Place, id: &str, json: bool) -> Result<Exit, Trouble> {
+pub fn run(place: &AppContext, id: &str, json: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let loaded = store.load(&summary.session_id)?;

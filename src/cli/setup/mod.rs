@@ -5,8 +5,8 @@ mod screen;
 
 use crate::config::{Edited, with_default_model};
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_templates::Preset;
@@ -25,15 +25,15 @@ struct Chosen {
 }
 
 /// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
-pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
+pub fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let preset = common.policy.as_ref().map(|given| preset_of(&given.to_string_lossy())).transpose()?;
     // Here, `--policy` does not name a file.
-    let place = Place::find(&Common { policy: None, ..common.clone() })?;
+    let place = AppContext::find(&Common { policy: None, ..common.clone() })?;
     let asks_all = preset.is_none() && common.model.is_none();
     let chosen = if yes {
         Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)) }
     } else if !std::io::stdin().is_terminal() {
-        return Err(Trouble::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
+        return Err(CliError::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
     } else if asks_all && !super::interactive::is_plain(common, &place) {
         return screen::run(common, &place);
     } else {
@@ -57,12 +57,12 @@ fn say_all(lines: &[String]) {
     }
 }
 
-fn preset_of(name: &str) -> Result<Preset, Trouble> {
-    crate::host::setup::presets::named(name).map_err(Trouble::usage)
+fn preset_of(name: &str) -> Result<Preset, CliError> {
+    crate::host::setup::presets::named(name).map_err(CliError::usage)
 }
 
 /// Asks two questions, each of which Enter skips.
-fn ask(place: &Place, model: Option<String>, preset: Option<Preset>) -> Result<Chosen, Trouble> {
+fn ask(place: &AppContext, model: Option<String>, preset: Option<Preset>) -> Result<Chosen, CliError> {
     let model = match model {
         Some(model) => Some(model),
         None => ask_for_model(place)?,
@@ -74,7 +74,7 @@ fn ask(place: &Place, model: Option<String>, preset: Option<Preset>) -> Result<C
     Ok(Chosen { model, preset })
 }
 
-fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
+fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
     say("Model\n");
     let found = runtime()?.block_on(crate::host::setup::detect::models(place));
     for one in &found {
@@ -112,8 +112,8 @@ fn ask_for_model(place: &Place) -> Result<Option<String>, Trouble> {
 }
 
 /// Asks for a key without showing it, and saves it. Returns a model for it.
-fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
-    let no_terminal = |error| Trouble::usage(format!("cannot read from the terminal: {error}"));
+fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
+    let no_terminal = |error| CliError::usage(format!("cannot read from the terminal: {error}"));
     let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
         return Ok(None);
     };
@@ -130,11 +130,11 @@ fn ask_for_key(place: &Place) -> Result<Option<String>, Trouble> {
 }
 
 /// Returns the default model without a choice.
-fn suggested(place: &Place) -> Option<String> {
+fn suggested(place: &AppContext) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }
 
-fn ask_for_policy(place: &Place) -> Result<Option<Preset>, Trouble> {
+fn ask_for_policy(place: &AppContext) -> Result<Option<Preset>, CliError> {
     say("\nPolicy\n");
     for facts in crate::host::setup::presets::facts() {
         let suggested = if facts.suggested { "  (suggested)" } else { "" };
@@ -156,20 +156,20 @@ fn ask_for_policy(place: &Place) -> Result<Option<Preset>, Trouble> {
 }
 
 /// Reads a line; `None` if it is empty or at the end of input.
-fn line(question: &str) -> Result<Option<String>, Trouble> {
+fn line(question: &str) -> Result<Option<String>, CliError> {
     say(question);
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
-    read.map_err(|error| Trouble::usage(format!("cannot read your answer: {error}")))?;
+    read.map_err(|error| CliError::usage(format!("cannot read your answer: {error}")))?;
     Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
 }
 
 /// Writes the model, unless one is already set.
-fn write_model(place: &Place, model: &str) -> Result<Vec<String>, Trouble> {
+fn write_model(place: &AppContext, model: &str) -> Result<Vec<String>, CliError> {
     let file = place.directories.config_file();
     let old = crate::host::setup::write::read(&file)?;
     let name = file.display();
-    match with_default_model(&old, model).map_err(|error| Trouble::usage(format!("`{name}`: {error}")))? {
+    match with_default_model(&old, model).map_err(|error| CliError::usage(format!("`{name}`: {error}")))? {
         Edited::Set(set) if set == model => Ok(vec![format!("{name} already uses {model}")]),
         Edited::Set(set) => Ok(vec![format!("unchanged: {name} uses {set}; change `model.default` there")]),
         Edited::New(text) => {

@@ -1,12 +1,12 @@
 //! `aye setup` on a terminal: first-time setup as panels, without a session.
 
 use crate::cli::interactive::connect;
-use crate::cli::interactive::current_workspace::Here;
+use crate::cli::interactive::current_workspace::CurrentWorkspace;
 use crate::cli::interactive::exit_summary::farewell;
 use crate::cli::interactive::tui_options;
 use crate::host::console::say;
-use crate::host::context::Place;
-use crate::host::error::Trouble;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
@@ -21,17 +21,17 @@ use tokio::sync::mpsc;
 /// Time to wait for pending writes after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
-pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
+pub fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
     // The setup may be meant to fix an invalid policy.
     let policy = place.policy(None, None).unwrap_or_else(|_| Policy::of(Vec::new(), String::new()));
     let runtime = startup::runtime()?;
     runtime.block_on(async {
-        let here = Here::new(place, &policy);
+        let here = CurrentWorkspace::new(place, &policy);
         let options = tui::Options { sets_up: true, ..tui_options::options(place, &here, common.color) };
         let (front, wires) = connect(options, None, String::new());
         let answers = tokio::spawn(answers(place.clone(), wires.queries, wires.events));
-        let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("terminal error: {error}")))?;
+        let outcome = tui::run(front).await.map_err(|error| CliError::failed(format!("terminal error: {error}")))?;
         // Neither a start nor a query was sent. The senders live until here, because dropping them would be a message.
         drop((wires.start, wires.ahead));
         let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();
@@ -44,7 +44,7 @@ pub fn run(common: &Common, place: &Place) -> Result<Exit, Trouble> {
 }
 
 /// Answers queries until the screen has closed. Returns lines about the written files.
-async fn answers(place: Place, mut queries: mpsc::Receiver<Query>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
+async fn answers(place: AppContext, mut queries: mpsc::Receiver<Query>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(query) = queries.recv().await {
         let Query::Setup(asked) = query else { continue };
@@ -65,7 +65,7 @@ async fn answers(place: Place, mut queries: mpsc::Receiver<Query>, events: mpsc:
     all
 }
 
-fn tell(place: &Place, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
+fn tell(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
     // Ignored if the screen has closed.
     let _ = events.send(Event {
         workspace_id: place.workspace_id(),

@@ -1,7 +1,7 @@
 //! Creates the MCP servers.
 
 use super::token_store;
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::mcp::auth::Keeper;
 use crate::mcp::{self, Approval, Spec, Wires};
 use crate::ports::RemoteAsks;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Returns the servers without starting them; `known` is the directory with their last known tools.
 pub fn servers(
-    place: &Place,
+    place: &AppContext,
     specs: Vec<Spec>,
     launcher: Arc<ServerLauncher>,
     (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn Approval>),

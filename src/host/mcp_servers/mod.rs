@@ -5,10 +5,10 @@ pub mod specs;
 pub mod token_store;
 pub mod tool_counts;
 
-use super::context::Place;
+use super::context::AppContext;
 use super::policy_layers::Policy;
-use super::project::Brought;
-use super::sandbox_host::Standing;
+use super::project::ProjectConfig;
+use super::sandbox_host::SandboxHost;
 use super::server_approval::Approved;
 use super::session::Session;
 use crate::agent::{self, Approver};
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
-use tool_counts::Counted;
+use tool_counts::WithToolCounts;
 
 /// Time that the first request waits for servers with unknown tools.
 pub const FIRST_WAIT: Duration = Duration::from_secs(3);
@@ -41,7 +41,7 @@ const MAX_NAMED: usize = 5;
 /// A handle. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
 pub struct Servers {
-    port: Arc<Counted>,
+    port: Arc<WithToolCounts>,
     /// The servers themselves, whose settings may change.
     own: mcp::Servers,
     /// The servers passed by the front end, which no file contains.
@@ -67,7 +67,7 @@ pub struct Connected {
 /// Prepares the connections without starting any. `approval`: the required state of the project's servers; `person`:
 /// whether a user is present to answer questions.
 pub fn connect(
-    place: &Place,
+    place: &AppContext,
     (specs, problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
     settings: impl FnOnce() -> tools::Settings,
@@ -86,7 +86,7 @@ pub fn connect(
     let (asks, asked) = agent::asks(person, roots, samples);
     let directory = place.directories.data.join("mcp");
     let own = connect::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
-    let port = Arc::new(Counted::new(Arc::new(own.clone())));
+    let port = Arc::new(WithToolCounts::new(Arc::new(own.clone())));
     let servers = Servers {
         port: port.clone(),
         own,
@@ -106,10 +106,10 @@ pub fn connect(
 pub fn of_session(
     passed: Vec<Spec>,
     session: &mut Session,
-    place: &Place,
+    place: &AppContext,
     policy: &Policy,
-    project: &Brought,
-    standing: &Standing,
+    project: &ProjectConfig,
+    standing: &SandboxHost,
     approver: Approver,
 ) -> Option<agent::Remote> {
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
@@ -149,7 +149,7 @@ fn unlisted(server: &str) -> String {
 
 impl Servers {
     /// Adds the MCP tools to the settings of the tools, under a policy.
-    pub fn offer(&self, place: &Place, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
+    pub fn offer(&self, place: &AppContext, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
         self.launcher.follow(settings.clone());
         self.keep_off(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
@@ -181,7 +181,7 @@ impl Servers {
 
     /// Reloads the server settings: those of the user, and those of the project as far as they are trusted. Returns
     /// sentences about changes and about problems.
-    pub fn read_again(&self, place: &Place, project: &Brought) -> (Vec<String>, Vec<String>) {
+    pub fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let Again { mut specs, mut problems, trusted } = specs_again(place, project);
         with_passed(&self.passed, &mut specs, &mut problems);
         if let Some(known) = trusted {

@@ -1,9 +1,9 @@
 //! Settings of the MCP connections: servers of the user, and approved servers of the project.
 
 use crate::config::servers::{self, HttpKind as Kind, Server, Way};
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::options::Trust;
-use crate::host::project::Brought;
+use crate::host::project::ProjectConfig;
 use crate::host::server_approval::{CHANGED, SERVERS};
 use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
 use crate::sys::file;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const SERVERS_BYTES: u64 = 1 << 20;
 
 /// Returns all servers, those of the user first, and sentences about problems. Starts no server and connects to none.
-pub fn specs(place: &Place, project: Option<&Brought>) -> (Vec<Spec>, Vec<String>) {
+pub fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
     let (found, problems) = found(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)
 }
@@ -25,7 +25,7 @@ pub struct Found {
     pub place: String,
 }
 
-pub fn found(place: &Place, project: Option<&Brought>) -> (Vec<Found>, Vec<String>) {
+pub fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Found>, Vec<String>) {
     let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
     let mut problems = own.problems;
     let mut all: Vec<Found> = own.servers.into_iter().map(|server| spec(server, false)).collect();
@@ -64,13 +64,13 @@ pub struct Again {
 
 /// Returns the servers after their files changed during a session that started with `project`. A server of the project
 /// that differs from the trusted one is off until the user trusts the project again.
-pub fn specs_again(place: &Place, project: &Brought) -> Again {
+pub fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again {
     let (specs, problems) = specs(place, Some(project));
     let before = Again { specs, problems, trusted: None };
     if !project.is_trusted() || !project.servers_changed() {
         return before;
     }
-    let now = Brought::look(place, Trust::AsRecorded);
+    let now = ProjectConfig::look(place, Trust::AsRecorded);
     if now.is_trusted() {
         let (specs, problems) = self::specs(place, Some(&now));
         return Again { specs, problems, trusted: Some(now.known()) };
@@ -93,7 +93,7 @@ pub fn specs_again(place: &Place, project: &Brought) -> Again {
 }
 
 /// Returns secrets that are in the settings in plain text.
-pub fn secrets(place: &Place) -> Vec<String> {
+pub fn secrets(place: &AppContext) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }
 

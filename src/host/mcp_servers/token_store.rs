@@ -1,7 +1,7 @@
 //! Storage for MCP tokens: the system keyring, or the credentials file if there is none.
 
 use crate::config::{Credentials, NotKept, Secret, server_key};
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::mcp::auth::Vault;
 use crate::sys::keyring::KeyringError;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ struct Kept {
     lock: PathBuf,
 }
 
-pub fn vault(place: &Place) -> Arc<dyn Vault> {
+pub fn vault(place: &AppContext) -> Arc<dyn Vault> {
     Arc::new(Kept {
         credentials: place.credentials.clone(),
         uses_keyring: place.settings.uses_keyring(),

@@ -13,13 +13,13 @@ const WINDOW_TOKENS: u64 = 128_000;
 pub type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The servers with the numbers of their listed tools, and the context window for their definitions.
-pub struct Counted {
+pub struct WithToolCounts {
     port: Arc<dyn RemoteServers>,
     lists: Mutex<Lists>,
     window: watch::Sender<u64>,
 }
 
-impl Counted {
+impl WithToolCounts {
     pub fn new(port: Arc<dyn RemoteServers>) -> Self {
         Self { port, lists: Mutex::new(Arc::new(|_, _| false)), window: watch::channel(WINDOW_TOKENS).0 }
     }
@@ -35,7 +35,7 @@ impl Counted {
     }
 }
 
-impl RemoteServers for Counted {
+impl RemoteServers for WithToolCounts {
     fn statuses(&self) -> Vec<ServerStatus> {
         let lists = Arc::clone(&self.lists.lock().unwrap_or_else(PoisonError::into_inner));
         // Both numbers are from the current list.
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_window_is_told_where_it_is_another_and_one_that_nobody_knows_is_a_usual_one() {
-        let counted = Counted::new(Arc::new(Servers::new(Vec::new(), Wires::default())));
+        let counted = WithToolCounts::new(Arc::new(Servers::new(Vec::new(), Wires::default())));
         let mut window = counted.window();
         counted.told_to(32_000);
         assert!(window.has_changed().unwrap() && *window.borrow_and_update() == 32_000);
@@ -148,7 +148,7 @@ mod tests {
             call_timeout: std::time::Duration::ZERO,
             tool_timeouts: Vec::new(),
         };
-        let counted = Counted::new(Arc::new(Servers::new(vec![spec], Wires::default())));
+        let counted = WithToolCounts::new(Arc::new(Servers::new(vec![spec], Wires::default())));
         counted.count_by(Arc::new(|_, _| true));
         let status = counted.statuses().remove(0);
         assert_eq!((status.tools, status.offered), (0, 0));

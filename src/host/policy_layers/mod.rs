@@ -1,7 +1,7 @@
 //! The layers of the policy, read from their files.
 
-use super::error::Trouble;
-use super::project::Brought;
+use super::error::CliError;
+use super::project::ProjectConfig;
 use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
 use crate::protocol::SessionId;
 use std::fs::Metadata;
@@ -58,12 +58,12 @@ impl Policy {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    pub fn assemble(sources: &Sources, project: Option<&Brought>) -> Result<Self, Trouble> {
+    pub fn assemble(sources: &Sources, project: Option<&ProjectConfig>) -> Result<Self, CliError> {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
             Some(path) => {
                 let bundle = bundle(path, &mut hasher, anyones, Bundle::parse_bytes)?
-                    .ok_or_else(|| Trouble::usage(format!("policy file `{}` does not exist", path.display())))?;
+                    .ok_or_else(|| CliError::usage(format!("policy file `{}` does not exist", path.display())))?;
                 (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
             None => match bundle(&sources.own, &mut hasher, anyones, Bundle::parse_bytes)? {
@@ -81,7 +81,7 @@ impl Policy {
         {
             policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
         }
-        if let Some(layer) = project.map_or(Ok(None), Brought::policy)? {
+        if let Some(layer) = project.map_or(Ok(None), ProjectConfig::policy)? {
             policy.layers.push(layer);
             policy.name = format!("{} + project", policy.name);
         }
@@ -90,11 +90,11 @@ impl Policy {
     }
 
     /// Returns an error if the policy applies to another session; `None` means a session without an ID.
-    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
+    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), CliError> {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
-            Some(only) => Err(Trouble::usage(format!(
+            Some(only) => Err(CliError::usage(format!(
                 "the policy ({}) applies to session `{only}` only\nhint: resume that session, or remove `session_id` \
                 from the policy file",
                 self.name
@@ -107,9 +107,9 @@ impl Policy {
 fn bundle(
     path: &Path,
     hasher: &mut blake3::Hasher,
-    check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>,
+    check: impl Fn(&Path, &Metadata) -> Result<(), CliError>,
     parse: impl Fn(&[u8], &str) -> Result<Bundle, BundleError>,
-) -> Result<Option<Bundle>, Trouble> {
+) -> Result<Option<Bundle>, CliError> {
     hasher.update(b"\0");
     let Some(bytes) = read(path, check)? else { return Ok(None) };
     hasher.update(blake3::hash(&bytes).as_bytes());
@@ -117,18 +117,18 @@ fn bundle(
 }
 
 /// Accepts a file with any owner and mode.
-fn anyones(_: &Path, _: &Metadata) -> Result<(), Trouble> {
+fn anyones(_: &Path, _: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
 /// Returns the content of a policy file; `None` if there is none.
-pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     read(path, anyones)
 }
 
-fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) -> Result<Option<Vec<u8>>, Trouble> {
+fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -> Result<Option<Vec<u8>>, CliError> {
     let name = path.display().to_string();
-    let unreadable = |error: &std::io::Error| Trouble::usage(format!("cannot read the policy `{name}`: {error}"));
+    let unreadable = |error: &std::io::Error| CliError::usage(format!("cannot read the policy `{name}`: {error}"));
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -140,18 +140,18 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) ->
     file.take(POLICY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > POLICY_BYTES {
         let size = metadata.len();
-        return Err(Trouble::usage(format!("policy `{name}` is too large: {size} bytes, limit {POLICY_BYTES}")));
+        return Err(CliError::usage(format!("policy `{name}` is too large: {size} bytes, limit {POLICY_BYTES}")));
     }
     Ok(Some(bytes))
 }
 
 /// Rejects a file that others can write, because they could change the policy (as in CVE-2026-35603).
 #[cfg(unix)]
-fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), Trouble> {
+fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
     for (what, metadata) in [("the file", Some(metadata)), ("its directory", directory.as_ref())] {
         if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, ROOT)) {
-            return Err(Trouble::usage(format!(
+            return Err(CliError::usage(format!(
                 "cannot use the managed policy `{}`: {what} {why}; both must be owned by root and writable by root only",
                 path.display()
             )));
@@ -173,7 +173,7 @@ fn writable_by_others(metadata: &Metadata, owner: u32) -> Option<&'static str> {
 }
 
 #[cfg(not(unix))]
-fn owned_by_root(_path: &Path, _metadata: &Metadata) -> Result<(), Trouble> {
+fn owned_by_root(_path: &Path, _metadata: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 

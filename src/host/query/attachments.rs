@@ -1,6 +1,6 @@
 //! Attachments of a prompt: files dropped on the terminal, and the image in the clipboard.
 
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
 use crate::protocol::{ArtifactKind, Clipped, DroppedFile, Image};
 use crate::sys::clipboard::{self, Held};
@@ -20,12 +20,12 @@ const CLIPBOARD: &str = "image from the clipboard";
 const MAX_TEXT: usize = 1 << 20;
 
 /// Returns the files of the first interpretation whose files all exist; none if there is no such interpretation.
-pub fn dropped(place: &Place, readings: &[Vec<String>]) -> Vec<DroppedFile> {
+pub fn dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
     let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
 }
 
-fn file(place: &Place, given: &str) -> Option<DroppedFile> {
+fn file(place: &AppContext, given: &str) -> Option<DroppedFile> {
     let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| place.home.join(rest));
     let metadata = path.metadata().ok()?;
     // A symlink counts where it is: its target is subject to the policy when it is read.
@@ -57,7 +57,7 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
 /// sent; if it never is, the artifact expires.
-pub fn clipboard(place: &Place) -> Clipped {
+pub fn clipboard(place: &AppContext) -> Clipped {
     let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
         Err(why) => return Clipped::Nothing { why },

@@ -36,7 +36,7 @@ struct Family<'a> {
 }
 
 /// A branch of a session, and the number of records and prompts before it.
-enum Off<'a> {
+enum BranchPoint<'a> {
     /// An undone part, with its first prompt.
     Undone {
         title: Option<String>,
@@ -51,7 +51,7 @@ impl<'a> Family<'a> {
         if self.branches.len() >= MAX || !self.seen.insert(session.session_id.clone()) {
             return Ok(());
         }
-        let past = Past::of(self.store, &session.session_id)?;
+        let past = BranchScan::of(self.store, &session.session_id)?;
         self.branches.push(Branch {
             session_id: session.session_id.clone(),
             records: None,
@@ -62,23 +62,23 @@ impl<'a> Family<'a> {
             age: since(session.updated),
             archived: session.archived,
         });
-        let mut off: Vec<(u64, u64, Off<'a>)> = past
+        let mut off: Vec<(u64, u64, BranchPoint<'a>)> = past
             .undone
             .into_iter()
             .map(|undone| {
-                let Undone { records, title, before, prompts, at } = undone;
-                (records, before, Off::Undone { title, prompts, at })
+                let RewoundRange { records, title, before, prompts, at } = undone;
+                (records, before, BranchPoint::Undone { title, prompts, at })
             })
             .collect();
         for copy in self.all.iter().filter(|other| other.parent.as_ref() == Some(&session.session_id)) {
             let records = self.store.parent_records(&copy.session_id)?;
-            off.push((records, past.starts.iter().filter(|start| **start <= records).count() as u64, Off::Copy(copy)));
+            off.push((records, past.starts.iter().filter(|start| **start <= records).count() as u64, BranchPoint::Copy(copy)));
         }
         off.sort_by_key(|(records, ..)| *records);
         for (records, after, what) in off {
             match what {
-                Off::Copy(copy) => self.add(copy, depth + 1, Some(after))?,
-                Off::Undone { title, prompts, at } => self.branches.push(Branch {
+                BranchPoint::Copy(copy) => self.add(copy, depth + 1, Some(after))?,
+                BranchPoint::Undone { title, prompts, at } => self.branches.push(Branch {
                     session_id: session.session_id.clone(),
                     records: Some(records),
                     depth: depth + 1,
@@ -98,7 +98,7 @@ fn since(then: jiff::Timestamp) -> String {
     age(jiff::Timestamp::now().as_second().saturating_sub(then.as_second()))
 }
 
-struct Undone {
+struct RewoundRange {
     /// Number of records before the rewind.
     records: u64,
     title: Option<String>,
@@ -110,14 +110,14 @@ struct Undone {
 
 /// The branches that follow from the records of a session.
 #[derive(Default)]
-struct Past {
+struct BranchScan {
     /// Number of prompts in the conversation, and the position of each prompt.
     prompts: u64,
     starts: Vec<u64>,
-    undone: Vec<Undone>,
+    undone: Vec<RewoundRange>,
 }
 
-impl Past {
+impl BranchScan {
     fn of(store: &Store, id: &SessionId) -> Result<Self, StoreError> {
         let (mut past, mut state, mut begun) = (Self::default(), SessionState::default(), 0);
         store.for_each_record(id, |written| {
@@ -126,7 +126,7 @@ impl Past {
                 Change::RewindStarted { .. } => begun = state.records - 1,
                 Change::Rewound { effect: RewindEffect::Redone { prompts }, .. } if prompts > 0 => drop(past.undone.pop()),
                 Change::Rewound { effect: RewindEffect::Cut { prompts: gone, .. }, .. } if !gone.is_empty() => {
-                    past.undone.push(Undone {
+                    past.undone.push(RewoundRange {
                         records: begun,
                         title: gone.first().map(|prompt| prompt.line.clone()),
                         before: state.prompts().len() as u64,

@@ -1,13 +1,13 @@
 //! Key bindings that are reloaded when their file changes during a session.
 
-use super::Desk;
-use crate::host::context::Place;
+use super::QueryHandler;
+use crate::host::context::AppContext;
 use crate::protocol::LookedUp;
 use crate::sys::watch::Watch;
 use crate::tui::KeyFile;
 use std::io::ErrorKind;
 
-impl Desk {
+impl QueryHandler {
     /// Watches the file until the screen has closed.
     pub fn follow_keys(&self) {
         let desk = self.clone();
@@ -39,7 +39,7 @@ impl Desk {
 const MAX_KEYS: u64 = 256 << 10;
 
 /// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent the start.
-pub fn keys(place: &Place) -> KeyFile {
+pub fn keys(place: &AppContext) -> KeyFile {
     let path = place.directories.keymap_file();
     let text = match std::fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,

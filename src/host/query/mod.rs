@@ -9,9 +9,9 @@ pub mod sessions;
 
 pub use attachments::kept as kept_image;
 
-use super::context::Place;
-use super::error::Trouble;
-use super::project::Brought;
+use super::context::AppContext;
+use super::error::CliError;
+use super::project::ProjectConfig;
 use super::setup::handler;
 use super::stored_sessions;
 use crate::protocol::{Event, EventKind, LookUp, LookedUp, SessionId, SetupAsked};
@@ -28,14 +28,14 @@ use tokio::sync::mpsc;
 
 /// The query service of the screen. Cheap to clone.
 #[derive(Clone)]
-pub struct Desk {
+pub struct QueryHandler {
     inner: Arc<Inner>,
     events: mpsc::UnboundedSender<Event>,
 }
 
 struct Inner {
     store: Store,
-    place: Place,
+    place: AppContext,
     files: Files,
     symbols: Symbols,
     commands: Commands,
@@ -44,8 +44,8 @@ struct Inner {
     searches: AtomicU64,
 }
 
-impl Desk {
-    pub fn new(store: Store, place: &Place, events: mpsc::UnboundedSender<Event>) -> Self {
+impl QueryHandler {
+    pub fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
         let files = Files::new(place.workspace.clone());
         let symbols = Symbols::new(place.workspace.clone());
         let commands = Commands::new(place.directories.config.join("commands"));
@@ -67,7 +67,7 @@ impl Desk {
     }
 
     /// Adds the slash commands of the project from now on.
-    pub fn trust(&self, project: &Brought) {
+    pub fn trust(&self, project: &ProjectConfig) {
         let files = project.commands();
         let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
         self.inner.commands.trust(project.root(), files);
@@ -162,12 +162,12 @@ impl Desk {
     }
 }
 
-fn told(found: Result<LookedUp, Trouble>) -> LookedUp {
+fn told(found: Result<LookedUp, CliError>) -> LookedUp {
     found.unwrap_or_else(|trouble| LookedUp::Failed { message: trouble.message })
 }
 
 /// Returns the paths of the user's files; optional ones are marked if they are missing.
-fn places(place: &Place) -> Vec<(String, String)> {
+fn places(place: &AppContext) -> Vec<(String, String)> {
     let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };
     let (config, data) = (&place.directories.config, &place.directories.data);

@@ -1,9 +1,9 @@
 //! Sessions for a list on the screen: titles, states and last messages.
 
 use crate::agent;
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::drift;
-use crate::host::error::Trouble;
+use crate::host::error::CliError;
 use crate::host::{session_search, stored_sessions};
 use crate::protocol::{
     EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
@@ -32,7 +32,7 @@ const DAY: i64 = 24 * HOUR;
 /// Reports matches in titles at once, and then what takes longer: matches in conversations, and costs.
 pub fn list(
     store: &Store,
-    place: &Place,
+    place: &AppContext,
     (words, all, archived): (&str, bool, bool),
     is_last: &dyn Fn() -> bool,
     tell: &dyn Fn(LookedUp),
@@ -98,7 +98,7 @@ pub fn list(
     Ok(())
 }
 
-fn listed(session: &SessionSummary, place: &Place, repository: Option<&Repository>) -> ListedSession {
+fn listed(session: &SessionSummary, place: &AppContext, repository: Option<&Repository>) -> ListedSession {
     let state = match (session.status, session.held_by) {
         (_, Some(pid)) if pid != std::process::id() => ListedState::Elsewhere,
         (SessionStatus::Idle, _) => ListedState::Done,
@@ -142,7 +142,7 @@ pub(super) fn age(seconds: i64) -> String {
 }
 
 /// Returns the preview of a session: the end of its conversation, and its figures.
-pub fn look(store: &Store, place: &Place, id: &SessionId) -> Result<SessionLook, Trouble> {
+pub fn look(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
     let summary = store.find(id.as_str())?;
     let piece = store.piece(&summary.session_id, None, PIECE)?;
     let mut lines: Vec<LookLine> = Vec::new();
@@ -208,7 +208,7 @@ fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
     state.calls().iter().filter_map(told).collect()
 }
 
-fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> {
+fn facts(store: &Store, place: &AppContext, summary: &SessionSummary) -> Vec<String> {
     let tally = store.tally(&summary.session_id).unwrap_or_default();
     let counted = |count: u64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     let mut facts = vec![
@@ -238,11 +238,11 @@ fn facts(store: &Store, place: &Place, summary: &SessionSummary) -> Vec<String> 
     facts
 }
 
-pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, Trouble> {
+pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
     stored_sessions::rename(store, id, title)
 }
 
-pub fn delete(store: &Store, place: &Place, id: &SessionId) -> Result<(), Trouble> {
+pub fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     stored_sessions::forget(store, place, id)
 }
 

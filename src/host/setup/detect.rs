@@ -1,7 +1,7 @@
 //! Choices for first-time setup: keys, local model servers, policies, and the sandbox of this system.
 
 use super::presets;
-use crate::host::context::Place;
+use crate::host::context::AppContext;
 use crate::host::local_models::LOCAL;
 use crate::host::sandbox_host::tier;
 use crate::llm::local_discovery::local_servers;
@@ -17,7 +17,7 @@ const MAX: usize = 9;
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
 /// Returns all choices. Inspects this machine only.
-pub async fn all(place: &Place) -> SetupFound {
+pub async fn all(place: &AppContext) -> SetupFound {
     let own = place.clone();
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
     let models = models(place).await;
@@ -34,7 +34,7 @@ pub async fn all(place: &Place) -> SetupFound {
 }
 
 /// Returns the usable models, each with the name and end of its key.
-pub async fn models(place: &Place) -> Vec<FoundModel> {
+pub async fn models(place: &AppContext) -> Vec<FoundModel> {
     let mut found: Vec<FoundModel> = Vec::new();
     let settings = &place.settings;
     let with_key = |provider: &str| settings.default_of(provider).map(|model| format!("{provider}/{model}"));
@@ -82,7 +82,7 @@ fn tail(key: &str) -> String {
     if count > 4 * KEY_TAIL { format!(" (…{tail})") } else { String::new() }
 }
 
-fn providers(place: &Place) -> Vec<FoundModel> {
+fn providers(place: &AppContext) -> Vec<FoundModel> {
     let names = place.settings.providers().into_iter().filter(|name| !NO_KEYS.contains(&name.as_str()));
     let with_model = |name: String| {
         let model = place.settings.default_of(&name)?;
@@ -91,7 +91,7 @@ fn providers(place: &Place) -> Vec<FoundModel> {
     names.filter_map(with_model).collect()
 }
 
-fn keys_go_to(place: &Place) -> String {
+fn keys_go_to(place: &AppContext) -> String {
     let file = place.credentials.file().unwrap_or(std::path::Path::new(""));
     let file = crate::text::abbreviate_home(file, &place.home);
     let file = format!("{file}, which only you can read");
@@ -99,7 +99,7 @@ fn keys_go_to(place: &Place) -> String {
 }
 
 /// Returns the state of the sandbox, found by trying it.
-fn sandbox(place: &Place) -> String {
+fn sandbox(place: &AppContext) -> String {
     let probe = probe(&Helper::default().program, &place.roots, &place.directories.data);
     let words = match tier(probe.tier) {
         SandboxTier::Preview => "sandbox: available; commands are sandboxed, and their changes can be previewed",

@@ -2,9 +2,9 @@
 
 use super::{detect, write};
 use crate::config::{Environment, NewValue};
-use crate::host::context::Place;
-use crate::host::error::Trouble;
-use crate::host::models::ModelsHere;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::llm;
 use crate::ports::{Model, ModelRequest, Models};
@@ -24,7 +24,7 @@ const ANSWER_TOKENS: u64 = 256;
 /// Maximum attempts of a test: a server may reject the first form of a request and then gets another one.
 const ATTEMPTS: usize = 3;
 
-pub async fn answer(place: &Place, asked: SetupAsked) -> SetupTold {
+pub async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
     let failed = |message: String| SetupTold::Failed { message };
     // A program that aye runs could press the keys itself.
     if Nesting::of_process() == Nesting::InsideAye {
@@ -50,7 +50,7 @@ pub async fn answer(place: &Place, asked: SetupAsked) -> SetupTold {
     }
 }
 
-fn end(place: &Place, preset: Option<&str>, theme: Option<&str>) -> Result<SetupTold, Trouble> {
+fn end(place: &AppContext, preset: Option<&str>, theme: Option<&str>) -> Result<SetupTold, CliError> {
     write::note_asked(place);
     let mut lines = Vec::new();
     if let Some(preset) = preset {
@@ -63,7 +63,7 @@ fn end(place: &Place, preset: Option<&str>, theme: Option<&str>) -> Result<Setup
 }
 
 /// Returns the place with this key and server, and the full name of the model.
-async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> {
+async fn tried(place: &AppContext, reach: &Reach) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();
     if let Some(address) = &reach.address {
@@ -86,9 +86,9 @@ async fn tried(place: &Place, reach: &Reach) -> Result<(Place, String), String> 
 }
 
 /// Returns the first model that a server lists.
-async fn first_listed(place: &Place, address: &str) -> Result<String, String> {
+async fn first_listed(place: &AppContext, address: &str) -> Result<String, String> {
     let otherwise = "add the model name after the address";
-    let spec = ModelsHere::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
+    let spec = ModelCatalog::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
     let listed = tokio::time::timeout(TIMEOUT, llm::list_models(spec)).await;
     let listed = listed.map_err(|_| format!("`{address}` did not list its models in time; {otherwise}"))?;
     let listed = listed.map_err(|failure| format!("{}; {otherwise}", words(&failure)))?;
@@ -101,7 +101,7 @@ fn words(failure: &Failure) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-async fn test(place: &Place, reach: &Reach) -> TestOutcome {
+async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
     let failed = |message: String| {
         // A provider may repeat the key in its error.
         let message = match &reach.key {
@@ -114,7 +114,7 @@ async fn test(place: &Place, reach: &Reach) -> TestOutcome {
         Ok(tried) => tried,
         Err(message) => return failed(message),
     };
-    let model = match ModelsHere::new(&place).open(&name) {
+    let model = match ModelCatalog::new(&place).open(&name) {
         Ok(model) => model,
         Err(failure) => return failed(words(&failure)),
     };
@@ -163,8 +163,8 @@ async fn first_words(model: &dyn Model) -> Result<(), Failure> {
 }
 
 /// Saves the key first, so that the settings are complete when they are written.
-async fn take(place: Place, reach: Reach) -> Result<SetupTold, Trouble> {
-    let (mut tried, name) = tried(&place, &reach).await.map_err(Trouble::usage)?;
+async fn take(place: AppContext, reach: Reach) -> Result<SetupTold, CliError> {
+    let (mut tried, name) = tried(&place, &reach).await.map_err(CliError::usage)?;
     tried.environment = place.environment.clone();
     let taken = tokio::task::spawn_blocking(move || {
         let mut lines = Vec::new();
@@ -185,5 +185,5 @@ async fn take(place: Place, reach: Reach) -> Result<SetupTold, Trouble> {
         lines.extend(write::settings(&place, &values)?);
         Ok(SetupTold::Taken { model: name.clone(), lines })
     });
-    taken.await.unwrap_or_else(|error| Err(Trouble::failed(error.to_string())))
+    taken.await.unwrap_or_else(|error| Err(CliError::failed(error.to_string())))
 }

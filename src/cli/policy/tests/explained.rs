@@ -1,5 +1,5 @@
 use super::*;
-use crate::cli::policy::explain::{Account, steps};
+use crate::cli::policy::explain::{ExplainedCall, steps};
 use crate::cli::policy::origin::Origin;
 use crate::cli::policy::paint::Paint;
 use crate::cli::policy::quote;
@@ -21,7 +21,7 @@ decision = "deny"
 reason = "by hand only"
 "#;
 
-fn account(command: &str) -> Account {
+fn account(command: &str) -> ExplainedCall {
     let target = Target { given: ".".to_owned(), real: PathBuf::from("/w"), place: Place::Directory };
     let actions = [Action::Exec { command: command.to_owned(), cwd: target }];
     let told = enforcer(POLICY, Mode::Ask).explain(&actions, jiff::Timestamp::UNIX_EPOCH);
@@ -33,7 +33,7 @@ fn account(command: &str) -> Account {
     let mut rules: Vec<String> = vec![told.rule.clone()];
     rules.extend(steps.iter().map(|step| step.rule.clone()).filter(|rule| *rule != told.rule));
     let origins = rules.into_iter().map(|rule| (rule.clone(), origin(&rule))).collect();
-    Account { now: told.clone(), by_rules: told, mode: Mode::Ask, steps, origins }
+    ExplainedCall { now: told.clone(), by_rules: told, mode: Mode::Ask, steps, origins }
 }
 
 #[test]
