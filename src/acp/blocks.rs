@@ -2,6 +2,7 @@
 //! artifacts.
 
 use super::host::Files;
+use super::markdown::fence;
 use super::places::{self, Place};
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 use base64::Engine as _;
@@ -111,12 +112,6 @@ impl Prompt {
         let whole = self.text + &self.behind;
         whole.trim_start_matches('\n').to_owned()
     }
-}
-
-/// Returns a code fence that is longer than any in the text.
-pub fn fence(text: &str) -> String {
-    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
-    "`".repeat(longest.max(2) + 1)
 }
 
 /// Returns true if a prompt would treat a part of the text as a mention of a file.

@@ -1,7 +1,7 @@
 //! Unsaved content of files that are open in the editor. An editor that does not respond in time is not asked again
 //! until the next prompt.
 
-use super::connection::Client;
+use super::client::Client;
 use crate::protocol::SessionId;
 use agent_client_protocol::v1::schema::{ReadTextFileRequest, WriteTextFileRequest};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Tool calls as an editor shows them: their kind, locations and content.
 
-use super::blocks::fence;
+use super::markdown::fence;
 use super::places;
 use crate::protocol::{Arguments, CallId, ToolError, ToolStatus, cut_after, cut_before};
 use agent_client_protocol::v1::schema::{Content, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind};

@@ -1,8 +1,7 @@
 //! Slash commands: which of them are available in an editor, and what a prompt means by one.
 
-use super::told::available;
 use crate::protocol::CustomCommand;
-use agent_client_protocol::v1::schema::AvailableCommand;
+use agent_client_protocol::v1::schema::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
 
 /// The built-in commands that are handled here, with their argument hints. Their descriptions come from the list of all
 /// commands.
@@ -52,6 +51,12 @@ pub fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCom
     let free = own.iter().filter(|command| !is_taken(registry, &command.name));
     let own = free.map(|command| available(&command.name, &command.description, command.argument_hint.as_deref()));
     handled.chain(prompts).chain(own).collect()
+}
+
+/// Returns the entry of a slash command.
+fn available(name: &str, description: &str, hint: Option<&str>) -> AvailableCommand {
+    let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+    AvailableCommand::new(name, description).input(input)
 }
 
 fn is_taken(registry: Registry, name: &str) -> bool {

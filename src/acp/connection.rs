@@ -1,33 +1,29 @@
 //! The connection to an editor: receives its requests and routes them to sessions.
 
-mod capabilities;
-
 use super::buffers::Buffers;
+use super::capabilities;
+use super::client::{Client, Looks, Understands};
 use super::commands::Registry;
-use super::host::{Asked, Host, Opened, Refusal, Which};
-use super::session::{ASKS, Ask, Session, TASK_RUNNING};
-use super::told::Understands;
+use super::host::{Asked, Host, Opened, Which};
+use super::rpc::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Reply, TASK_RUNNING, refuse, reply, wrong};
+use super::session::{ASKS, Ask, Session};
 use super::wire::{self, Pipes, UPDATES_OUT};
 use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AuthenticateResponse, CancelNotification, ClientNotification, ClientRequest, CloseSessionResponse, DeleteSessionResponse,
     InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionResponse, McpServer, NewSessionResponse,
-    ReadTextFileRequest, RequestPermissionRequest, RequestPermissionResponse, ResumeSessionResponse, SessionInfo,
-    SessionNotification, SessionUpdate, WriteTextFileRequest,
+    ResumeSessionResponse, SessionInfo,
 };
-use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Channel, Error, on_receive_notification, on_receive_request};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-
-pub type Reply = Responder<serde_json::Value>;
 
 /// Maximum number of sessions that one editor has open.
 const MAX_SESSIONS: usize = 32;
@@ -44,21 +40,6 @@ const SOON: Duration = Duration::from_secs(1);
 /// Places in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
-const INVALID_REQUEST: i32 = -32600;
-const INVALID_PARAMS: i32 = -32602;
-const INTERNAL: i32 = -32603;
-const AUTH_REQUIRED: i32 = -32000;
-const NOT_FOUND: i32 = -32002;
-const POLICY: i32 = -32005;
-const HELD: i32 = -32008;
-
-/// Functions that make external text harmless, for display and for decisions.
-#[derive(Debug, Clone, Copy)]
-pub struct Looks {
-    pub clean: fn(&str) -> Cow<'_, str>,
-    pub reveal: fn(&str) -> Cow<'_, str>,
-}
-
 /// The parts that a connection is made of.
 pub struct Front {
     pub host: Arc<dyn Host>,
@@ -73,96 +54,6 @@ pub enum Ended {
     /// The editor closed its end, or no longer reads.
     Closed,
     Stopped,
-}
-
-/// The editor, as seen by a session.
-#[derive(Clone)]
-pub struct Client {
-    connection: ConnectionTo<agent_client_protocol::Client>,
-    /// Permits for updates that wait to be written.
-    room: Arc<Semaphore>,
-    understands: Understands,
-    pub looks: Looks,
-    /// Tells the session whether more streamed text is accepted.
-    pub flow: Option<Arc<watch::Sender<bool>>>,
-}
-
-impl Client {
-    fn takes_more(&self, more: bool) {
-        if let Some(flow) = &self.flow {
-            flow.send_replace(more);
-        }
-    }
-
-    pub fn understands(&self) -> Understands {
-        self.understands
-    }
-
-    /// Sends an update. Waits if the editor cannot keep up.
-    pub async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
-        let room = match self.room.try_acquire() {
-            Ok(room) => room,
-            Err(TryAcquireError::Closed) => return,
-            Err(TryAcquireError::NoPermits) => {
-                self.takes_more(false);
-                let room = self.room.acquire().await;
-                self.takes_more(true);
-                let Ok(room) = room else { return };
-                room
-            }
-        };
-        room.forget();
-        let _ = self.connection.send_notification(SessionNotification::new(session.to_string(), update));
-    }
-
-    pub fn ask(
-        &self,
-        request: RequestPermissionRequest,
-    ) -> impl Future<Output = Result<RequestPermissionResponse, String>> + Send + 'static {
-        let sent = self.connection.send_request(request);
-        async move { sent.block_task().await.map_err(|error| error.message) }
-    }
-
-    pub async fn read_file(&self, request: ReadTextFileRequest) -> Result<String, String> {
-        let answer = self.connection.send_request(request).block_task().await;
-        answer.map(|answer| answer.content).map_err(|error| error.message)
-    }
-
-    pub async fn write_file(&self, request: WriteTextFileRequest) -> Result<(), String> {
-        self.connection.send_request(request).block_task().await.map(drop).map_err(|error| error.message)
-    }
-}
-
-pub fn reply<T: serde::Serialize>(to: Reply, result: Result<T, Error>) {
-    let result = result.and_then(|answer| serde_json::to_value(answer).map_err(|error| error_of(INTERNAL, error.to_string())));
-    let _ = to.respond_with_result(result);
-}
-
-pub fn refuse(to: Reply, code: i32, message: impl Into<String>) {
-    let _ = to.respond_with_error(error_of(code, message));
-}
-
-/// Returns an invalid-parameters error with this message.
-pub fn wrong(message: impl Into<String>) -> Error {
-    error_of(INVALID_PARAMS, message)
-}
-
-fn error_of(code: i32, message: impl Into<String>) -> Error {
-    Error::new(code, message)
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        let (code, message) = match refusal {
-            Refusal::NoKey(message) => (AUTH_REQUIRED, message),
-            Refusal::NoSession(message) => (NOT_FOUND, message),
-            Refusal::Held(message) => (HELD, message),
-            Refusal::Wrong(message) => (INVALID_PARAMS, message),
-            Refusal::Policy(message) => (POLICY, message),
-            Refusal::Failed(message) => (INTERNAL, message),
-        };
-        Self::new(code, message)
-    }
 }
 
 /// The state that all requests share.
@@ -274,7 +165,7 @@ impl Door {
                 let Ok(place) = self.opening.clone().try_acquire_owned() else {
                     return refuse(to, INTERNAL, "too many sessions are being opened at once; wait for the responses");
                 };
-                let client = Client { connection, room: self.room.clone(), understands, looks: self.front.looks, flow: None };
+                let client = Client::new(connection, self.room.clone(), understands, self.front.looks);
                 tokio::spawn(async move {
                     self.slowly(request, to, client).await;
                     drop(place);

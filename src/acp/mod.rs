@@ -3,13 +3,17 @@
 mod blocks;
 mod buffers;
 mod calls;
+mod capabilities;
+mod client;
 mod commands;
 mod connection;
 mod diffs;
 mod host;
+mod markdown;
 mod options;
 mod permission;
 mod places;
+mod rpc;
 mod session;
 mod slash;
 mod told;
@@ -17,5 +21,6 @@ mod turn;
 mod wire;
 
 pub use buffers::Buffers;
-pub use connection::{Ended, Front, Looks, serve};
+pub use client::Looks;
+pub use connection::{Ended, Front, serve};
 pub use host::{Answer, Asked, Authentication, Files, Host, Listed, Opened, Refusal, Server, ServerReach, Which};

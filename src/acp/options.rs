@@ -1,6 +1,5 @@
 //! The options of a session: mode, model and reasoning effort.
 
-use super::told::MODES;
 use crate::protocol::{Command, Effort, Mode};
 use agent_client_protocol::v1::schema::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelectOption, SessionMode,
@@ -13,6 +12,14 @@ pub const EFFORT: &str = "effort";
 const BY_ITSELF: &str = "auto";
 /// Maximum number of models in the list; the others are available by `/model NAME`.
 const MAX_MODELS: usize = 100;
+
+/// The modes with the name and the description that an editor shows.
+const MODES: [(Mode, &str, &str); 4] = [
+    (Mode::Plan, "Plan", "read-only: no changes"),
+    (Mode::Ask, "Ask", "follow the policy; ask where it does not decide"),
+    (Mode::AutoEdit, "Auto-edit", "edit files in the workspace without asking"),
+    (Mode::Auto, "Auto", "ask about high-risk actions only"),
+];
 
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -1,7 +1,7 @@
 //! Approval prompts as an editor shows them, and the meaning of its answers.
 
 use super::calls;
-use super::connection::Looks;
+use super::client::Looks;
 use crate::protocol::{Approval, Decision, GrantScope, Offer, Remember};
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, ToolCallContent,

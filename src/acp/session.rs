@@ -6,11 +6,12 @@ mod setting;
 use super::blocks;
 use super::buffers::Buffers;
 use super::calls;
+use super::client::Client;
 use super::commands::{self, Meant, Registry};
-use super::connection::{Client, Reply, refuse, reply, wrong};
 use super::diffs::{self, Way};
 use super::host::{Files, Opened};
 use super::options::Options;
+use super::rpc::{INTERNAL, Reply, TASK_RUNNING, refuse, reply, wrong};
 use super::slash::{self, Begun, Known, Waits};
 use super::told::{Told, When};
 use super::turn::{Ends, Turn, ends};
@@ -40,8 +41,6 @@ const INTERVAL: Duration = Duration::from_millis(150);
 const BEGIN: Duration = Duration::from_secs(5);
 /// Time for a session to save itself.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
-
-pub const TASK_RUNNING: i32 = -32003;
 
 /// A request of an editor to a session.
 pub enum Ask {
@@ -484,7 +483,7 @@ impl Session {
         self.setting.refused(why);
         if let Some(turn) = self.turn.take() {
             let cancelled = turn.cancelled;
-            let result = if cancelled { Ok(PromptResponse::new(StopReason::Cancelled)) } else { Err(Error::new(-32603, why)) };
+            let result = if cancelled { Ok(PromptResponse::new(StopReason::Cancelled)) } else { Err(Error::new(INTERNAL, why)) };
             reply(turn.reply, result);
         }
         if let Some((_, to)) = self.next.take() {

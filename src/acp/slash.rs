@@ -1,7 +1,7 @@
 //! Slash commands: the requests they send to the session, and the text of the responses.
 
-use super::blocks::fence;
 use super::calls;
+use super::markdown::fence;
 use crate::protocol::{
     Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, Query, RewindPlan, RewindScope,
     RewindTarget, SessionQuery,

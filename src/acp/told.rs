@@ -1,30 +1,17 @@
 //! Conversion of session events into updates for an editor.
 
 use super::calls::{self, Names};
-use super::connection::Looks;
-use crate::protocol::{CallId, Event, EventKind, Mode, Proposal, SandboxTier, ToolStatus, cut_before};
+use super::client::{Looks, Understands};
+use crate::protocol::{CallId, Event, EventKind, Proposal, SandboxTier, ToolStatus, cut_before};
 use agent_client_protocol::v1::schema::{
-    AvailableCommand, CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity,
-    SessionInfoUpdate, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
-    UsageUpdate,
+    CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate,
+    SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Maximum bytes of a session title.
 const TITLE_BYTES: usize = 80;
-
-/// Optional capabilities of an editor.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Understands {
-    /// The editor shares the content of its files and accepts new content.
-    pub reads_files: bool,
-    pub writes_files: bool,
-    pub notices: bool,
-    pub compactions: bool,
-    /// The editor has a terminal in which aye can be set up.
-    pub terminal_sign_in: bool,
-}
 
 /// The time of an event: now, or in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -341,17 +328,3 @@ impl Told {
         SessionUpdate::CompactionUpdate(CompactionUpdate::new(format!("c{}", self.compactions), status))
     }
 }
-
-/// Returns the entry of a slash command.
-pub fn available(name: &str, description: &str, hint: Option<&str>) -> AvailableCommand {
-    use agent_client_protocol::v1::schema::{AvailableCommandInput, UnstructuredCommandInput};
-    let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
-    AvailableCommand::new(name, description).input(input)
-}
-
-pub const MODES: [(Mode, &str, &str); 4] = [
-    (Mode::Plan, "Plan", "read-only: no changes"),
-    (Mode::Ask, "Ask", "follow the policy; ask where it does not decide"),
-    (Mode::AutoEdit, "Auto-edit", "edit files in the workspace without asking"),
-    (Mode::Auto, "Auto", "ask about high-risk actions only"),
-];

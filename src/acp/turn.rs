@@ -1,14 +1,11 @@
 //! One prompt of an editor, from its request to its response.
 
-use super::connection::Reply;
+use super::rpc::{AUTH_REQUIRED, INTERNAL, Reply};
 use super::slash::Waits;
 use crate::protocol::{Event, EventKind, Failure, FailureKind, StopReason as ModelStop, TaskId};
 use agent_client_protocol::v1::schema::StopReason;
 use agent_client_protocol::{Error, RequestCancellation};
 use serde_json::json;
-
-const AUTHENTICATION: i32 = -32000;
-const FAILED: i32 = -32603;
 
 pub struct Turn {
     pub reply: Reply,
@@ -92,8 +89,8 @@ fn failed(failure: &Failure) -> Ends {
         FailureKind::MaxStepsExceeded | FailureKind::BudgetExceeded => return Ends::With(StopReason::MaxTurnRequests),
         FailureKind::ContextTooLong => return Ends::With(StopReason::MaxTokens),
         FailureKind::GuardrailBlocked => return Ends::With(StopReason::Refusal),
-        FailureKind::Authentication => AUTHENTICATION,
-        _ => FAILED,
+        FailureKind::Authentication => AUTH_REQUIRED,
+        _ => INTERNAL,
     };
     let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
     let data = json!({"kind": failure.kind, "retryable": failure.retryable, "hint": failure.hint});

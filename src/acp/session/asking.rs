@@ -1,7 +1,7 @@
 //! Questions that were sent to the editor and have no answer yet.
 
 use super::Session;
-use crate::acp::connection::Client;
+use crate::acp::client::Client;
 use crate::acp::diffs::{self, Way};
 use crate::acp::permission::{self, Answered};
 use crate::acp::{calls, slash};

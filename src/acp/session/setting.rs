@@ -1,8 +1,8 @@
 //! Option changes by the editor whose outcome is pending.
 
 use super::Session;
-use crate::acp::connection::{Reply, reply, wrong};
 use crate::acp::options::Options;
+use crate::acp::rpc::{Reply, reply, wrong};
 use crate::protocol::{Command, EventKind};
 use agent_client_protocol::v1::schema::{
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,

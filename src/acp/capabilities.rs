@@ -1,8 +1,8 @@
 //! Capabilities: those that aye announces, and those that an editor announces.
 
-use super::wrong;
-use crate::acp::host::{Authentication, Server, ServerReach};
-use crate::acp::told::Understands;
+use super::client::Understands;
+use super::host::{Authentication, Server, ServerReach};
+use super::rpc::wrong;
 use agent_client_protocol::Error;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{

@@ -1,0 +1,96 @@
+//! The editor as a session sees it: its capabilities, and the messages to it.
+
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    ReadTextFileRequest, RequestPermissionRequest, RequestPermissionResponse, SessionNotification, SessionUpdate,
+    WriteTextFileRequest,
+};
+use std::borrow::Cow;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, TryAcquireError, watch};
+
+/// Functions that make external text harmless, for display and for decisions.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks {
+    pub clean: fn(&str) -> Cow<'_, str>,
+    pub reveal: fn(&str) -> Cow<'_, str>,
+}
+
+/// Optional capabilities of an editor.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Understands {
+    /// The editor shares the content of its files and accepts new content.
+    pub reads_files: bool,
+    pub writes_files: bool,
+    pub notices: bool,
+    pub compactions: bool,
+    /// The editor has a terminal in which aye can be set up.
+    pub terminal_sign_in: bool,
+}
+
+/// The editor, as seen by a session.
+#[derive(Clone)]
+pub struct Client {
+    connection: ConnectionTo<agent_client_protocol::Client>,
+    /// Permits for updates that wait to be written.
+    room: Arc<Semaphore>,
+    understands: Understands,
+    pub looks: Looks,
+    /// Tells the session whether more streamed text is accepted.
+    pub flow: Option<Arc<watch::Sender<bool>>>,
+}
+
+impl Client {
+    pub fn new(
+        connection: ConnectionTo<agent_client_protocol::Client>,
+        room: Arc<Semaphore>,
+        understands: Understands,
+        looks: Looks,
+    ) -> Self {
+        Self { connection, room, understands, looks, flow: None }
+    }
+
+    fn takes_more(&self, more: bool) {
+        if let Some(flow) = &self.flow {
+            flow.send_replace(more);
+        }
+    }
+
+    pub fn understands(&self) -> Understands {
+        self.understands
+    }
+
+    /// Sends an update. Waits if the editor cannot keep up.
+    pub async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
+        let room = match self.room.try_acquire() {
+            Ok(room) => room,
+            Err(TryAcquireError::Closed) => return,
+            Err(TryAcquireError::NoPermits) => {
+                self.takes_more(false);
+                let room = self.room.acquire().await;
+                self.takes_more(true);
+                let Ok(room) = room else { return };
+                room
+            }
+        };
+        room.forget();
+        let _ = self.connection.send_notification(SessionNotification::new(session.to_string(), update));
+    }
+
+    pub fn ask(
+        &self,
+        request: RequestPermissionRequest,
+    ) -> impl Future<Output = Result<RequestPermissionResponse, String>> + Send + 'static {
+        let sent = self.connection.send_request(request);
+        async move { sent.block_task().await.map_err(|error| error.message) }
+    }
+
+    pub async fn read_file(&self, request: ReadTextFileRequest) -> Result<String, String> {
+        let answer = self.connection.send_request(request).block_task().await;
+        answer.map(|answer| answer.content).map_err(|error| error.message)
+    }
+
+    pub async fn write_file(&self, request: WriteTextFileRequest) -> Result<(), String> {
+        self.connection.send_request(request).block_task().await.map(drop).map_err(|error| error.message)
+    }
+}

@@ -1,0 +1,48 @@
+//! JSON-RPC responses and errors of requests by an editor.
+
+use super::host::Refusal;
+use agent_client_protocol::Error;
+use agent_client_protocol::v1::Responder;
+
+pub type Reply = Responder<serde_json::Value>;
+
+pub const INVALID_REQUEST: i32 = -32600;
+pub const INVALID_PARAMS: i32 = -32602;
+pub const INTERNAL: i32 = -32603;
+pub const AUTH_REQUIRED: i32 = -32000;
+pub const NOT_FOUND: i32 = -32002;
+pub const POLICY: i32 = -32005;
+pub const HELD: i32 = -32008;
+pub const TASK_RUNNING: i32 = -32003;
+
+pub fn reply<T: serde::Serialize>(to: Reply, result: Result<T, Error>) {
+    let result = result.and_then(|answer| serde_json::to_value(answer).map_err(|error| error_of(INTERNAL, error.to_string())));
+    let _ = to.respond_with_result(result);
+}
+
+pub fn refuse(to: Reply, code: i32, message: impl Into<String>) {
+    let _ = to.respond_with_error(error_of(code, message));
+}
+
+/// Returns an invalid-parameters error with this message.
+pub fn wrong(message: impl Into<String>) -> Error {
+    error_of(INVALID_PARAMS, message)
+}
+
+fn error_of(code: i32, message: impl Into<String>) -> Error {
+    Error::new(code, message)
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let (code, message) = match refusal {
+            Refusal::NoKey(message) => (AUTH_REQUIRED, message),
+            Refusal::NoSession(message) => (NOT_FOUND, message),
+            Refusal::Held(message) => (HELD, message),
+            Refusal::Wrong(message) => (INVALID_PARAMS, message),
+            Refusal::Policy(message) => (POLICY, message),
+            Refusal::Failed(message) => (INTERNAL, message),
+        };
+        Self::new(code, message)
+    }
+}
