@@ -52,6 +52,20 @@ impl fmt::Display for Origin {
     }
 }
 
+/// Returns a value that is set, with its origin.
+pub(super) fn entry<'a>(values: &'a Values, path: &[&str]) -> Option<&'a Entry> {
+    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+    values.get(&path)
+}
+
+/// Returns a string that is set.
+pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
+    match &entry(values, path)?.value {
+        Value::Text(text) => Some(text),
+        Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_) => None,
+    }
+}
+
 /// Reads a file. A missing file sets nothing.
 pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
     let wrong = |reason: &dyn fmt::Display| ConfigError::one(format!("`{}`: {reason}", path.display()));

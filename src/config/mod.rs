@@ -10,7 +10,6 @@ mod error;
 mod file;
 pub mod grants;
 mod instructions;
-mod local;
 mod project_layer;
 mod provider;
 mod retention;

@@ -1,7 +1,7 @@
 //! Provider settings: the model, its URL and its key.
 
 use super::file::Value;
-use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address};
+use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address, schema};
 use std::fmt;
 
 /// The API that a server implements.
@@ -103,6 +103,7 @@ const CHAT: &str = "openai-chat";
 /// OpenAI through the Responses API; keys are saved under this name.
 const RESPONSES: &str = "openai";
 const OPENAI: &str = "https://api.openai.com/v1";
+const LOCAL_PORTS: [&str; 2] = ["llm", "local_ports"];
 const LOCAL: &str = "http://localhost:11434/v1";
 
 /// The built-in providers, in the order in which the environment is searched for a default.
@@ -331,6 +332,37 @@ impl Settings {
         ConfigError::one(format!("unknown provider `{asked}`; {hint}"))
     }
 
+    /// Returns the ports on which to look for local model servers.
+    pub fn local_ports(&self) -> Vec<u16> {
+        let parse = |port: &str| port.trim().parse().ok();
+        if let Some(Value::List(ports)) = self.entry(&LOCAL_PORTS).map(|entry| &entry.value) {
+            return ports.iter().filter_map(|port| parse(port)).collect();
+        }
+        let default = schema::find(&LOCAL_PORTS.map(str::to_owned)).map_or("", |key| key.default);
+        default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
+    }
+
+    /// Returns true if the settings or the environment set the URL of the provider `local`, so that no search is
+    /// needed.
+    pub fn says_where_local_is(&self) -> bool {
+        self.text(&["providers", "local", "base_url"]).is_some()
+    }
+
+    pub fn has_default_model(&self) -> bool {
+        self.default_model_name().is_some()
+    }
+
+    /// Returns the settings without `[model] default`.
+    pub fn without_default_model(&self) -> Self {
+        let mut settings = self.clone();
+        settings.values.remove(["model", "default"].map(str::to_owned).as_slice());
+        settings
+    }
+
+    pub fn default_model_name(&self) -> Option<&str> {
+        self.text(&["model", "default"])
+    }
+
     /// Checks the provider settings without any request.
     pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
@@ -350,7 +382,7 @@ impl Settings {
 
 fn api_named(name: &str) -> Option<Api> {
     let apis = [Api::Anthropic, Api::OpenAiResponses, Api::OpenAiChat, Api::Gemini];
-    super::schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
+    schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
 }
 
 /// `openai` and `openai-chat` are two APIs of one provider.

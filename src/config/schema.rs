@@ -53,6 +53,7 @@ const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
 
 /// Values of `approval.guard`; it cannot be turned off.
 const GUARDS: [&str; 2] = ["standard", "strict"];
+const NOTIFICATIONS: [&str; 3] = ["auto", "off", "bell"];
 const APPROVES: [&str; 2] = ["command", "effects"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
@@ -146,7 +147,7 @@ pub(super) const KEYS: &[Key] = &[
     key(&["ui", "vim"], Kind::Flag, "false", "Vim keys in the draft: esc leaves insert mode; /vim toggles it while aye runs"),
     key(
         &["ui", "notifications"],
-        Kind::Choice(&super::screen::NOTIFICATIONS),
+        Kind::Choice(&NOTIFICATIONS),
         "\"auto\"",
         "what to do when a question waits or a task ends while the terminal is unfocused: desktop notification, bell \
         or nothing",

@@ -3,6 +3,7 @@
 use super::Retention;
 use super::file::{self, Entry, Origin, Value, Values};
 use super::schema::KEYS;
+use super::screen::Screen;
 use super::spending::{self, SetEffort, SetLimit};
 use super::{ConfigError, Directories};
 use crate::sys::process::Shell;
@@ -161,21 +162,27 @@ impl Settings {
     }
 
     pub(super) fn entry(&self, path: &[&str]) -> Option<&Entry> {
-        let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-        self.values.get(&path)
+        file::entry(&self.values, path)
     }
 
     pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
-        match &self.entry(path)?.value {
-            Value::Text(text) => Some(text),
-            Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_) => None,
-        }
+        file::text(&self.values, path)
     }
 
     /// Returns the step limit of a task, if it is set.
     pub fn task_steps(&self) -> Option<u32> {
         let steps = number_set(&self.values, &["budget", "task_steps"])?;
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the settings of the full-screen UI.
+    pub fn screen(&self) -> Screen {
+        Screen::from_values(&self.values)
+    }
+
+    /// Returns the shell command whose output is shown in the status row.
+    pub fn status_command(&self) -> Option<&str> {
+        self.text(&["status", "command"]).filter(|line| !line.trim().is_empty())
     }
 
     /// Returns true if line-based output is configured.
