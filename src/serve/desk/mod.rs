@@ -8,7 +8,7 @@ mod requests;
 use super::PROTOCOL_VERSION;
 use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
-use super::message::{Id, Incoming, Outgoing, Refused, Request};
+use super::message::{Answer, Id, Incoming, Outgoing, Refused, Request};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
 use crate::protocol::{Command, Event, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
 use answers::{Batch, Slot, Wait};
@@ -259,6 +259,44 @@ impl Desk {
             }
         }
     }
+    /// Sends all responses that wait for this condition.
+    fn settle(&mut self, is: impl Fn(&Wait) -> bool, outcome: impl Fn(&Wait) -> Result<Value, Fault>) {
+        let (settled, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, wait)| is(wait));
+        self.waiting = waiting;
+        let settled: Vec<(Slot, Wait)> = settled;
+        for (slot, wait) in settled {
+            self.answer(slot, outcome(&wait));
+        }
+    }
+
+    fn settle_first(&mut self, is: impl Fn(&Wait) -> bool, outcome: Result<Value, Fault>) {
+        if let Some(at) = self.waiting.iter().position(|(_, wait)| is(wait)) {
+            let (slot, _) = self.waiting.remove(at);
+            self.answer(slot, outcome);
+        }
+    }
+
+    fn answer(&mut self, slot: Slot, outcome: Result<Value, Fault>) {
+        match slot {
+            Slot::Nobody => {}
+            Slot::One(id) => self.send(Outgoing::Answer(Answer { id, outcome })),
+            Slot::Part { batch, id } => {
+                let Some(open) = self.batches.get_mut(&batch) else { return };
+                open.answers.push(Answer { id, outcome });
+                open.left -= 1;
+                if open.left == 0
+                    && let Some(Batch { answers, .. }) = self.batches.remove(&batch)
+                {
+                    self.send(Outgoing::Batch(answers));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, outgoing: Outgoing) {
+        self.acts.push(Act::Send(outgoing));
+    }
+
     /// Ends the process if no session is open and `Shutdown` was called.
     fn leave(&mut self) {
         if let Some(slot) = self.leaving.take() {
