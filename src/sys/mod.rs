@@ -22,6 +22,7 @@ pub mod secret_prompt;
 pub mod signals;
 pub mod socket;
 #[cfg(target_os = "linux")]
+mod supervisor;
 pub mod tree_watch;
 #[cfg(not(target_os = "linux"))]
 mod unsupported_watch;

@@ -7,6 +7,7 @@ mod key_file;
 pub mod private;
 mod replace;
 mod restore;
+mod temporary_name;
 #[cfg(test)]
 mod tests;
 pub mod transaction;

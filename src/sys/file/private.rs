@@ -95,7 +95,7 @@ fn directory(path: &Path) -> Result<Option<(std::os::fd::OwnedFd, &std::ffi::OsS
 }
 
 fn replace(directory: &std::os::fd::OwnedFd, name: &std::ffi::OsStr, content: &[u8]) -> io::Result<()> {
-    let beside = super::tree::temporary_name();
+    let beside = super::temporary_name::temporary_name();
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mut file = File::from(openat(directory, beside.as_os_str(), flags, Mode::from_bits_truncate(0o600))?);
     let written = file.write_all(content).and_then(|()| file.sync_all());

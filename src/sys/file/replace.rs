@@ -246,7 +246,7 @@ impl<'a> Temporary<'a> {
         old: Option<&FileStat>,
         fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
-        let name = super::tree::temporary_name();
+        let name = super::temporary_name::temporary_name();
         // A new file gets the mode that the umask leaves; a replacement is private until it has the mode of the old file.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mode = Mode::from_bits_truncate(mode);
@@ -405,7 +405,7 @@ fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
     if exchange(directory, one, other)? {
         return Ok(());
     }
-    let aside = super::tree::temporary_name();
+    let aside = super::temporary_name::temporary_name();
     match nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty()) {
         // A file system without hard links: for a moment, the name does not exist.
         Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => renameat(directory, other, directory, aside.as_os_str())?,

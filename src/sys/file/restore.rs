@@ -1,7 +1,8 @@
 //! Restoration of one path to an earlier state (a file, a symlink or nothing), if it has not changed since it was inspected.
 
 use super::replace::{Parents, WriteError, create_parents, look, parent_error, replace_with, sync_directory, unchanged};
-use super::tree::{rename_to_new, temporary_name};
+use super::temporary_name::temporary_name;
+use super::tree::rename_to_new;
 use super::{PreImage, tree::TreeError};
 use crate::sys::path::open_parent;
 use nix::errno::Errno;

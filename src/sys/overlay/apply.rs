@@ -1,8 +1,8 @@
 //! Application of the planned steps: each checks first whether it is already done, and whether its target is unchanged.
 
-use super::commit::{Left, Outcome};
 use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
+use super::outcome::{Left, Outcome};
 use super::plan::{Source, Step, What};
 use super::staging::{SYNCED_ALONE, name_of, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;

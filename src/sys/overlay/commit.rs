@@ -3,7 +3,9 @@
 use super::apply::Pace;
 use super::journal::{self, Journal, Root, VERSION};
 use super::node::{Kind, Node};
+use super::outcome::Outcome;
 use super::plan::steps;
+use super::recovery;
 use super::staging::{is_one_mount, make, stage};
 use super::{Change, Changes, Passed};
 use crate::sys::path::{open_directory, pass_below};
@@ -11,7 +13,6 @@ use nix::errno::Errno;
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstat;
 use nix::unistd::{AccessFlags, faccessat};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -26,36 +27,6 @@ pub enum CommitError {
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
-}
-
-/// Result of a commit that was started.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Outcome {
-    /// Number of completed steps.
-    pub done: usize,
-    /// Paths that are not as planned, because they changed during the commit or could not be written.
-    pub left: Vec<Left>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
-    #[serde(with = "super::name")]
-    pub path: PathBuf,
-    pub why: String,
-    /// Whether the system failed, so that the next recovery tries again.
-    #[serde(default)]
-    pub later: bool,
-}
-
-impl Outcome {
-    pub fn is_whole(&self) -> bool {
-        self.left.is_empty()
-    }
-
-    /// Returns whether nothing is left to retry.
-    pub fn is_over(&self) -> bool {
-        self.left.iter().all(|left| !left.later)
-    }
 }
 
 fn listed(paths: &[PathBuf]) -> String {
@@ -122,7 +93,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
         }
         return Err(error);
     }
-    journal::carry_out(&base, &journal, pace).map_err(here(preview))
+    recovery::carry_out(&base, &journal, pace).map_err(here(preview))
 }
 
 fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Journal, pace: Pace<'_>) -> Result<(), CommitError> {

@@ -1,8 +1,7 @@
-//! Commit journal: the planned steps, on disk before the first one runs; and recovery after a crash.
+//! Commit journal: the planned steps, on disk before the first one runs.
 
-use super::apply::apply;
-use super::commit::Outcome;
 use super::discard::remove_tree;
+use super::outcome::Outcome;
 use super::plan::Step;
 use super::staging::sync_names;
 use crate::sys::file::lock;
@@ -24,9 +23,9 @@ pub(super) const STAGES: &str = "commit.stages.json";
 /// The steps. While this file exists, the commit has started and may not be complete.
 pub(super) const BEGUN: &str = "commit.json";
 /// The steps, all completed.
-const OVER: &str = "commit.over.json";
+pub(super) const OVER: &str = "commit.over.json";
 /// The outcome, if not all steps could be completed.
-const DONE: &str = "commit.done.json";
+pub(super) const DONE: &str = "commit.done.json";
 const LOCK: &str = "commit.lock";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,56 +49,11 @@ pub(super) struct Root {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stage(#[serde(with = "super::name")] PathBuf);
+pub(super) struct Stage(#[serde(with = "super::name")] pub PathBuf);
 
 /// Returns whether a commit from this directory was started: then it must be recovered and not deleted.
 pub fn has_begun(preview: &Path) -> bool {
     [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
-}
-
-/// Finishes a commit that was started in this directory and returns its outcome; `None` if none was started. To be called again
-/// after an interruption, or if something is left to retry.
-pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
-    recover_at_pace(preview, &mut || Ok(()))
-}
-
-pub(super) fn recover_at_pace(preview: &Path, pace: super::apply::Pace<'_>) -> io::Result<Option<Outcome>> {
-    let _held = hold(preview)?;
-    let base = open_directory(preview)?;
-    if let Some(journal) = read::<Journal>(&base, OVER)? {
-        clear_stages(&journal);
-        return Ok(Some(Outcome { done: journal.roots.iter().map(|root| root.steps.len()).sum(), left: Vec::new() }));
-    }
-    if let Some(outcome) = read::<Outcome>(&base, DONE)? {
-        if let Some(journal) = read::<Journal>(&base, BEGUN)? {
-            clear_stages(&journal);
-        }
-        return Ok(Some(outcome));
-    }
-    let Some(journal) = read::<Journal>(&base, BEGUN)? else {
-        for Stage(path) in read::<Vec<Stage>>(&base, STAGES)?.unwrap_or_default() {
-            remove_stage(&path);
-        }
-        forget(&base);
-        return Ok(None);
-    };
-    if journal.version != VERSION {
-        let message = format!("the commit in `{}` was started by another version of aye, which can finish it", preview.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    }
-    carry_out(&base, &journal, pace).map(Some)
-}
-
-/// Performs the steps. Steps that the system refuses are retried once immediately, and then at the next recovery.
-pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: super::apply::Pace<'_>) -> io::Result<Outcome> {
-    let mut outcome = apply(journal, pace)?;
-    if !outcome.is_over() {
-        outcome = apply(journal, pace)?;
-    }
-    if outcome.is_over() {
-        finish(base, journal, &outcome)?;
-    }
-    Ok(outcome)
 }
 
 /// Locks the directory: one commit at a time.
@@ -117,7 +71,7 @@ pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
 }
 
 /// Ends the commit if everything is done, or if the remaining steps are blocked for good. Works on a full disk too.
-fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+pub(super) fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
     if outcome.is_whole() {
         renameat(base, BEGUN, base, OVER)?;
         sync_names(base)?;
@@ -138,7 +92,7 @@ pub(super) fn clear_stages(journal: &Journal) {
 }
 
 /// Removes a stage, if its name is one that aye creates.
-fn remove_stage(path: &Path) {
+pub(super) fn remove_stage(path: &Path) {
     let Some(name) = path.file_name().filter(|name| {
         let name = name.as_encoded_bytes();
         name.starts_with(b".aye-") || name.starts_with(b"stage-")
@@ -161,7 +115,7 @@ fn write<T: Serialize>(base: &OwnedFd, name: &str, value: &T) -> io::Result<()> 
     sync_names(base)
 }
 
-fn read<T: DeserializeOwned>(base: &OwnedFd, name: &str) -> io::Result<Option<T>> {
+pub(super) fn read<T: DeserializeOwned>(base: &OwnedFd, name: &str) -> io::Result<Option<T>> {
     match open_below(base, Path::new(name), OFlag::O_RDONLY | OFlag::O_NONBLOCK) {
         Ok(file) => Ok(Some(serde_json::from_reader(BufReader::new(File::from(file)))?)),
         Err(Errno::ENOENT) => Ok(None),

@@ -3,12 +3,15 @@
 
 mod apply;
 mod commit;
+mod compare;
 mod discard;
 mod journal;
 mod name;
 mod node;
+mod outcome;
 mod partial;
 mod plan;
+mod recovery;
 mod renames;
 mod staging;
 mod survey;
@@ -16,17 +19,29 @@ mod survey;
 mod tests;
 mod xattr;
 
-pub use commit::{CommitError, Outcome, commit};
+pub use commit::{CommitError, commit};
 pub use discard::discard;
-pub use journal::{has_begun, recover};
+pub use journal::has_begun;
 pub use node::{Kind, Node, Time};
+pub use outcome::Outcome;
+pub use recovery::recover;
 pub use survey::{changes, mark};
 
-use super::sandbox::Layered;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of changes; more would take too long to inspect and too much memory.
 const MAX_ENTRIES: usize = 500_000;
+
+/// A directory under a layer that receives its writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layered {
+    /// The directory, which is also where it is visible.
+    pub directory: PathBuf,
+    /// Existing private directories on one file system, outside every path that the command may see.
+    pub upper: PathBuf,
+    pub work: PathBuf,
+}
 
 /// All changes of a command in one directory, as seen from outside the overlay.
 #[derive(Debug, Clone)]

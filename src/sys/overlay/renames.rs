@@ -1,6 +1,7 @@
 //! Rename detection: new files that are old files under another name.
 
-use super::{Change, Changes, Kind, survey};
+use super::compare::same_bytes;
+use super::{Change, Changes, Kind};
 use crate::sys::path::{open_below, pass_below};
 use nix::fcntl::{OFlag, readlinkat};
 use std::collections::{BTreeMap, HashMap};
@@ -80,7 +81,7 @@ fn is_same(kind: Kind, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Re
     }
     let open = |(root, path): (&OwnedFd, &Path)| open_below(root, path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(File::from);
     match (open(new), open(old)) {
-        (Ok(mut new), Ok(mut old)) => survey::same_bytes(&mut new, &mut old),
+        (Ok(mut new), Ok(mut old)) => same_bytes(&mut new, &mut old),
         _ => Ok(false),
     }
 }

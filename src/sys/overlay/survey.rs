@@ -2,11 +2,11 @@
 //!
 //! Its time depends on the number of changes: in the real directory, only deleted entries are listed.
 
+use super::compare::same_bytes;
 use super::node::{Kind, Node, Time};
-use super::{Change, Changes, MAX_ENTRIES, Passed, Unkept, Why, renames, xattr};
+use super::{Change, Changes, Layered, MAX_ENTRIES, Passed, Unkept, Why, renames, xattr};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory};
-use crate::sys::sandbox::Layered;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, fchmodat, fstat, fstatat};
@@ -14,14 +14,13 @@ use nix::unistd::AccessFlags;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
-const CHUNK: usize = 128 * 1024;
 const SET_ID: u32 = 0o6000;
 /// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
@@ -364,32 +363,6 @@ fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -
         Err(errno) => return Err(errno.into()),
     };
     same_bytes(&mut new, &mut old)
-}
-
-pub(super) fn same_bytes(left: &mut File, right: &mut File) -> io::Result<bool> {
-    let (mut one, mut other) = (vec![0; CHUNK], vec![0; CHUNK]);
-    loop {
-        let count = fill(left, &mut one)?;
-        if fill(right, &mut other)? != count || one[..count] != other[..count] {
-            return Ok(false);
-        }
-        if count == 0 {
-            return Ok(true);
-        }
-    }
-}
-
-fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// Chooses the first name of each file, to which the others become hard links: preferably one with its old content.

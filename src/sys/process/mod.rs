@@ -26,9 +26,10 @@ pub use run::Namespaces;
 pub use run::run;
 pub use run::{Beside, End, Finished, Helper, Piece, Printed, ProcessError, Spec, run_beside, signal_name};
 pub use shell::Shell;
-pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
+
+use super::supervisor::SUPERVISE;
 
 /// Returns whether this process was started as the helper of another aye process.
 pub fn is_helper() -> bool {

@@ -22,8 +22,6 @@ use std::path::Path;
 use std::process::{Stdio, exit};
 use std::time::Duration;
 
-/// First argument that makes this program a helper.
-pub const SUPERVISE: &str = "__supervise";
 /// Second argument that disables namespaces.
 pub(super) const WITHOUT_NAMESPACES: &str = "without-namespaces";
 

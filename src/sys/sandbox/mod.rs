@@ -49,6 +49,7 @@ pub(in crate::sys) use unsupported::{LOOK_EVERY, PROBE, Room, Side, answer_probe
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{is_served, left_bases, probe};
 
+use super::overlay::Layered;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -142,16 +143,6 @@ pub enum View {
     Real,
     /// Writes go to a copy, one for each root in order.
     CopyOnWrite(Vec<Layered>),
-}
-
-/// A directory under a layer that receives its writes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layered {
-    /// The directory, which is also where it is visible.
-    pub directory: PathBuf,
-    /// Existing private directories on one file system, outside every path that the command may see.
-    pub upper: PathBuf,
-    pub work: PathBuf,
 }
 
 /// A private directory that a command sees, and writes to, at another path.

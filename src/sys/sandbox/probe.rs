@@ -46,7 +46,7 @@ pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe 
 fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<Probe> {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut child = Command::new(program)
-        .args([crate::sys::process::SUPERVISE, PROBE])
+        .args([crate::sys::supervisor::SUPERVISE, PROBE])
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())

@@ -1,7 +1,8 @@
 //! Caches of package managers: the existing directories, and a layer over each that takes the writes of commands.
 
 use crate::sys::overlay;
-use crate::sys::sandbox::{Layered, Substitute};
+use crate::sys::overlay::Layered;
+use crate::sys::sandbox::Substitute;
 use crate::tools::shell::blocking::beside;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;

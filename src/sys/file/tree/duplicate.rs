@@ -2,8 +2,9 @@
 
 use super::remove::take_apart;
 use super::survey::{look, survey_at};
-use super::{Form, Stop, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
+use super::{Form, Stop, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
+use crate::sys::file::temporary_name::temporary_name;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, fchmod, mkdirat};
 use nix::unistd::symlinkat;

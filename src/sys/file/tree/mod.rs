@@ -94,11 +94,6 @@ fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     })
 }
 
-/// Returns a unique name for an entry that is not complete yet.
-pub(in crate::sys) fn temporary_name() -> OsString {
-    OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()))
-}
-
 /// Opens a directory for listing; a symlink in its place is an error.
 pub(in crate::sys) fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;

@@ -1,8 +1,9 @@
 //! Removal of trees: the tree is renamed in one step, and then deleted.
 
 use super::survey::{identity, look, survey_as, survey_at};
-use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
+use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
 use crate::sys::file::replace::sync_directory;
+use crate::sys::file::temporary_name::temporary_name;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;

@@ -2,7 +2,7 @@
 
 use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
-use crate::sys::sandbox::Layered;
+use crate::sys::overlay::Layered;
 use crate::tools::shell::blocking::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

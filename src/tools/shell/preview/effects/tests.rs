@@ -1,6 +1,6 @@
 use super::*;
 use crate::sys::overlay;
-use crate::sys::sandbox::Layered;
+use crate::sys::overlay::Layered;
 use crate::tools::tests::settings;
 use std::fs;
 use std::process::Command;

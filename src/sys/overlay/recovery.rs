@@ -1,0 +1,56 @@
+//! Recovery of a commit after an interruption: the remaining steps of its journal.
+
+use super::apply::{Pace, apply};
+use super::journal::{
+    BEGUN, DONE, Journal, OVER, STAGES, Stage, VERSION, clear_stages, finish, forget, hold, read, remove_stage,
+};
+use super::outcome::Outcome;
+use crate::sys::path::open_directory;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Finishes a commit that was started in this directory and returns its outcome; `None` if none was started. To be called again
+/// after an interruption, or if something is left to retry.
+pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
+    recover_at_pace(preview, &mut || Ok(()))
+}
+
+pub(super) fn recover_at_pace(preview: &Path, pace: Pace<'_>) -> io::Result<Option<Outcome>> {
+    let _held = hold(preview)?;
+    let base = open_directory(preview)?;
+    if let Some(journal) = read::<Journal>(&base, OVER)? {
+        clear_stages(&journal);
+        return Ok(Some(Outcome { done: journal.roots.iter().map(|root| root.steps.len()).sum(), left: Vec::new() }));
+    }
+    if let Some(outcome) = read::<Outcome>(&base, DONE)? {
+        if let Some(journal) = read::<Journal>(&base, BEGUN)? {
+            clear_stages(&journal);
+        }
+        return Ok(Some(outcome));
+    }
+    let Some(journal) = read::<Journal>(&base, BEGUN)? else {
+        for Stage(path) in read::<Vec<Stage>>(&base, STAGES)?.unwrap_or_default() {
+            remove_stage(&path);
+        }
+        forget(&base);
+        return Ok(None);
+    };
+    if journal.version != VERSION {
+        let message = format!("the commit in `{}` was started by another version of aye, which can finish it", preview.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    carry_out(&base, &journal, pace).map(Some)
+}
+
+/// Performs the steps. Steps that the system refuses are retried once immediately, and then at the next recovery.
+pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: Pace<'_>) -> io::Result<Outcome> {
+    let mut outcome = apply(journal, pace)?;
+    if !outcome.is_over() {
+        outcome = apply(journal, pace)?;
+    }
+    if outcome.is_over() {
+        finish(base, journal, &outcome)?;
+    }
+    Ok(outcome)
+}
