@@ -1,7 +1,8 @@
 //! Log of decisions and the rule or user behind each, stored next to the journal for a limited time.
 
+use super::StoreError;
+use super::database::Database;
 use super::records::{self, Place};
-use super::{Store, StoreError};
 use crate::ports::{Durability, Record};
 use crate::protocol::{APPROVED_BY_YOU, CallId, Decision, Mode};
 use crate::session::{CallChange, Change, SessionState};
@@ -213,59 +214,51 @@ fn one_line(text: &str) -> String {
     plain.take(SUMMARY_CHARS).collect()
 }
 
-impl Store {
-    /// Logs a decision without a session.
-    pub fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
-        let path = self.inner.path.clone();
-        let verdict = if decision.verdict == "allow" { "allow" } else { "deny" };
-        let row = Row {
-            unknown: None,
-            tool_name: decision.tool_name,
-            summary: decision.summary,
-            verdict,
-            by: decision.by,
-            reason: decision.reason,
-            mode: None,
-        };
-        let now = decision.time.as_millisecond();
-        let written = self.inner.writer.ask(move |desk| {
-            desk.transact(Durability::Process, row.summary.len(), |transaction| {
-                insert(transaction, &[row], (None, Some(&decision.workspace), &decision.mode), now)
-            })
-        });
-        match written {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(StoreError::database(&path, &error)),
-            None => Err(StoreError::Database { path, reason: "the writer thread ended".to_owned() }),
-        }
-    }
+/// Logs a decision without a session.
+pub(super) fn log_decision(database: &Database, decision: LoggedDecision) -> Result<(), StoreError> {
+    let verdict = if decision.verdict == "allow" { "allow" } else { "deny" };
+    let row = Row {
+        unknown: None,
+        tool_name: decision.tool_name,
+        summary: decision.summary,
+        verdict,
+        by: decision.by,
+        reason: decision.reason,
+        mode: None,
+    };
+    let now = decision.time.as_millisecond();
+    database.write(move |desk| {
+        desk.transact(Durability::Process, row.summary.len(), |transaction| {
+            insert(transaction, &[row], (None, Some(&decision.workspace), &decision.mode), now)
+        })
+    })
+}
 
-    /// Returns the latest decisions, oldest first.
-    pub fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
-        const SQL: &str = "SELECT time, id, place, tool, summary, verdict, decider, reason, mode FROM
-            (SELECT d.*, coalesce(s.id, d.session) AS id, coalesce(d.workspace, s.workspace, '') AS place
-             FROM decisions d LEFT JOIN sessions s ON s.key = d.session)
-            WHERE (?1 IS NULL OR (id >= ?1 AND id < ?1 || 'g')) AND (NOT ?2 OR verdict = 'deny')
-            ORDER BY key DESC LIMIT ?3";
-        let most = i64::try_from(filter.most).unwrap_or(i64::MAX);
-        let mut found: Vec<LoggedDecision> = self.read(|reader| {
-            let mut statement = reader.prepare_cached(SQL)?;
-            let rows = statement.query_map(params![filter.session, filter.denied_only, most], |row| {
-                Ok(LoggedDecision {
-                    time: jiff::Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
-                    session_id: row.get(1)?,
-                    workspace: row.get(2)?,
-                    tool_name: row.get(3)?,
-                    summary: row.get(4)?,
-                    verdict: row.get(5)?,
-                    by: row.get(6)?,
-                    reason: row.get(7)?,
-                    mode: row.get(8)?,
-                })
-            })?;
-            rows.collect()
+/// Returns the latest decisions, oldest first.
+pub(super) fn decisions(database: &Database, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
+    const SQL: &str = "SELECT time, id, place, tool, summary, verdict, decider, reason, mode FROM
+        (SELECT d.*, coalesce(s.id, d.session) AS id, coalesce(d.workspace, s.workspace, '') AS place
+         FROM decisions d LEFT JOIN sessions s ON s.key = d.session)
+        WHERE (?1 IS NULL OR (id >= ?1 AND id < ?1 || 'g')) AND (NOT ?2 OR verdict = 'deny')
+        ORDER BY key DESC LIMIT ?3";
+    let most = i64::try_from(filter.most).unwrap_or(i64::MAX);
+    let mut found: Vec<LoggedDecision> = database.read(|reader| {
+        let mut statement = reader.prepare_cached(SQL)?;
+        let rows = statement.query_map(params![filter.session, filter.denied_only, most], |row| {
+            Ok(LoggedDecision {
+                time: jiff::Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
+                session_id: row.get(1)?,
+                workspace: row.get(2)?,
+                tool_name: row.get(3)?,
+                summary: row.get(4)?,
+                verdict: row.get(5)?,
+                by: row.get(6)?,
+                reason: row.get(7)?,
+                mode: row.get(8)?,
+            })
         })?;
-        found.reverse();
-        Ok(found)
-    }
+        rows.collect()
+    })?;
+    found.reverse();
+    Ok(found)
 }

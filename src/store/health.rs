@@ -1,7 +1,8 @@
 //! Health check of the store: reads the whole database and changes nothing.
 
+use super::StoreError;
+use super::database::FILE_NAME;
 use super::error::explain;
-use super::{FILE_NAME, StoreError};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 

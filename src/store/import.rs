@@ -1,7 +1,10 @@
 //! Import of a session in one transaction, without its decisions.
 
+use super::StoreError;
+use super::database::Database;
 use super::metadata::{self, Parent};
-use super::{NewSession, Store, StoreError, Written};
+use super::new_session::NewSession;
+use super::scan::Written;
 use crate::ports::Durability;
 use crate::session::{SessionState, SessionStatus};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -18,26 +21,15 @@ pub struct Foreign {
     pub records: Vec<Written>,
 }
 
-impl Store {
-    /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
-    pub fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
-        let path = self.inner.path.clone();
-        let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
-        let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
-            path: path.clone(),
-            reason: format!("cannot encode a record as JSON: {error}"),
-        })?;
-        let bytes = texts.iter().map(String::len).sum();
-        let written = self
-            .inner
-            .writer
-            .ask(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)));
-        match written {
-            Some(Ok(new)) => Ok(new),
-            Some(Err(error)) => Err(StoreError::database(&path, &error)),
-            None => Err(self.writer_is_gone()),
-        }
-    }
+/// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
+pub(super) fn import(database: &Database, foreign: Foreign) -> Result<bool, StoreError> {
+    let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
+    let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
+        path: database.path.clone(),
+        reason: format!("cannot encode a record as JSON: {error}"),
+    })?;
+    let bytes = texts.iter().map(String::len).sum();
+    database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))
 }
 
 impl Foreign {

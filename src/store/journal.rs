@@ -1,22 +1,24 @@
 //! Journal of one session: takes records, commits rows.
 
+use super::database::Database;
 use super::decisions::{self, Calls, Row};
 use super::error::not_saved;
+use super::locked;
+use super::new_session::NewSession;
+use super::output_tails::{self, Clears};
 use super::records;
 use super::session_lock::{Holder, is_held_by, living};
-use super::sessions::NewSession;
 use super::writer::Desk;
-use super::{Inner, locked, output_tails};
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, Tail};
 use crate::protocol::{CallId, Mode, SessionId};
-use crate::session::{CallChange, Change, SessionState, SessionStatus};
+use crate::session::{Change, SessionState, SessionStatus};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 pub(super) struct SessionJournal {
-    inner: Arc<Inner>,
+    database: Arc<Database>,
     id: SessionId,
     /// Data for the session's row, if there is none yet.
     unwritten: Option<NewSession>,
@@ -44,30 +46,9 @@ struct Entry {
     clears: Clears,
 }
 
-/// Calls whose saved output is obsolete.
-pub(super) enum Clears {
-    Calls(Vec<CallId>),
-    All,
-}
-
-impl Clears {
-    fn by(changes: &[Change<'_>]) -> Self {
-        if changes.iter().any(|change| matches!(change, Change::TaskStarted { .. } | Change::TaskEnded { .. })) {
-            return Self::All;
-        }
-        let ended = changes.iter().filter_map(|change| match change {
-            Change::Call { tool_call_id, change: CallChange::Finished { .. } | CallChange::Blocked } => {
-                Some((*tool_call_id).clone())
-            }
-            _ => None,
-        });
-        Self::Calls(ended.collect())
-    }
-}
-
 impl SessionJournal {
-    pub(super) fn new(inner: Arc<Inner>, id: SessionId, unwritten: Option<NewSession>, mode: Mode) -> Self {
-        Self { inner, id, unwritten, mode, calls: Mutex::default(), me: Instance::current() }
+    pub(super) fn new(database: Arc<Database>, id: SessionId, unwritten: Option<NewSession>, mode: Mode) -> Self {
+        Self { database, id, unwritten, mode, calls: Mutex::default(), me: Instance::current() }
     }
 
     fn entry(&self) -> Entry {
@@ -91,7 +72,7 @@ impl SessionJournal {
     /// Queues an entry; it is under way when this returns.
     fn submit(&self, entry: Entry, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
-        self.inner.writer.submit(move |desk| {
+        self.database.writer.submit(move |desk| {
             // If the task was dropped, nothing waits for the result, but the entry is still written.
             drop(answer.send(entry.write(desk, durability)));
         });
@@ -105,7 +86,7 @@ impl SessionJournal {
     async fn written(&self, answered: oneshot::Receiver<Result<(), JournalError>>) -> Result<(), JournalError> {
         answered.await.unwrap_or_else(|_| Err(failed("the writer thread ended; start aye again".to_owned())))?;
         if self.unwritten.is_some() {
-            locked(&self.inner.unwritten).remove(&self.id);
+            self.database.unwritten.remove(&self.id);
         }
         Ok(())
     }

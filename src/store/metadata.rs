@@ -1,19 +1,10 @@
 //! Metadata of a session: the archived flag, and its parent.
 
-use super::{Store, StoreError};
+use super::StoreError;
+use super::database::Database;
 use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::{OptionalExtension, Transaction, params};
-
-/// Table of metadata. The parent stays named after it is deleted.
-pub(super) const TABLE: &str = "
-    CREATE TABLE marks (
-        session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
-        archived INTEGER NOT NULL DEFAULT 0,
-        parent TEXT,
-        parent_records INTEGER
-    );
-";
 
 /// Session that another one was forked from, and the number of shared records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,32 +23,28 @@ pub(super) fn born(transaction: &Transaction<'_>, session: i64, parent: &Parent)
     Ok(())
 }
 
-impl Store {
-    /// Returns the number of records a session shares with its parent; 0 if it is not a fork.
-    pub fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
-        const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";
-        let found: Option<Option<i64>> =
-            self.read(|reader| reader.prepare_cached(SQL)?.query_row([id.as_str()], |row| row.get(0)).optional())?;
-        Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
-    }
+/// Returns the number of records a session shares with its parent; 0 if it is not a fork.
+pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64, StoreError> {
+    const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";
+    let found: Option<Option<i64>> =
+        database.read(|reader| reader.prepare_cached(SQL)?.query_row([id.as_str()], |row| row.get(0)).optional())?;
+    Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
+}
 
-    /// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
-    pub fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
-        let wanted = id.clone();
-        let done = self.inner.writer.ask(move |desk| {
-            desk.transact(Durability::Process, 0, |transaction| {
-                transaction.execute(
-                    "INSERT INTO marks (session, archived) SELECT key, ?2 FROM sessions WHERE id = ?1
-                     ON CONFLICT (session) DO UPDATE SET archived = ?2",
-                    params![wanted.as_str(), archived],
-                )
-            })
-        });
-        match done {
-            Some(Ok(0)) => Err(StoreError::NoSession { given: id.to_string() }),
-            Some(Ok(_)) => Ok(()),
-            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
-            None => Err(self.writer_is_gone()),
-        }
+/// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
+pub(super) fn archive(database: &Database, id: &SessionId, archived: bool) -> Result<(), StoreError> {
+    let wanted = id.clone();
+    let done = database.write(move |desk| {
+        desk.transact(Durability::Process, 0, |transaction| {
+            transaction.execute(
+                "INSERT INTO marks (session, archived) SELECT key, ?2 FROM sessions WHERE id = ?1
+                 ON CONFLICT (session) DO UPDATE SET archived = ?2",
+                params![wanted.as_str(), archived],
+            )
+        })
+    });
+    match done? {
+        0 => Err(StoreError::NoSession { given: id.to_string() }),
+        _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ mod artifacts;
 mod backup;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod bench_support;
+mod database;
 mod decisions;
 mod directory;
 mod error;
@@ -12,6 +13,7 @@ mod import;
 mod index_file;
 mod journal;
 mod metadata;
+mod new_session;
 mod output_tails;
 mod packed;
 mod prune;
@@ -31,93 +33,152 @@ pub use error::StoreError;
 pub use health::{Health, health};
 pub use import::Foreign;
 pub use metadata::Parent;
+pub use new_session::NewSession;
 pub use prune::GiveBack;
 pub use scan::{Size, Written};
 pub use session_lock::{Claim, Holder};
-pub use sessions::{Loaded, NewSession, Piece, SessionSummary};
+pub use sessions::{Loaded, Piece, SessionSummary};
 pub use snapshots::Snapshots;
 
 use crate::ports::Journal;
-use crate::protocol::{Mode, SessionId};
-use rusqlite::Connection;
+use crate::protocol::{Mode, SessionId, WorkspaceId};
+use crate::session::Tally;
+use database::Database;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use writer::Writer;
-
-/// Name of the database in the data directory.
-const FILE_NAME: &str = "aye.db";
 
 /// All sessions of a user on this machine. Cheap to clone; the database closes with the last clone, claim or journal.
 #[derive(Clone)]
 pub struct Store {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    path: PathBuf,
-    /// Connection for reading; all writes go through the writer.
-    reader: Mutex<Connection>,
-    writer: Writer,
-    /// Sessions without a row, because they have no records yet.
-    unwritten: Mutex<HashMap<SessionId, NewSession>>,
-    notices: Vec<String>,
+    database: Arc<Database>,
+    notices: Arc<[String]>,
 }
 
 impl Store {
     /// Opens or creates the store of a data directory. A damaged store is moved aside, never overwritten.
     pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
-        directory::prepare(data_dir)?;
-        let _only_one_opens = directory::lock(data_dir)?;
-        let path = data_dir.join(FILE_NAME);
-        let mut notices = Vec::new();
-        let found = match schema::examine(&path)? {
-            // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
-            // its log.
-            schema::State::Sound(..) if schema::salvaged(&path).exists() => {
-                schema::State::Damaged("part of the store was moved aside".to_owned())
-            }
-            found => found,
-        };
-        let reader = match found {
-            schema::State::Sound(connection, notice) => {
-                notices.extend(notice);
-                connection
-            }
-            schema::State::Missing => match adopted(&path)? {
-                Some((connection, notice)) => {
-                    notices.push(notice);
-                    connection
-                }
-                None => schema::create(&path)?,
-            },
-            schema::State::Damaged(reason) => {
-                let (connection, notice) = replace(&path, &reason)?;
-                notices.push(notice);
-                connection
-            }
-        };
-        let writer = Writer::new(path.clone());
-        let inner = Inner { path, reader: Mutex::new(reader), writer, unwritten: Mutex::default(), notices };
-        Ok(Self { inner: Arc::new(inner) })
+        let (database, notices) = Database::open(data_dir)?;
+        Ok(Self { database: Arc::new(database), notices: notices.into() })
     }
 
     /// Returns notices about the opening for the user.
     pub fn notices(&self) -> &[String] {
-        &self.inner.notices
+        &self.notices
     }
 
     /// Creates a session locked by this process. Its row is written with the first record or draft.
     pub fn create(&self, session: NewSession) -> Claim {
         let id = session.id.clone();
-        locked(&self.inner.unwritten).insert(id.clone(), session);
-        Claim::new(self.inner.clone(), id)
+        self.database.unwritten.add(session);
+        Claim::new(self.database.clone(), id)
     }
 
     /// Returns the journal of a created or claimed session.
     pub fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
-        let unwritten = locked(&self.inner.unwritten).get(id).cloned();
-        Arc::new(journal::SessionJournal::new(self.inner.clone(), id.clone(), unwritten, mode))
+        let unwritten = self.database.unwritten.get(id);
+        Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode))
+    }
+
+    /// Returns the sessions of a workspace, or all of them, latest first.
+    pub fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
+        sessions::sessions(&self.database, workspace)
+    }
+
+    /// Returns the latest session of a workspace that has a title and is not archived.
+    pub fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
+        sessions::latest(&self.database, workspace)
+    }
+
+    /// Returns the session whose ID starts with `prefix`.
+    pub fn find(&self, prefix: &str) -> Result<SessionSummary, StoreError> {
+        sessions::find(&self.database, prefix)
+    }
+
+    /// Loads a session with all its records.
+    pub fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
+        sessions::load(&self.database, id)
+    }
+
+    /// Returns about `about` of the last records before a position, or of all, in whole steps.
+    pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
+        sessions::piece(&self.database, id, before, about)
+    }
+
+    /// Returns the draft of a session.
+    pub fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
+        sessions::draft(&self.database, id)
+    }
+
+    /// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
+    pub fn for_each_record(&self, id: &SessionId, visit: impl FnMut(Written) -> ControlFlow<()>) -> Result<(), StoreError> {
+        scan::for_each_record(&self.database, id, visit)
+    }
+
+    /// Returns the totals of a session; parses only the relevant records.
+    pub fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
+        scan::tally(&self.database, id)
+    }
+
+    /// Returns the stored size of each session.
+    pub fn sizes(&self) -> Result<HashMap<SessionId, Size>, StoreError> {
+        scan::sizes(&self.database)
+    }
+
+    /// Returns the number of records a session shares with its parent; 0 if it is not a fork.
+    pub fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
+        metadata::parent_records(&self.database, id)
+    }
+
+    /// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
+    pub fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
+        metadata::archive(&self.database, id, archived)
+    }
+
+    /// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
+    pub fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
+        session_lock::claim(&self.database, id)
+    }
+
+    /// Returns the live process that holds a session lock.
+    pub fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        session_lock::holder(&self.database, id)
+    }
+
+    /// Renames a session.
+    pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), StoreError> {
+        session_lock::rename(&self.database, id, title)
+    }
+
+    /// Deletes a session and its records.
+    pub fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
+        session_lock::delete(&self.database, id)
+    }
+
+    /// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
+    pub fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
+        prune::forget_if_idle(&self.database, id, updated)
+    }
+
+    /// Returns free pages to the file system.
+    pub fn give_back(&self, how: GiveBack) -> Result<(), StoreError> {
+        prune::give_back(&self.database, how)
+    }
+
+    /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
+    pub fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
+        import::import(&self.database, foreign)
+    }
+
+    /// Logs a decision without a session.
+    pub fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
+        decisions::log_decision(&self.database, decision)
+    }
+
+    /// Returns the latest decisions, oldest first.
+    pub fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
+        decisions::decisions(&self.database, filter)
     }
 }
 
@@ -131,38 +192,6 @@ pub struct Beside {
 impl Beside {
     fn less(self, after: Self) -> Self {
         Self { count: self.count.saturating_sub(after.count), bytes: self.bytes.saturating_sub(after.bytes) }
-    }
-}
-
-/// Replaces a damaged store with a new one that contains everything readable. A crash loses nothing: the recovered data is
-/// complete under its own name before anything is moved, and the next start continues from there.
-fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
-    let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
-    let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
-    let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::words);
-    let connection = adopt(path)?;
-    // Details for troubleshooting: one line after the actual message.
-    let reason = reason.rsplit('\n').next().unwrap_or_default().trim();
-    Ok((connection, format!("the session store was damaged and was moved to `{}`; {words}\ndetails: {reason}", moved.display())))
-}
-
-/// Adopts a recovered store that an earlier start could not rename in time.
-fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
-    if !schema::salvaged(path).exists() {
-        return Ok(None);
-    }
-    let connection = adopt(path)?;
-    Ok(Some((connection, "the session store was damaged and was moved aside; all readable sessions were recovered".to_owned())))
-}
-
-fn adopt(path: &Path) -> Result<Connection, StoreError> {
-    schema::rename(&schema::salvaged(path), path)?;
-    schema::connect(path).map_err(|error| StoreError::database(path, &error))
-}
-
-impl Inner {
-    fn reader(&self) -> MutexGuard<'_, Connection> {
-        locked(&self.reader)
     }
 }
 

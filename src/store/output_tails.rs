@@ -1,20 +1,31 @@
 //! Output tails of running commands: one row each, replaced while the command runs, deleted with the commit of its outcome.
 
-use super::journal::Clears;
 use crate::ports::Tail;
 use crate::protocol::CallId;
+use crate::session::{CallChange, Change};
 use rusqlite::{Connection, Transaction, params};
 use std::collections::HashMap;
 
-pub(super) const TABLE: &str = "
-    CREATE TABLE tails (
-        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
-        call TEXT NOT NULL,
-        text TEXT NOT NULL,
-        ran_ms INTEGER NOT NULL,
-        PRIMARY KEY (session, call)
-    ) WITHOUT ROWID;
-";
+/// Calls whose saved output is obsolete.
+pub(super) enum Clears {
+    Calls(Vec<CallId>),
+    All,
+}
+
+impl Clears {
+    pub(super) fn by(changes: &[Change<'_>]) -> Self {
+        if changes.iter().any(|change| matches!(change, Change::TaskStarted { .. } | Change::TaskEnded { .. })) {
+            return Self::All;
+        }
+        let ended = changes.iter().filter_map(|change| match change {
+            Change::Call { tool_call_id, change: CallChange::Finished { .. } | CallChange::Blocked } => {
+                Some((*tool_call_id).clone())
+            }
+            _ => None,
+        });
+        Self::Calls(ended.collect())
+    }
+}
 
 /// Replaces the output of a running command. A session without a row has no running commands.
 pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId, tail: &Tail) -> rusqlite::Result<()> {

@@ -1,11 +1,13 @@
 //! Pruning: deletes sessions and frees their space.
 
+use super::StoreError;
+use super::database::Database;
 use super::quarantine::{COMPANIONS, beside};
-use super::session_lock::living;
-use super::{Store, StoreError};
+use super::session_lock::{claim, living};
 use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::params;
+use std::sync::Arc;
 
 /// Maximum number of pages freed in one transaction, which limits how long other processes wait.
 const PAGES_AT_ONCE: u32 = 512;
@@ -31,79 +33,69 @@ pub enum GiveBack {
     Whole,
 }
 
-impl Store {
-    /// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
-    pub fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
-        let claim = match self.claim(id) {
-            Ok(claim) => claim,
-            Err(StoreError::Held { .. } | StoreError::NoSession { .. }) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let doomed = id.clone();
-        let done = self.inner.writer.ask(move |desk| {
-            desk.transact(Durability::Process, 0, |transaction| {
-                transaction.execute(
-                    "DELETE FROM sessions WHERE id = ?1 AND updated = ?2",
-                    params![doomed.as_str(), updated.as_millisecond()],
-                )
-            })
-        });
-        drop(claim);
-        match done {
-            Some(Ok(count)) => Ok(count > 0),
-            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
-            None => Err(self.writer_is_gone()),
-        }
-    }
-
-    pub(super) fn room(&self) -> Result<Room, StoreError> {
-        let length = |path: &std::path::Path| path.metadata().map_or(0, |metadata| metadata.len());
-        let beside: u64 = COMPANIONS.iter().map(|suffix| length(&beside(&self.inner.path, suffix))).sum();
-        self.read(|reader| {
-            let number = |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
-            let free_bytes = number("freelist_count")? * number("page_size")?;
-            Ok(Room { bytes: length(&self.inner.path) + beside, free_bytes })
+/// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
+pub(super) fn forget_if_idle(database: &Arc<Database>, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
+    let claim = match claim(database, id) {
+        Ok(claim) => claim,
+        Err(StoreError::Held { .. } | StoreError::NoSession { .. }) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let doomed = id.clone();
+    let done = database.write(move |desk| {
+        desk.transact(Durability::Process, 0, |transaction| {
+            transaction.execute(
+                "DELETE FROM sessions WHERE id = ?1 AND updated = ?2",
+                params![doomed.as_str(), updated.as_millisecond()],
+            )
         })
-    }
+    });
+    drop(claim);
+    Ok(done? > 0)
+}
 
-    /// Returns free pages to the file system.
-    pub fn give_back(&self, how: GiveBack) -> Result<(), StoreError> {
-        let room = self.room()?;
-        let done = self.inner.writer.ask(move |desk| {
-            let connection = desk.connection()?;
-            let kind: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
-            if kind == 2 {
-                let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
-                let mut left = free()?;
-                while left > 0 {
-                    let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"))?;
-                    let mut rows = step.query([])?;
-                    while rows.next()?.is_some() {}
-                    let now = free()?;
-                    if now >= left {
-                        break;
-                    }
-                    left = now;
+pub(super) fn room(database: &Database) -> Result<Room, StoreError> {
+    let length = |path: &std::path::Path| path.metadata().map_or(0, |metadata| metadata.len());
+    let beside: u64 = COMPANIONS.iter().map(|suffix| length(&beside(&database.path, suffix))).sum();
+    database.read(|reader| {
+        let number = |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
+        let free_bytes = number("freelist_count")? * number("page_size")?;
+        Ok(Room { bytes: length(&database.path) + beside, free_bytes })
+    })
+}
+
+/// Returns free pages to the file system.
+pub(super) fn give_back(database: &Database, how: GiveBack) -> Result<(), StoreError> {
+    let room = room(database)?;
+    let done = database.write(move |desk| {
+        let connection = desk.connection()?;
+        let kind: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
+        if kind == 2 {
+            let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+            let mut left = free()?;
+            while left > 0 {
+                let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"))?;
+                let mut rows = step.query([])?;
+                while rows.next()?.is_some() {}
+                let now = free()?;
+                if now >= left {
+                    break;
                 }
-            } else {
-                let worth = room.free_bytes >= REWRITTEN_FROM_BYTES
-                    && room.free_bytes * 100 >= room.bytes.saturating_mul(REWRITTEN_FROM_PERCENT);
-                if how == GiveBack::InSteps || !worth || somebody_works(connection)? {
-                    return Ok(());
-                }
-                // From now on pages are freed incrementally.
-                connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")?;
+                left = now;
             }
-            // Do not wait for readers, unless a complete rewrite is in the log.
-            let checkpoint = if kind == 2 { "PRAGMA wal_checkpoint(PASSIVE)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
-            connection.query_row(checkpoint, [], |_| Ok(()))
-        });
-        match done {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
-            None => Err(self.writer_is_gone()),
+        } else {
+            let worth = room.free_bytes >= REWRITTEN_FROM_BYTES
+                && room.free_bytes * 100 >= room.bytes.saturating_mul(REWRITTEN_FROM_PERCENT);
+            if how == GiveBack::InSteps || !worth || somebody_works(connection)? {
+                return Ok(());
+            }
+            // From now on pages are freed incrementally.
+            connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")?;
         }
-    }
+        // Do not wait for readers, unless a complete rewrite is in the log.
+        let checkpoint = if kind == 2 { "PRAGMA wal_checkpoint(PASSIVE)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
+        connection.query_row(checkpoint, [], |_| Ok(()))
+    });
+    done
 }
 
 /// Reports whether a live process holds a session lock, whose commits would have to wait.

@@ -1,7 +1,8 @@
 //! Streaming scan of a session's records in constant memory, with its size and totals.
 
+use super::StoreError;
+use super::database::Database;
 use super::records::{self, Place};
-use super::{Store, StoreError};
 use crate::ports::Record;
 use crate::protocol::SessionId;
 use crate::session::{Tally, TallyCounter, TallyEntry};
@@ -27,80 +28,80 @@ pub struct Size {
     pub bytes: u64,
 }
 
-impl Store {
-    /// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
-    pub fn for_each_record(&self, id: &SessionId, mut visit: impl FnMut(Written) -> ControlFlow<()>) -> Result<(), StoreError> {
-        self.for_each_text(id, |time, text| {
-            let record = text.and_then(|json| serde_json::from_slice(json).ok()).unwrap_or(Record::Unreadable);
-            visit(Written { time, record })
-        })
-    }
+/// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
+pub(super) fn for_each_record(
+    database: &Database,
+    id: &SessionId,
+    mut visit: impl FnMut(Written) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    for_each_text(database, id, |time, text| {
+        let record = text.and_then(|json| serde_json::from_slice(json).ok()).unwrap_or(Record::Unreadable);
+        visit(Written { time, record })
+    })
+}
 
-    /// Returns the totals of a session; parses only the relevant records.
-    pub fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
-        let mut counter = TallyCounter::default();
-        self.for_each_text(id, |_, text| {
-            if let Some(entry) = text.and_then(TallyEntry::parse) {
-                counter.add(&entry);
-            }
-            ControlFlow::Continue(())
+/// Returns the totals of a session; parses only the relevant records.
+pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreError> {
+    let mut counter = TallyCounter::default();
+    for_each_text(database, id, |_, text| {
+        if let Some(entry) = text.and_then(TallyEntry::parse) {
+            counter.add(&entry);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(counter.tally)
+}
+
+/// Returns the stored size of each session.
+pub(super) fn sizes(database: &Database) -> Result<HashMap<SessionId, Size>, StoreError> {
+    const SQL: &str = "SELECT s.id,
+            (SELECT count(*) FROM records r WHERE r.session = s.key)
+                + (SELECT coalesce(sum(p.last - p.first + 1), 0) FROM packed p WHERE p.session = s.key),
+            (SELECT coalesce(sum(octet_length(r.json)), 0) FROM records r WHERE r.session = s.key)
+                + (SELECT coalesce(sum(octet_length(p.data)), 0) FROM packed p WHERE p.session = s.key)
+                + octet_length(s.draft)
+         FROM sessions s";
+    database.read(|reader| {
+        let mut statement = reader.prepare_cached(SQL)?;
+        let rows = statement.query_map([], |row| {
+            let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+            Ok((SessionId::new(row.get::<_, String>(0)?), Size { records: number(1)?, bytes: number(2)? }))
         })?;
-        Ok(counter.tally)
-    }
+        rows.collect()
+    })
+}
 
-    /// Returns the stored size of each session.
-    pub fn sizes(&self) -> Result<HashMap<SessionId, Size>, StoreError> {
-        const SQL: &str = "SELECT s.id,
-                (SELECT count(*) FROM records r WHERE r.session = s.key)
-                    + (SELECT coalesce(sum(p.last - p.first + 1), 0) FROM packed p WHERE p.session = s.key),
-                (SELECT coalesce(sum(octet_length(r.json)), 0) FROM records r WHERE r.session = s.key)
-                    + (SELECT coalesce(sum(octet_length(p.data)), 0) FROM packed p WHERE p.session = s.key)
-                    + octet_length(s.draft)
-             FROM sessions s";
-        self.read(|reader| {
-            let mut statement = reader.prepare_cached(SQL)?;
-            let rows = statement.query_map([], |row| {
-                let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-                Ok((SessionId::new(row.get::<_, String>(0)?), Size { records: number(1)?, bytes: number(2)? }))
+/// Visits the text of each record; `None` if it is unreadable.
+fn for_each_text(
+    database: &Database,
+    id: &SessionId,
+    mut visit: impl FnMut(jiff::Timestamp, Option<&[u8]>) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let found = database.read(|reader| {
+        let key: Option<i64> = reader
+            .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
+            .query_row([id.as_str()], |row| row.get(0))
+            .optional()?;
+        let Some(key) = key else { return Ok(false) };
+        // Prevents packing between the queries.
+        let _steady = reader.unchecked_transaction()?;
+        let last = records::last(reader, key)?;
+        let mut enough = false;
+        let (mut from, mut until) = (1, STRETCH.min(last));
+        while from <= last && !enough {
+            records::visit(reader, key, from, until, |place| {
+                if enough {
+                    return;
+                }
+                let (time, text) = match place {
+                    Place::Record { time, json, .. } => (jiff::Timestamp::from_millisecond(time).unwrap_or_default(), Some(json)),
+                    Place::Lost { .. } => (jiff::Timestamp::default(), None),
+                };
+                enough = visit(time, text).is_break();
             })?;
-            rows.collect()
-        })
-    }
-
-    /// Visits the text of each record; `None` if it is unreadable.
-    fn for_each_text(
-        &self,
-        id: &SessionId,
-        mut visit: impl FnMut(jiff::Timestamp, Option<&[u8]>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let found = self.read(|reader| {
-            let key: Option<i64> = reader
-                .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
-                .query_row([id.as_str()], |row| row.get(0))
-                .optional()?;
-            let Some(key) = key else { return Ok(false) };
-            // Prevents packing between the queries.
-            let _steady = reader.unchecked_transaction()?;
-            let last = records::last(reader, key)?;
-            let mut enough = false;
-            let (mut from, mut until) = (1, STRETCH.min(last));
-            while from <= last && !enough {
-                records::visit(reader, key, from, until, |place| {
-                    if enough {
-                        return;
-                    }
-                    let (time, text) = match place {
-                        Place::Record { time, json, .. } => {
-                            (jiff::Timestamp::from_millisecond(time).unwrap_or_default(), Some(json))
-                        }
-                        Place::Lost { .. } => (jiff::Timestamp::default(), None),
-                    };
-                    enough = visit(time, text).is_break();
-                })?;
-                (from, until) = (until + 1, (until + STRETCH).min(last));
-            }
-            Ok(true)
-        })?;
-        if found { Ok(()) } else { Err(StoreError::NoSession { given: id.to_string() }) }
-    }
+            (from, until) = (until + 1, (until + STRETCH).min(last));
+        }
+        Ok(true)
+    })?;
+    if found { Ok(()) } else { Err(StoreError::NoSession { given: id.to_string() }) }
 }

@@ -18,6 +18,27 @@ const LOG_KEPT_BYTES: i64 = 8 << 20;
 const PAGES_KIB: i64 = 512;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Output tails of running commands.
+const OUTPUT_TAILS: &str = "
+    CREATE TABLE tails (
+        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+        call TEXT NOT NULL,
+        text TEXT NOT NULL,
+        ran_ms INTEGER NOT NULL,
+        PRIMARY KEY (session, call)
+    ) WITHOUT ROWID;
+";
+
+/// Metadata of sessions. The parent stays named after it is deleted.
+const METADATA: &str = "
+    CREATE TABLE marks (
+        session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
+        archived INTEGER NOT NULL DEFAULT 0,
+        parent TEXT,
+        parent_records INTEGER
+    );
+";
+
 /// One step per version; a store at version n has run the first n.
 pub(super) const MIGRATIONS: &[&str] = &[
     "
@@ -92,8 +113,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
         UPDATE decisions SET session = old.id, workspace = old.workspace WHERE session = old.key;
     END;
 ",
-    super::output_tails::TABLE,
-    super::metadata::TABLE,
+    OUTPUT_TAILS,
+    METADATA,
 ];
 /// Query that names every column, and so fails if one is missing.
 const EXPECTED: &str = "

@@ -1,6 +1,7 @@
 //! Session lock: one live process may write to a session.
 
-use super::{Inner, Store, StoreError, locked};
+use super::StoreError;
+use super::database::Database;
 use crate::ports::Durability;
 use crate::protocol::SessionId;
 use crate::sys::instance::Instance;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 /// Right to write to a session, until it is dropped or the process ends.
 pub struct Claim {
-    inner: Arc<Inner>,
+    database: Arc<Database>,
     id: SessionId,
 }
 
@@ -43,8 +44,8 @@ enum Taken {
 }
 
 impl Claim {
-    pub(super) fn new(inner: Arc<Inner>, id: SessionId) -> Self {
-        Self { inner, id }
+    pub(super) fn new(database: Arc<Database>, id: SessionId) -> Self {
+        Self { database, id }
     }
 
     pub fn id(&self) -> &SessionId {
@@ -54,9 +55,9 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        locked(&self.inner.unwritten).remove(&self.id);
+        self.database.unwritten.remove(&self.id);
         let id = self.id.clone();
-        self.inner.writer.submit(move |desk| {
+        self.database.writer.submit(move |desk| {
             let freed = desk.transact(Durability::Process, 0, |transaction| {
                 let owner = transaction
                     .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
@@ -76,87 +77,69 @@ impl Drop for Claim {
     }
 }
 
-impl Store {
-    /// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
-    pub fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
-        let wanted = id.clone();
-        let taken = self.inner.writer.ask(move |desk| {
-            let taken = desk.transact(Durability::Process, 0, |transaction| {
-                let owner: Option<Option<String>> = transaction
-                    .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
-                    .query_row([wanted.as_str()], |row| row.get(0))
-                    .optional()?;
-                let Some(owner) = owner else { return Ok(Taken::NoSession) };
-                if let Some(holder) = living(owner.as_deref()) {
-                    return Ok(Taken::HeldBy(holder.instance.pid));
-                }
-                transaction
-                    .prepare_cached("UPDATE sessions SET owner = ?2 WHERE id = ?1")?
-                    .execute(params![wanted.as_str(), Holder::begins(Instance::current()).to_json()])?;
-                Ok(Taken::Yes)
-            });
-            if matches!(taken, Ok(Taken::Yes)) {
-                desk.opened(&wanted);
-            }
-            taken
-        });
-        match taken {
-            Some(Ok(Taken::Yes)) => Ok(Claim::new(self.inner.clone(), id.clone())),
-            Some(Ok(Taken::NoSession)) => Err(StoreError::NoSession { given: id.to_string() }),
-            Some(Ok(Taken::HeldBy(pid))) => Err(StoreError::Held { id: id.to_string(), pid }),
-            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
-            None => Err(self.writer_is_gone()),
-        }
-    }
-
-    /// Returns the live process that holds a session lock.
-    pub fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
-        let owner: Option<Option<String>> = self.read(|reader| {
-            reader
+/// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
+pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, StoreError> {
+    let wanted = id.clone();
+    let taken = database.write(move |desk| {
+        let taken = desk.transact(Durability::Process, 0, |transaction| {
+            let owner: Option<Option<String>> = transaction
                 .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
-                .query_row([id.as_str()], |row| row.get(0))
-                .optional()
-        })?;
-        Ok(living(owner.flatten().as_deref()))
-    }
-
-    /// Renames a session.
-    pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), StoreError> {
-        let (wanted, title) = (id.clone(), title.to_owned());
-        let renamed = self.inner.writer.ask(move |desk| {
-            desk.transact(Durability::Process, 0, |transaction| {
-                transaction.execute("UPDATE sessions SET title = ?2 WHERE id = ?1", params![wanted.as_str(), title])
-            })
+                .query_row([wanted.as_str()], |row| row.get(0))
+                .optional()?;
+            let Some(owner) = owner else { return Ok(Taken::NoSession) };
+            if let Some(holder) = living(owner.as_deref()) {
+                return Ok(Taken::HeldBy(holder.instance.pid));
+            }
+            transaction
+                .prepare_cached("UPDATE sessions SET owner = ?2 WHERE id = ?1")?
+                .execute(params![wanted.as_str(), Holder::begins(Instance::current()).to_json()])?;
+            Ok(Taken::Yes)
         });
-        match renamed {
-            Some(Ok(0)) => Err(StoreError::NoSession { given: id.to_string() }),
-            Some(Ok(_)) => Ok(()),
-            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
-            None => Err(self.writer_is_gone()),
+        if matches!(taken, Ok(Taken::Yes)) {
+            desk.opened(&wanted);
         }
+        taken
+    });
+    match taken? {
+        Taken::Yes => Ok(Claim::new(database.clone(), id.clone())),
+        Taken::NoSession => Err(StoreError::NoSession { given: id.to_string() }),
+        Taken::HeldBy(pid) => Err(StoreError::Held { id: id.to_string(), pid }),
     }
+}
 
-    /// Deletes a session and its records.
-    pub fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
-        let claim = self.claim(id)?;
-        let doomed = id.clone();
-        let deleted = self.inner.writer.ask(move |desk| {
-            desk.transact(Durability::Power, 0, |transaction| {
-                transaction.execute("DELETE FROM sessions WHERE id = ?1", [doomed.as_str()])
-            })
-        });
-        drop(claim);
-        match deleted {
-            Some(Ok(_)) => Ok(()),
-            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
-            None => Err(self.writer_is_gone()),
-        }
-    }
+/// Returns the live process that holds a session lock.
+pub(super) fn holder(database: &Database, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+    let owner: Option<Option<String>> = database.read(|reader| {
+        reader.prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?.query_row([id.as_str()], |row| row.get(0)).optional()
+    })?;
+    Ok(living(owner.flatten().as_deref()))
+}
 
-    pub(super) fn writer_is_gone(&self) -> StoreError {
-        let reason = "the writer thread ended; start aye again".to_owned();
-        StoreError::Database { path: self.inner.path.clone(), reason }
+/// Renames a session.
+pub(super) fn rename(database: &Database, id: &SessionId, title: &str) -> Result<(), StoreError> {
+    let (wanted, title) = (id.clone(), title.to_owned());
+    let renamed = database.write(move |desk| {
+        desk.transact(Durability::Process, 0, |transaction| {
+            transaction.execute("UPDATE sessions SET title = ?2 WHERE id = ?1", params![wanted.as_str(), title])
+        })
+    });
+    match renamed? {
+        0 => Err(StoreError::NoSession { given: id.to_string() }),
+        _ => Ok(()),
     }
+}
+
+/// Deletes a session and its records.
+pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), StoreError> {
+    let claim = claim(database, id)?;
+    let doomed = id.clone();
+    let deleted = database.write(move |desk| {
+        desk.transact(Durability::Power, 0, |transaction| {
+            transaction.execute("DELETE FROM sessions WHERE id = ?1", [doomed.as_str()])
+        })
+    });
+    drop(claim);
+    deleted.map(drop)
 }
 
 /// Returns the holder of a lock, if it is alive. An unreadable entry locks nothing.

@@ -1,31 +1,20 @@
 //! Session queries, and the transcript of a session.
 
+use super::database::Database;
 use super::records::{self, Place};
 use super::session_lock::living;
-use super::{Store, StoreError, output_tails};
+use super::{StoreError, output_tails};
 use crate::ports::{Record, Tail};
 use crate::protocol::{CallId, SessionId, WorkspaceId};
 use crate::session::SessionStatus;
 use rusqlite::{Row, params};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 /// Minimum number of digits of an ID prefix.
 const PREFIX_DIGITS: usize = 6;
 /// Maximum number of sessions listed for an ambiguous prefix.
 const AMBIGUOUS_SHOWN: usize = 8;
-
-/// Data of a session before its first record.
-#[derive(Debug, Clone)]
-pub struct NewSession {
-    pub id: SessionId,
-    pub workspace_id: WorkspaceId,
-    /// Canonical path of the workspace.
-    pub workspace: PathBuf,
-    /// Model of the session: `anthropic/claude-sonnet-5`.
-    pub model: String,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -87,98 +76,92 @@ const COLUMNS: &str = "id, workspace_id, workspace, title, created, updated, sta
      coalesce((SELECT archived FROM marks WHERE session = sessions.key), 0) AS archived,
      (SELECT parent FROM marks WHERE session = sessions.key)";
 
-impl Store {
-    /// Returns the sessions of a workspace, or all of them, latest first.
-    pub fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR workspace_id = ?1 ORDER BY updated DESC, key DESC");
-        self.read(|reader| {
-            let mut statement = reader.prepare_cached(&sql)?;
-            let rows = statement.query_map(params![workspace.map(WorkspaceId::as_str)], summary)?;
-            rows.collect()
-        })
-    }
+/// Returns the sessions of a workspace, or all of them, latest first.
+pub(super) fn sessions(database: &Database, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR workspace_id = ?1 ORDER BY updated DESC, key DESC");
+    database.read(|reader| {
+        let mut statement = reader.prepare_cached(&sql)?;
+        let rows = statement.query_map(params![workspace.map(WorkspaceId::as_str)], summary)?;
+        rows.collect()
+    })
+}
 
-    /// Returns the latest session of a workspace that has a title and is not archived.
-    pub fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM sessions WHERE workspace_id = ?1 AND title IS NOT NULL AND archived = 0 ORDER BY updated DESC, key DESC LIMIT 1"
-        );
-        self.read(|reader| reader.prepare_cached(&sql)?.query_map([workspace.as_str()], summary)?.next().transpose())
-    }
+/// Returns the latest session of a workspace that has a title and is not archived.
+pub(super) fn latest(database: &Database, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sessions WHERE workspace_id = ?1 AND title IS NOT NULL AND archived = 0 ORDER BY updated DESC, key DESC LIMIT 1"
+    );
+    database.read(|reader| reader.prepare_cached(&sql)?.query_map([workspace.as_str()], summary)?.next().transpose())
+}
 
-    /// Returns the session whose ID starts with `prefix`.
-    pub fn find(&self, prefix: &str) -> Result<SessionSummary, StoreError> {
-        let digits = prefix.to_ascii_lowercase();
-        if digits.len() < PREFIX_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(StoreError::NotAnId { given: prefix.to_owned() });
-        }
-        // `g` follows the last hex digit, so this range is the prefix.
-        let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id");
-        let mut found: Vec<SessionSummary> =
-            self.read(|reader| reader.prepare_cached(&sql)?.query_map([&digits], summary)?.collect())?;
-        if found.len() > 1 {
-            let ids = found.iter().take(AMBIGUOUS_SHOWN).map(|session| session.session_id.to_string()).collect();
-            return Err(StoreError::Ambiguous { given: prefix.to_owned(), ids });
-        }
-        found.pop().ok_or_else(|| StoreError::NoSession { given: prefix.to_owned() })
+/// Returns the session whose ID starts with `prefix`.
+pub(super) fn find(database: &Database, prefix: &str) -> Result<SessionSummary, StoreError> {
+    let digits = prefix.to_ascii_lowercase();
+    if digits.len() < PREFIX_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(StoreError::NotAnId { given: prefix.to_owned() });
     }
-
-    /// Loads a session with all its records.
-    pub fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
-        const SQL: &str = "SELECT draft, key FROM sessions WHERE id = ?1";
-        let loaded = self.read(|reader| {
-            let found = reader
-                .prepare_cached(SQL)?
-                .query_map([id.as_str()], |row| Ok((text(row, 0)?, row.get::<_, i64>(1)?)))?
-                .next()
-                .transpose()?;
-            let Some((draft, key)) = found else { return Ok(None) };
-            let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
-            // Prevents packing between the queries.
-            let _steady = reader.unchecked_transaction()?;
-            let last = records::last(reader, key)?;
-            records::visit(reader, key, 1, last, |place| loaded.take(place))?;
-            Ok(Some(loaded))
-        })?;
-        loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
+    // `g` follows the last hex digit, so this range is the prefix.
+    let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id");
+    let mut found: Vec<SessionSummary> =
+        database.read(|reader| reader.prepare_cached(&sql)?.query_map([&digits], summary)?.collect())?;
+    if found.len() > 1 {
+        let ids = found.iter().take(AMBIGUOUS_SHOWN).map(|session| session.session_id.to_string()).collect();
+        return Err(StoreError::Ambiguous { given: prefix.to_owned(), ids });
     }
+    found.pop().ok_or_else(|| StoreError::NoSession { given: prefix.to_owned() })
+}
 
-    /// Returns about `about` of the last records before a position, or of all, in whole steps.
-    pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
-        let piece = self.read(|reader| {
-            let key = reader
-                .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
-                .query_map([id.as_str()], |row| row.get::<_, i64>(0))?
-                .next()
-                .transpose()?;
-            let Some(key) = key else { return Ok(None) };
-            let _steady = reader.unchecked_transaction()?;
-            let last = records::last(reader, key)?.min(before.map_or(i64::MAX, |before| before.saturating_sub(1)));
-            let mut reach = i64::try_from(about).unwrap_or(i64::MAX).max(1);
-            loop {
-                let from = last.saturating_sub(reach).max(0) + 1;
-                if let Some(piece) = whole_steps(reader, key, (from, last))? {
-                    return Ok(Some(piece));
-                }
-                reach = reach.saturating_mul(2);
+/// Loads a session with all its records.
+pub(super) fn load(database: &Database, id: &SessionId) -> Result<Loaded, StoreError> {
+    const SQL: &str = "SELECT draft, key FROM sessions WHERE id = ?1";
+    let loaded = database.read(|reader| {
+        let found = reader
+            .prepare_cached(SQL)?
+            .query_map([id.as_str()], |row| Ok((text(row, 0)?, row.get::<_, i64>(1)?)))?
+            .next()
+            .transpose()?;
+        let Some((draft, key)) = found else { return Ok(None) };
+        let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
+        // Prevents packing between the queries.
+        let _steady = reader.unchecked_transaction()?;
+        let last = records::last(reader, key)?;
+        records::visit(reader, key, 1, last, |place| loaded.take(place))?;
+        Ok(Some(loaded))
+    })?;
+    loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
+}
+
+/// Returns about `about` of the last records before a position, or of all, in whole steps.
+pub(super) fn piece(database: &Database, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
+    let piece = database.read(|reader| {
+        let key = reader
+            .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
+            .query_map([id.as_str()], |row| row.get::<_, i64>(0))?
+            .next()
+            .transpose()?;
+        let Some(key) = key else { return Ok(None) };
+        let _steady = reader.unchecked_transaction()?;
+        let last = records::last(reader, key)?.min(before.map_or(i64::MAX, |before| before.saturating_sub(1)));
+        let mut reach = i64::try_from(about).unwrap_or(i64::MAX).max(1);
+        loop {
+            let from = last.saturating_sub(reach).max(0) + 1;
+            if let Some(piece) = whole_steps(reader, key, (from, last))? {
+                return Ok(Some(piece));
             }
-        })?;
-        piece.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
-    }
+            reach = reach.saturating_mul(2);
+        }
+    })?;
+    piece.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
+}
 
-    /// Returns the draft of a session.
-    pub fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
-        let mut found = self.read(|reader| {
-            let mut statement = reader.prepare_cached("SELECT draft FROM sessions WHERE id = ?1")?;
-            let rows = statement.query_map([id.as_str()], |row| text(row, 0))?;
-            rows.collect::<rusqlite::Result<Vec<String>>>()
-        })?;
-        found.pop().ok_or_else(|| StoreError::NoSession { given: id.to_string() })
-    }
-
-    pub(super) fn read<T>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        query(&self.inner.reader()).map_err(|error| StoreError::database(&self.inner.path, &error))
-    }
+/// Returns the draft of a session.
+pub(super) fn draft(database: &Database, id: &SessionId) -> Result<String, StoreError> {
+    let mut found = database.read(|reader| {
+        let mut statement = reader.prepare_cached("SELECT draft FROM sessions WHERE id = ?1")?;
+        let rows = statement.query_map([id.as_str()], |row| text(row, 0))?;
+        rows.collect::<rusqlite::Result<Vec<String>>>()
+    })?;
+    found.pop().ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
 /// Returns the records between two positions from the first step on; `None` if no step starts there, unless it is the start of

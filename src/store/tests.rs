@@ -4,8 +4,10 @@ use crate::protocol::{CallId, Message, MessageId, Part, Role, TaskId, ToolResult
 use crate::sys::instance::Instance;
 use futures_util::FutureExt;
 use proptest::prelude::*;
+use rusqlite::Connection;
 use std::fs;
 use std::future::Future;
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 mod damage;
@@ -144,7 +146,7 @@ fn the_session_that_was_written_last_is_the_latest_also_after_the_clock_was_set_
     let (_one, _two) = (store.create(session(ID)), store.create(session(another)));
     let latest = || store.latest(&WorkspaceId::new("w1")).unwrap().unwrap().session_id;
     append(&store, ID, vec![prompt("one")], Durability::Power);
-    store.inner.reader().execute("UPDATE sessions SET updated = updated + 3600000", []).unwrap();
+    store.database.reader().execute("UPDATE sessions SET updated = updated + 3600000", []).unwrap();
     append(&store, another, vec![prompt("two")], Durability::Power);
     assert_eq!(latest(), SessionId::new(another));
     append(&store, ID, vec![prompt("three")], Durability::Power);
@@ -310,7 +312,7 @@ fn a_session_has_one_living_holder() {
     store.delete(&id).unwrap();
     assert!(matches!(store.load(&id), Err(StoreError::NoSession { .. })));
     assert!(matches!(store.claim(&id), Err(StoreError::NoSession { .. })));
-    let left: i64 = store.inner.reader().query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
+    let left: i64 = store.database.reader().query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
     assert_eq!(left, 0);
 }
 
@@ -322,7 +324,7 @@ fn nothing_is_written_to_a_session_that_another_process_holds() {
     let claim = store.create(session(ID));
     append(&store, ID, vec![prompt("hi")], Durability::Process);
     let journal = store.journal(claim.id(), Mode::Ask);
-    let own = |owner: Option<String>| store.inner.reader().execute("UPDATE sessions SET owner = ?1", [owner]).unwrap();
+    let own = |owner: Option<String>| store.database.reader().execute("UPDATE sessions SET owner = ?1", [owner]).unwrap();
     let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let holder = Instance::of(other.id()).unwrap();
     let other_id = other.id();
@@ -339,7 +341,7 @@ fn nothing_is_written_to_a_session_that_another_process_holds() {
     assert_eq!((loaded.records, loaded.draft.as_str()), (vec![prompt("hi")], ""));
     own(serde_json::to_string(&Instance::current()).ok());
     append(&store, ID, vec![ended()], Durability::Process);
-    store.inner.reader().execute("DELETE FROM sessions", []).unwrap();
+    store.database.reader().execute("DELETE FROM sessions", []).unwrap();
 }
 
 #[cfg(target_os = "linux")]
@@ -355,7 +357,7 @@ fn a_session_of_a_dead_process_is_free_at_once() {
         serde_json::to_string(&Instance { boot_id: "before".to_owned(), ..now }).unwrap(),
         "not a note".to_owned(),
     ] {
-        store.inner.reader().execute("UPDATE sessions SET owner = ?1", [&dead]).unwrap();
+        store.database.reader().execute("UPDATE sessions SET owner = ?1", [&dead]).unwrap();
         drop(store.claim(claim.id()).unwrap());
     }
 }
@@ -366,7 +368,7 @@ fn a_record_that_cannot_be_read_keeps_its_place_and_is_counted() {
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
     append(&store, ID, vec![prompt("hi"), queue("a"), queue("b"), ended()], Durability::Process);
-    let reader = store.inner.reader();
+    let reader = store.database.reader();
     reader.execute(r#"UPDATE records SET json = '{"record":"from_the_future"}' WHERE seq = 2"#, []).unwrap();
     reader.execute("UPDATE records SET json = CAST(x'ff00fe' AS TEXT) WHERE seq = 3", []).unwrap();
     drop(reader);
@@ -451,7 +453,7 @@ fn who_holds_a_session_is_told_with_the_time_also_where_an_older_version_noted_n
     let taken = store.holder(&id).unwrap().unwrap();
     assert!(began.since.is_some() && taken.since >= began.since, "{began:?} {taken:?}");
     let note = serde_json::to_string(&Instance::current()).unwrap();
-    store.inner.reader().execute("UPDATE sessions SET owner = ?1", [note]).unwrap();
+    store.database.reader().execute("UPDATE sessions SET owner = ?1", [note]).unwrap();
     assert_eq!(store.holder(&id).unwrap().unwrap().since, None);
     append(&store, ID, vec![ended()], Durability::Process);
     drop(claim);

@@ -1,8 +1,9 @@
 //! Baselines: the content of each path before the session changed it, and the authors of the changes.
 
 use super::Trouble;
+use super::eviction::{forget, forget_contents, give_up_oldest};
 use super::file_stat::{Look, look};
-use super::index::{Index, forget_contents, keep, mode_of, root_key};
+use super::index::{Index, keep, root_key};
 use super::objects::Objects;
 use super::path_state::{Standing, below, is_directory, mark, marked};
 use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, Noted, Owner, Span, Stood};
@@ -12,13 +13,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// Number of sessions whose baselines are kept; those that began to change files earliest are evicted first.
-const SESSIONS: i64 = 100;
-/// Number of latest sessions that are never evicted, whatever their size.
-const NEWEST_SESSIONS: i64 = 10;
-/// Tables with data of a session.
-const SESSION_TABLES: [&str; 5] = ["baselines", "spans", "directories", "gaps", "tracked"];
 
 /// Flag next to the authors: someone else changed the path between two changes of the same step.
 pub(super) const MIXED: i64 = 8;
@@ -163,32 +157,6 @@ impl<'a> Tracked<'a> {
         })?;
         found.collect()
     }
-}
-
-fn give_up_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
-    // The list of old sessions is deleted last.
-    for table in SESSION_TABLES {
-        transaction.execute(&format!("DELETE FROM {table} WHERE session IN ({old})"), [SESSIONS])?;
-    }
-    Ok(())
-}
-
-/// Evicts the data of the session that began to change files earliest, unless it is one of the latest.
-pub(super) fn give_up_one(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
-    let sql = "SELECT session FROM (SELECT session, number FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1)
-               ORDER BY number LIMIT 1";
-    let oldest: Option<String> = transaction.query_row(sql, [NEWEST_SESSIONS], |row| row.get(0)).optional()?;
-    let Some(oldest) = oldest else { return Ok(false) };
-    forget(transaction, &oldest)?;
-    Ok(true)
-}
-
-fn forget(transaction: &Transaction<'_>, session: &str) -> rusqlite::Result<()> {
-    for table in SESSION_TABLES {
-        transaction.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
-    }
-    Ok(())
 }
 
 pub(super) fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
@@ -463,7 +431,7 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> ru
 fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> Standing {
     match look(path) {
         Ok(Look::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
-            Ok(kept) => Standing::of(Stood::File { content: kept.id, bytes: kept.bytes, mode: mode_of(kept.stamp) }),
+            Ok(kept) => Standing::of(Stood::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() }),
             Err(why) => Standing::unkept(stamp, why),
         },
         _ => Standing::now(path, limits.file_bytes),

@@ -6,14 +6,25 @@ use super::index::Index;
 use super::path_state::{Standing, marked};
 use crate::ports::{Owner, Standing as Told, Touch, TouchedDirectory, Trail};
 use crate::protocol::{SessionId, TaskId};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-impl Index {
+/// The change log in the database of snapshots.
+pub(super) struct ChangeLog<'a> {
+    connection: &'a mut Connection,
+    /// Maximum size of a file; a larger one is not read.
+    file_bytes: u64,
+}
+
+impl<'a> ChangeLog<'a> {
+    pub(super) fn new(index: &'a mut Index) -> Self {
+        Self { connection: &mut index.connection, file_bytes: index.limits.file_bytes }
+    }
+
     pub(super) fn note_directories(&mut self, owner: &Owner, noted: &[TouchedDirectory]) -> Result<(), Trouble> {
-        let transaction = writing(&mut self.connection)?;
+        let transaction = writing(self.connection)?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         // The first change in a step shows the previous state.
         let sql = "INSERT OR IGNORE INTO directories (session, task, step, path, made, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -76,7 +87,7 @@ impl Index {
 
     pub(super) fn standing(&self, paths: &[PathBuf]) -> Vec<Told> {
         let now = |path: &PathBuf| {
-            let Standing { stood, mark, why, .. } = Standing::now(path, self.limits.file_bytes);
+            let Standing { stood, mark, why, .. } = Standing::now(path, self.file_bytes);
             Told { stood, mark, why }
         };
         paths.iter().map(now).collect()

@@ -31,6 +31,11 @@ impl Stamp {
         }
     }
 
+    /// Returns the permission bits.
+    pub(super) fn permissions(self) -> u32 {
+        u32::try_from(self.mode).unwrap_or(0)
+    }
+
     /// Reports whether an equal stamp proves that the file is unchanged: not if it was changed around the time of the check.
     pub(super) fn is_telling(self, looked_at: i64) -> bool {
         self.changed < looked_at - TICK_NS

@@ -1,5 +1,6 @@
 //! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
+use super::eviction::over_quota;
 use super::file_stat::{Look, Stamp, look, look_listed, now_ns};
 use super::objects::{Kept, Objects};
 use super::{Limits, schema};
@@ -191,7 +192,7 @@ fn now(path: &Path, looked: io::Result<Look>, before: Option<&Known>, limit: u64
                 return None;
             }
             match Objects::hash(path, limit) {
-                Ok(Some((content, bytes))) => Stood::File { content, bytes, mode: mode_of(stamp) },
+                Ok(Some((content, bytes))) => Stood::File { content, bytes, mode: stamp.permissions() },
                 Ok(None) => Stood::Unkept,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Stood::Missing,
                 // An unreadable file cannot be compared.
@@ -201,10 +202,6 @@ fn now(path: &Path, looked: io::Result<Look>, before: Option<&Known>, limit: u64
         Err(_) => return None,
     };
     (stood(before) != after).then_some(after)
-}
-
-pub(super) fn mode_of(stamp: Stamp) -> u32 {
-    u32::try_from(stamp.mode).unwrap_or(0)
 }
 
 /// Checks every file and reads those that may have changed.
@@ -226,7 +223,7 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
             Ok(Look::File(stamp)) => match keep(&place, stamp, objects, limits, &mut new_bytes) {
                 Ok(kept) => {
                     found.contents.push((kept.id, kept.bytes));
-                    let stood = Stood::File { content: kept.id, bytes: kept.bytes, mode: mode_of(kept.stamp) };
+                    let stood = Stood::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() };
                     found.settle(&path, before, Known { stood, stamp: kept.stamp, looked_at });
                 }
                 Err(why) => found.leave_out(&path, before, stamp, why),
@@ -283,7 +280,7 @@ fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> ru
         let stamp =
             Stamp { bytes: row.get(3)?, mode: row.get(4)?, inode: row.get(5)?, modified: row.get(6)?, changed: row.get(7)? };
         let stood = match (content, link) {
-            (Some(id), _) => Stood::File { content: ContentId(id), bytes: stamp.bytes.unsigned_abs(), mode: mode_of(stamp) },
+            (Some(id), _) => Stood::File { content: ContentId(id), bytes: stamp.bytes.unsigned_abs(), mode: stamp.permissions() },
             (None, Some(to)) => Stood::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
             (None, None) => Stood::Unkept,
         };
@@ -325,45 +322,4 @@ fn write(transaction: &Transaction<'_>, newest: &Newest, found: &Found) -> rusql
         content.execute(params![id.0, bytes.cast_signed()])?;
     }
     Ok(())
-}
-
-/// Deletes the oldest snapshots of any root until the remaining contents fit; never the one just taken.
-pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
-    let total = |transaction: &Transaction<'_>| {
-        transaction.query_row("SELECT coalesce(sum(bytes), 0) FROM contents", [], |row| row.get::<_, i64>(0))
-    };
-    let mut any = false;
-    while total(transaction)?.unsigned_abs() > all_bytes {
-        let oldest = transaction
-            .query_row("SELECT number, root FROM snapshots WHERE number < ?1 ORDER BY number LIMIT 1", [keep], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-            })
-            .optional()?;
-        any = true;
-        let Some((number, root)) = oldest else {
-            if !super::baselines::give_up_one(transaction)? {
-                break;
-            }
-            forget_contents(transaction)?;
-            continue;
-        };
-        transaction.execute("DELETE FROM snapshots WHERE number = ?1", [number])?;
-        let next = transaction
-            .query_row("SELECT min(number) FROM snapshots WHERE root = ?1", [root], |row| row.get::<_, Option<i64>>(0))?;
-        match next {
-            Some(next) => transaction.execute("DELETE FROM versions WHERE root = ?1 AND until <= ?2", [root, next])?,
-            None => transaction.execute("DELETE FROM versions WHERE root = ?1", [root])?,
-        };
-        forget_contents(transaction)?;
-    }
-    Ok(any)
-}
-
-/// Deletes contents that no snapshot or session references.
-pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
-    transaction.execute(
-        "DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)
-         AND id NOT IN (SELECT content FROM baselines WHERE content IS NOT NULL)",
-        [],
-    )
 }

@@ -2,6 +2,7 @@
 
 mod baselines;
 mod change_log;
+mod eviction;
 mod file_stat;
 mod index;
 mod objects;
@@ -18,6 +19,7 @@ use crate::ports::{
     Standing, Stood, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, SessionId, TaskId};
+use change_log::ChangeLog;
 use index::Index;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -170,19 +172,19 @@ impl Baselines for Snapshots {
     }
 
     fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>> {
-        self.with_index(move |index| index.note_directories(&owner, &noted))
+        self.with_index(move |index| ChangeLog::new(index).note_directories(&owner, &noted))
     }
 
     fn note_gap(&self, owner: Owner, words: String) -> BoxFuture<'_, Result<(), CheckpointError>> {
-        self.with_index(move |index| index.note_gap(&owner, &words))
+        self.with_index(move |index| ChangeLog::new(index).note_gap(&owner, &words))
     }
 
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>> {
-        self.with_index(move |index| index.trail(&session, step))
+        self.with_index(move |index| ChangeLog::new(index).trail(&session, step))
     }
 
     fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Standing>, CheckpointError>> {
-        self.with_index(move |index| Ok(index.standing(&paths)))
+        self.with_index(move |index| Ok(ChangeLog::new(index).standing(&paths)))
     }
 
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>> {

@@ -1,7 +1,6 @@
 //! Path states in their stored, comparable form.
 
 use super::file_stat::{Look, Stamp, look};
-use super::index::mode_of;
 use super::objects::Objects;
 use crate::ports::{ContentId, Stood};
 use crate::sys::path::is_without_links;
@@ -41,7 +40,7 @@ impl Standing {
             Ok(Look::Missing) => Self::of(Stood::Missing),
             Ok(Look::Link(_, to)) => Self::of(Stood::Link { to }),
             Ok(Look::File(stamp)) => match Objects::hash(path, limit) {
-                Ok(Some((content, bytes))) => Self::of(Stood::File { content, bytes, mode: mode_of(stamp) }),
+                Ok(Some((content, bytes))) => Self::of(Stood::File { content, bytes, mode: stamp.permissions() }),
                 Ok(None) => Self::unkept(stamp, format!("over the limit of {limit} bytes per file")),
                 Err(error) => Self::unkept(stamp, error.to_string()),
             },

@@ -1,7 +1,8 @@
 //! Retention of file snapshots: limits of size and age.
 
+use super::eviction::{forget_contents, over_quota};
 use super::file_stat::now_ns;
-use super::index::{Index, forget_contents, over_quota};
+use super::index::Index;
 use super::{Inner, Snapshots};
 use crate::ports::CheckpointError;
 use crate::protocol::SessionId;

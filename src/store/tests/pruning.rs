@@ -1,6 +1,7 @@
 //! Pruning, partial reads and imports.
 
 use super::*;
+use crate::store::prune::room;
 use std::ops::ControlFlow;
 
 fn told(text: &str) -> Foreign {
@@ -105,7 +106,7 @@ fn the_room_of_what_is_gone_goes_back_to_the_disk() {
     assert!(store.forget_if_idle(&SessionId::new(ID), store.find(ID).unwrap().updated).unwrap());
     store.give_back(GiveBack::InSteps).unwrap();
     assert!(length(&dir) < before / 4, "{} of {before}", length(&dir));
-    assert_eq!(store.room().unwrap().free_bytes, 0);
+    assert_eq!(room(&store.database).unwrap().free_bytes, 0);
 }
 
 #[test]
@@ -126,16 +127,16 @@ fn a_store_that_could_not_give_back_can_after_it_was_written_anew() {
     .unwrap();
     drop(old);
     let store = Store::open(dir.path()).unwrap();
-    let before = store.room().unwrap();
+    let before = room(&store.database).unwrap();
     assert!(before.free_bytes > 16 << 20, "{before:?}");
     store.give_back(GiveBack::InSteps).unwrap();
-    assert_eq!(store.room().unwrap().free_bytes, before.free_bytes, "page by page it cannot");
+    assert_eq!(room(&store.database).unwrap().free_bytes, before.free_bytes, "page by page it cannot");
     let claim = store.claim(&SessionId::new(ID)).unwrap();
     store.give_back(GiveBack::Whole).unwrap();
-    assert_eq!(store.room().unwrap().free_bytes, before.free_bytes, "somebody works");
+    assert_eq!(room(&store.database).unwrap().free_bytes, before.free_bytes, "somebody works");
     drop(claim);
     store.give_back(GiveBack::Whole).unwrap();
-    let after = store.room().unwrap();
+    let after = room(&store.database).unwrap();
     assert!(after.bytes < 1 << 20, "{after:?}");
     assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
 }

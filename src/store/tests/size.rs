@@ -41,7 +41,7 @@ fn what_is_packed_is_read_as_it_was_written_while_the_session_goes_on_too() {
     let claim = store.create(session(ID));
     write(&store, 0..400);
     let count = |store: &Store, table: &str| -> i64 {
-        store.read(|reader| reader.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))).unwrap()
+        store.database.read(|reader| reader.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))).unwrap()
     };
     assert!(count(&store, "packed") > 0, "packed while it goes on");
     drop(claim);

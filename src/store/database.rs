@@ -1,0 +1,105 @@
+//! Database file of the store: opened or recovered, with a connection for reading and the writer.
+
+use super::error::StoreError;
+use super::new_session::UnwrittenSessions;
+use super::writer::{Desk, Writer};
+use super::{directory, locked, quarantine, salvage, schema};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+/// Name of the database in the data directory.
+pub(super) const FILE_NAME: &str = "aye.db";
+
+pub(super) struct Database {
+    pub path: PathBuf,
+    /// Connection for reading; all writes go through the writer.
+    reader: Mutex<Connection>,
+    pub writer: Writer,
+    pub unwritten: UnwrittenSessions,
+}
+
+impl Database {
+    /// Opens or creates the database of a data directory, with notices for the user. A damaged store is moved aside, never overwritten.
+    pub(super) fn open(data_dir: &Path) -> Result<(Self, Vec<String>), StoreError> {
+        directory::prepare(data_dir)?;
+        let _only_one_opens = directory::lock(data_dir)?;
+        let path = data_dir.join(FILE_NAME);
+        let mut notices = Vec::new();
+        let found = match schema::examine(&path)? {
+            // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
+            // its log.
+            schema::State::Sound(..) if schema::salvaged(&path).exists() => {
+                schema::State::Damaged("part of the store was moved aside".to_owned())
+            }
+            found => found,
+        };
+        let reader = match found {
+            schema::State::Sound(connection, notice) => {
+                notices.extend(notice);
+                connection
+            }
+            schema::State::Missing => match adopted(&path)? {
+                Some((connection, notice)) => {
+                    notices.push(notice);
+                    connection
+                }
+                None => schema::create(&path)?,
+            },
+            schema::State::Damaged(reason) => {
+                let (connection, notice) = replace(&path, &reason)?;
+                notices.push(notice);
+                connection
+            }
+        };
+        let writer = Writer::new(path.clone());
+        let unwritten = UnwrittenSessions::default();
+        Ok((Self { path, reader: Mutex::new(reader), writer, unwritten }, notices))
+    }
+
+    pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
+        locked(&self.reader)
+    }
+
+    pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        query(&self.reader()).map_err(|error| StoreError::database(&self.path, &error))
+    }
+
+    /// Runs a job in the writer thread and waits for its result.
+    pub(super) fn write<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Desk) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let Some(written) = self.writer.ask(job) else {
+            let reason = "the writer thread ended; start aye again".to_owned();
+            return Err(StoreError::Database { path: self.path.clone(), reason });
+        };
+        written.map_err(|error| StoreError::database(&self.path, &error))
+    }
+}
+
+/// Replaces a damaged store with a new one that contains everything readable. A crash loses nothing: the recovered data is
+/// complete under its own name before anything is moved, and the next start continues from there.
+fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
+    let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
+    let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
+    let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::words);
+    let connection = adopt(path)?;
+    // Details for troubleshooting: one line after the actual message.
+    let reason = reason.rsplit('\n').next().unwrap_or_default().trim();
+    Ok((connection, format!("the session store was damaged and was moved to `{}`; {words}\ndetails: {reason}", moved.display())))
+}
+
+/// Adopts a recovered store that an earlier start could not rename in time.
+fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
+    if !schema::salvaged(path).exists() {
+        return Ok(None);
+    }
+    let connection = adopt(path)?;
+    Ok(Some((connection, "the session store was damaged and was moved aside; all readable sessions were recovered".to_owned())))
+}
+
+fn adopt(path: &Path) -> Result<Connection, StoreError> {
+    schema::rename(&schema::salvaged(path), path)?;
+    schema::connect(path).map_err(|error| StoreError::database(path, &error))
+}

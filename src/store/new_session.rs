@@ -1,0 +1,37 @@
+//! New sessions: those without a row, because they have no records yet.
+
+use super::locked;
+use crate::protocol::{SessionId, WorkspaceId};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Data of a session before its first record.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub workspace_id: WorkspaceId,
+    /// Canonical path of the workspace.
+    pub workspace: PathBuf,
+    /// Model of the session: `anthropic/claude-sonnet-5`.
+    pub model: String,
+}
+
+/// The new sessions of this process.
+#[derive(Default)]
+pub(super) struct UnwrittenSessions(Mutex<HashMap<SessionId, NewSession>>);
+
+impl UnwrittenSessions {
+    pub(super) fn add(&self, session: NewSession) {
+        locked(&self.0).insert(session.id.clone(), session);
+    }
+
+    pub(super) fn get(&self, id: &SessionId) -> Option<NewSession> {
+        locked(&self.0).get(id).cloned()
+    }
+
+    /// Removes a session that has a row now, or never will.
+    pub(super) fn remove(&self, id: &SessionId) {
+        locked(&self.0).remove(id);
+    }
+}
