@@ -1,70 +1,84 @@
 //! Host of the turn machine: performs its effects in order and feeds the results back.
 
-mod arrivals;
+mod call_context;
 pub(super) mod call_timeout;
-mod calls;
 mod changes;
-mod commands;
+mod clock;
+mod deferred_effects;
+mod effects;
 mod event_sender;
-mod follow;
 mod guides;
 mod mentions;
 mod model_client;
-mod output_tails;
+mod output_tail;
+mod planning;
+mod policy_updates;
 mod previews;
+mod proposal_watch;
 mod queries;
 mod rewind;
 mod room;
 mod rule_files;
 mod sampling;
+mod server_queries;
+mod server_requests;
 mod servers;
 mod session_journal;
 mod setup;
-mod stalled;
+mod sources;
 #[cfg(test)]
 mod tests;
+mod tool_runs;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
-use super::pictures::Pictures;
-use super::secrets::LastNet;
-use super::turn::{Effect, Input, TurnMachine};
-use crate::policy::redact::Redactor;
-use crate::ports::ToolRouter;
-use crate::protocol::{Command, Event, EventKind, Mode, StepId, TaskId, ToolUses};
+use super::secrets::hide_in_command;
+use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
+use crate::ports::{Known, Record, ToolRouter};
+use crate::protocol::{Command, Event, EventKind, ToolResult, ToolUses};
 use crate::session::SessionState;
-use arrivals::{moment, next_delta, next_update};
-use calls::Runs;
-use commands::next_list;
+use call_context::CallContext;
+use changes::{ChangeTracker, all_changes};
+use clock::moment;
+use deferred_effects::DeferredEffects;
 pub use event_sender::EVENTS;
 use event_sender::Teller;
-use follow::Follows;
-use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
 use model_client::ModelClient;
+use policy_updates::PolicySource;
+pub use policy_updates::{PolicyUpdate, PolicyUpdates, ReloadRequest};
 use previews::Previews;
+use proposal_watch::ProposalWatch;
 pub use queries::SessionQueries;
 use room::Room;
 use rule_files::RuleFiles;
+use sampling::{Sampling, SamplingPhase, SamplingQueue};
+use server_requests::{ElicitationRequest, ServerEvent, ServerEvents};
+pub use server_requests::{Remote, Samples, asks};
 use servers::Servers;
-pub use servers::{Remote, Samples, asks};
 use session_journal::SessionJournal;
-pub use setup::{PolicyUpdate, PolicyUpdates, ReloadRequest, ReloadRequests, Setup};
-use std::collections::VecDeque;
+pub use setup::Setup;
+use sources::{Occurrence, Sources, Timers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tool_runs::ToolRuns;
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
 /// The caller creates the channels, so that a front end can exist before the session does.
 pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Running {
     let (router, _) = watch::channel(Arc::clone(&setup.router));
-    let (servers, wire) = servers::begin(setup.remote.take());
     let teller = Teller { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
-    let queries = SessionQueries::new(&teller, router.subscribe(), servers.as_ref());
-    let ended = tokio::spawn(run(setup, commands, Links { router, servers, wire, teller }));
+    let (sampling, phases) = SamplingQueue::new();
+    let (remote, server_events) = match setup.remote.take() {
+        Some(Remote { servers, asked }) => (Some(Arc::clone(&servers)), ServerEvents::new(&*servers, asked, phases)),
+        None => (None, ServerEvents::default()),
+    };
+    let servers = Servers::new(remote, teller.clone());
+    let queries = SessionQueries::new(&teller, router.subscribe(), servers.queries());
+    let links = Links { router, servers, sampling, server_events, teller };
+    let ended = tokio::spawn(run(setup, commands, links));
     Running { ended, queries }
 }
 
@@ -75,43 +89,38 @@ pub struct Running {
     pub queries: SessionQueries,
 }
 
-/// Channels that the session shares with its queries.
+/// Channels that the session shares with its queries and its servers.
 struct Links {
     router: watch::Sender<Arc<dyn ToolRouter>>,
-    servers: Option<Servers>,
-    wire: servers::ServerEvents,
+    servers: Servers,
+    sampling: SamplingQueue,
+    server_events: ServerEvents,
     teller: Teller,
+}
+
+/// State of a session before it starts, from its journal.
+struct Restored {
+    records: Vec<Record>,
+    known: Known,
+    settled: Vec<ToolResult>,
+    unfinished: Unfinished,
 }
 
 struct Host {
     machine: TurnMachine,
     model: ModelClient,
-    router: Arc<dyn ToolRouter>,
-    /// Current router, for queries.
-    shared_router: watch::Sender<Arc<dyn ToolRouter>>,
-    journal: SessionJournal,
-    rules: RuleFiles,
-    teller: Teller,
-    /// Task that the tools were told about last.
-    task: Option<TaskId>,
-    redactor: Arc<Redactor>,
-    last_net: LastNet,
-    pictures: Pictures,
-    guides: Guides,
-    reload: Option<ReloadRequests>,
-    modes: Option<watch::Sender<Mode>>,
-    /// Results of spawned work.
-    inputs: mpsc::Sender<Input>,
-    kill: CancellationToken,
-    /// Fires with `kill`, and when the user interrupts the task.
-    interrupt: CancellationToken,
-    runs: Runs,
+    context: CallContext,
+    runs: ToolRuns,
     previews: Previews,
-    follows: Follows,
-    room: Room,
-    servers: Option<Servers>,
-    /// Effects that wait for a failed commit.
-    stalled: VecDeque<Effect>,
+    proposals: ProposalWatch,
+    changes: ChangeTracker,
+    policy: PolicySource,
+    rules: RuleFiles,
+    servers: Servers,
+    sampling: SamplingQueue,
+    journal: SessionJournal,
+    deferred: DeferredEffects,
+    teller: Teller,
     /// Statistics of completed calls, including earlier runs.
     tool_uses: ToolUses,
     started: Instant,
@@ -120,366 +129,309 @@ struct Host {
     ending: bool,
 }
 
-async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, links: Links) {
-    let Links { router: shared_router, servers, mut wire, teller } = links;
-    let (inputs, mut receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
-    let resumed = !setup.records.is_empty();
+async fn run(mut setup: Setup, commands: mpsc::Receiver<Command>, links: Links) {
+    let (inputs, receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
+    let (room, report_changes) = (Room::of(setup.room.take()), setup.tell_changes);
+    let mut sources = Sources {
+        commands: Some(commands),
+        inputs: receive_inputs,
+        running: setup.running.take(),
+        servers: links.server_events,
+        room: room.clone(),
+    };
+    let restored = Restored {
+        records: std::mem::take(&mut setup.records),
+        known: std::mem::take(&mut setup.known),
+        settled: std::mem::take(&mut setup.settled),
+        unfinished: setup.unfinished,
+    };
+    for kind in opening_events(&setup, !restored.records.is_empty()) {
+        links.teller.tell(None, None, kind);
+    }
+    let context = CallContext::new(links.router, setup.redactor, room, inputs.clone());
+    let mut host = Host {
+        machine: TurnMachine::new(setup.policy, setup.options),
+        model: ModelClient::new(setup.model, setup.models, setup.artifacts, inputs.clone(), links.teller.clone()),
+        context,
+        runs: ToolRuns::new(Guides::new(setup.guidance)),
+        previews: Previews::default(),
+        proposals: ProposalWatch::default(),
+        changes: ChangeTracker::default(),
+        policy: PolicySource::new(setup.policy_updates),
+        rules: RuleFiles::new(setup.rules, inputs),
+        servers: links.servers,
+        sampling: links.sampling,
+        journal: SessionJournal::new(setup.journal, links.teller.clone()),
+        deferred: DeferredEffects::default(),
+        teller: links.teller,
+        tool_uses: SessionState::from_records(&restored.records).tool_uses,
+        started: Instant::now(),
+        deadline: None,
+        ending: false,
+    };
+    host.start(restored).await;
+    while !host.ending {
+        host.watch_proposals();
+        let timers = Timers { tail: host.runs.tail_due(), deadline: host.deadline };
+        let occurrence = sources.next(&mut host.model, &mut host.policy, timers).await;
+        host.react(occurrence).await;
+    }
+    host.end(sources.inputs, report_changes).await;
+}
+
+/// Returns the events that begin each session.
+fn opening_events(setup: &Setup, resumed: bool) -> [EventKind; 3] {
     let started = EventKind::SessionStarted {
         model: setup.options.model.name.clone(),
         mode: setup.mode,
-        workspace: setup.workspace,
+        workspace: setup.workspace.clone(),
         resumed,
         facts: Some(setup.options.model.clone()),
     };
     let in_force = EventKind::PolicyInForce {
         layers: setup.policy.layers(),
-        name: setup.policy_name,
+        name: setup.policy_name.clone(),
         tools: setup.options.tool_names.clone(),
         message: None,
     };
-    let (mut updates, reload, modes) = match setup.policy_updates {
-        Some(PolicyUpdates { updates, reload, modes }) => (Some(updates), Some(reload), Some(modes)),
-        None => (None, None, None),
-    };
-    let held: EventKind = setup.sandbox_status.into();
-    let (mut running, tell_changes) = (setup.running, setup.tell_changes);
-    let kill = CancellationToken::new();
-    let mut host = Host {
-        machine: TurnMachine::new(setup.policy, setup.options),
-        model: ModelClient::new(setup.model, setup.models, inputs.clone(), teller.clone()),
-        router: setup.router,
-        shared_router,
-        journal: SessionJournal::new(setup.journal, teller.clone()),
-        rules: RuleFiles::new(setup.rules, inputs.clone()),
-        teller,
-        task: None,
-        redactor: setup.redactor,
-        last_net: LastNet::default(),
-        pictures: Pictures::new(setup.artifacts),
-        guides: Guides::new(setup.guidance),
-        reload,
-        modes,
-        inputs,
-        interrupt: kill.child_token(),
-        kill,
-        runs: Runs::default(),
-        previews: Previews::default(),
-        follows: None,
-        room: Room::of(setup.room),
-        servers,
-        stalled: VecDeque::new(),
-        tool_uses: SessionState::from_records(&setup.records).tool_uses,
-        started: Instant::now(),
-        deadline: None,
-        ending: false,
-    };
-    host.emit(None, None, started);
-    host.emit(None, None, in_force);
-    host.emit(None, None, held);
-    let begun = host.machine.begin_session();
-    host.perform(begun.into()).await;
-    if resumed {
-        host.machine.know(setup.known);
-        let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
-        host.perform(effects.into()).await;
+    [started, in_force, setup.sandbox_status.clone().into()]
+}
+
+impl Host {
+    async fn start(&mut self, restored: Restored) {
+        let effects = self.machine.begin_session();
+        self.perform(effects).await;
+        let Restored { records, known, settled, unfinished } = restored;
+        if !records.is_empty() {
+            self.machine.know(known);
+            let effects = self.machine.restore(records, settled, unfinished, moment());
+            self.perform(effects).await;
+        }
+        self.report_servers().await;
+        // A front end shows the budgets at once.
+        let budgets = self.machine.budgets();
+        if !budgets.is_empty() {
+            self.emit(EventKind::BudgetShown { budgets });
+        }
+        self.model.look_up();
     }
-    host.tell_servers(&mut updates).await;
-    host.tell_of_budgets();
-    host.model.look_up();
-    let mut heard = true;
-    while !host.ending {
-        host.follow();
-        let (deadline, tail_due) = (host.deadline, host.tail_due());
-        let mut room = host.room.clone();
-        let has_room = room.is_there();
-        let input = tokio::select! {
-            command = commands.recv(), if heard => {
-                heard = command.is_some();
-                // A dropped sender after a quit is not a second quit, which would not wait for running calls.
-                if !heard && host.deadline.is_some() {
-                    continue;
-                }
-                Input::Command(command.unwrap_or(Command::Quit))
-            }
-            Some(input) = receive_inputs.recv() => input,
-            Some(update) = next_update(&mut updates) => match host.updated(update) {
+
+    async fn react(&mut self, occurrence: Occurrence) {
+        let input = match occurrence {
+            Occurrence::Input(input) => input,
+            Occurrence::Policy(update) => match self.update_policy(update) {
                 Some(change) => Input::PolicyChanged(change),
-                None => continue,
+                None => return,
             },
-            commands = next_list(&mut running) => {
-                host.emit(None, None, EventKind::CommandsRunning { commands });
-                continue;
+            Occurrence::CommandsRunning(commands) => return self.emit(EventKind::CommandsRunning { commands }),
+            Occurrence::Server(event) => return self.handle_server_event(event).await,
+            Occurrence::TailsDue => return self.save_tails(),
+            Occurrence::Deadline => {
+                self.ending = true;
+                return;
             }
-            happened = wire.next() => {
-                host.of_servers(happened, &mut updates).await;
-                continue;
-            }
-            delta = next_delta(&mut host.model.answer), if has_room => delta,
-            () = room.wait(), if !has_room => continue,
-            () = tokio::time::sleep_until(tail_due.unwrap_or_else(tokio::time::Instant::now)), if tail_due.is_some() => {
-                host.save_tails();
-                continue;
-            }
-            () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
         let input = match input {
             // The sandbox of commands follows the rule files, and the next command must use the new state.
             Input::RuleFiles(kept) if kept.changes_what_is_seen() => {
-                host.reload_policy(&mut updates).await;
+                self.reload_policy(ReloadRequest::Files).await;
                 Input::RuleFiles(kept)
             }
             Input::Command(Command::Resume) => {
-                host.reload_policy(&mut updates).await;
+                self.reload_policy(ReloadRequest::Files).await;
                 Input::Command(Command::Continue)
             }
             input => input,
         };
-        host.take_updates(&mut updates).await;
-        host.take(input).await;
+        // Updates are applied before the input, so that a tool that announces others is followed by them.
+        while let Some(update) = self.policy.take_next() {
+            self.apply_policy(update).await;
+        }
+        self.take(input).await;
     }
-    host.save_what_is_stalled().await;
-    let (task_count, total_tokens, cost_usd) = host.machine.totals();
-    let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let tools = host.tool_uses.list();
-    host.kill.cancel();
-    // No further input is processed, and its senders must not wait.
-    drop(receive_inputs);
-    host.end_what_runs().await;
-    if tell_changes {
-        host.tell_changes_at_the_end().await;
-    }
-    // A paused session is not completed: its last event says that it is paused.
-    if !host.machine.is_paused() {
-        host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
-    }
-}
 
-impl Host {
     async fn take(&mut self, input: Input) {
-        let input = match input {
-            Input::Command(command) if servers::is_for(&command) => return self.for_servers(command),
-            input => self.without_secrets(input),
-        };
-        if let Input::ModelOpened(Ok(facts)) = &input {
-            self.learn_window(facts);
-        }
-        self.note_output(&input);
-        self.note_end(&input);
-        if matches!(input, Input::Command(Command::Quit)) {
-            self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
-        }
-        if matches!(input, Input::Command(Command::GoOnUnsaved)) {
-            if self.journal.go_on_unsaved(!self.stalled.is_empty()) {
-                self.retry().await;
+        match &input {
+            Input::ModelOpened(Ok(facts)) if facts.name == self.model.facts().name => {
+                self.servers.set_window(facts.context_window);
             }
-            return;
+            Input::ToolOutput { index, text } => self.runs.add_output(*index, text),
+            Input::ToolFinished { index, .. } => self.runs.ended(*index),
+            Input::Previewed { ticket, .. } => self.previews.ended(*ticket),
+            _ => {}
         }
-        if self.stalled.is_empty() {
-            if matches!(input, Input::Command(Command::Continue)) {
-                self.journal.save_what_waits_in_memory().await;
-            }
-            let effects = self.machine.handle(input, moment());
-            return self.perform(effects.into()).await;
-        }
-        self.take_while_stalled(input).await;
-    }
-
-    /// Handles an input while saving fails: nothing continues before earlier decisions are saved, and user input retries the save.
-    async fn take_while_stalled(&mut self, input: Input) {
         match input {
-            Input::Command(Command::Continue) => self.retry().await,
-            Input::Command(Command::SaveDraft { text }) => self.act(Effect::SaveDraft(text)).await,
-            Input::Command(
-                command @ (Command::Prompt { .. }
-                | Command::Steer { .. }
-                | Command::EditWaiting { .. }
-                | Command::RetryNow
-                | Command::Compact { .. }
-                | Command::UndoCompaction
-                | Command::ShowContext
-                | Command::ShowBudget
-                | Command::SetBudget { .. }
-                | Command::SetModel { .. }
-                | Command::AddKey { .. }
-                | Command::SetEffort { .. }
-                | Command::ListModels { .. }
-                | Command::Decide { .. }
-                | Command::Resolve { .. }
-                | Command::UndoGrant
-                | Command::AskRule { .. }
-                | Command::Shell { .. }
-                | Command::Preview { .. }
-                | Command::ShowProposed { .. }
-                | Command::Background { .. }
-                | Command::Stop { .. }
-                | Command::ListGrants
-                | Command::ListRewindPoints
-                | Command::PlanRewind { .. }
-                | Command::Rewind { .. }
-                | Command::GoOnUnsaved
-                | Command::AnswerElicitation { .. }
-                | Command::ReconnectServer { .. }
-                | Command::Cancel
-                | Command::Kill
-                | Command::Finish),
-            ) => self.retry_and_take(command).await,
-            Input::Command(Command::Quit) => {
-                let effects = self.machine.handle(input, moment());
-                self.keep(effects);
-                self.call_off_runs(|_, _| Some(stalled::stopped()));
-                self.call_off_rules();
-            }
-            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy | Command::Resume)
-            | Input::Delta(_)
-            | Input::ModelFailed(_)
-            | Input::Planned(_)
-            | Input::Previewed { .. }
-            | Input::Outdated { .. }
-            | Input::PolicyChanged(_)
-            | Input::ToolOutput { .. }
-            | Input::ToolFinished { .. }
-            | Input::RuleFiles(_)
-            | Input::ModelOpened(_)
-            | Input::MentionsPlanned { .. }
-            | Input::MentionsRead { .. }
-            | Input::Sampled(_)
-            | Input::FilesRewound { .. }
-            | Input::Woken { .. } => {
-                let effects = self.machine.handle(input, moment());
-                self.keep(effects);
-            }
+            Input::Command(command) => self.take_command(command).await,
+            input => self.take_input(input).await,
         }
     }
 
-    /// Retries the save, then carries out the command: at once if saved, otherwise as soon as it is.
-    async fn retry_and_take(&mut self, command: Command) {
-        let stops = matches!(command, Command::Cancel | Command::Kill | Command::Finish);
-        if !stops {
-            self.retry().await;
-        }
-        let effects = self.machine.handle(Input::Command(command), moment());
-        if self.stalled.is_empty() {
-            return self.perform(effects.into()).await;
-        }
-        self.keep(effects);
-        if stops {
-            self.call_off_runs(|_, _| Some(stalled::stopped()));
-            return self.retry().await;
-        }
-        self.emit(None, None, EventKind::Notice { message: stalled::KEPT.to_owned() });
-    }
-
-    /// Performs effects in order, except that events about unsaved records are sent only after the records are saved.
-    async fn perform(&mut self, mut effects: VecDeque<Effect>) {
-        let mut commits = effects.iter().filter(|effect| matches!(effect, Effect::Commit(..))).count();
-        let mut untold = VecDeque::new();
-        while let Some(effect) = effects.pop_front() {
-            match effect {
-                Effect::Commit(records, durability) => {
-                    if let Err(failure) = self.journal.commit(&records, durability).await {
-                        untold.push_front(Effect::Commit(records, durability));
-                        untold.append(&mut effects);
-                        self.stalled = untold;
-                        self.tell_stalled(true);
-                        return self.emit(None, None, EventKind::SessionPaused { failure });
-                    }
-                    commits -= 1;
-                    while let Some(told) = untold.pop_front() {
-                        self.act(told).await;
-                    }
+    async fn take_command(&mut self, command: Command) {
+        match command {
+            Command::AnswerElicitation { elicitation_id, answer } => return self.servers.answer(&elicitation_id, answer),
+            Command::ReconnectServer { name } => return self.servers.reconnect(&name),
+            Command::GoOnUnsaved => {
+                if self.journal.go_on_unsaved(!self.deferred.is_empty()) {
+                    self.retry().await;
                 }
-                Effect::Emit { .. } if commits > 0 => untold.push_back(effect),
-                other => self.act(other).await,
+                return;
+            }
+            Command::Quit => {
+                self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
+            }
+            Command::Continue if self.deferred.is_empty() => self.journal.save_what_waits_in_memory().await,
+            _ => {}
+        }
+        // Secrets in user input are neither saved nor sent.
+        let (command, notice) = hide_in_command(&self.context.redactor(), command);
+        if let Some(message) = notice {
+            self.notify(message);
+        }
+        self.take_input(Input::Command(command)).await;
+    }
+
+    async fn take_input(&mut self, input: Input) {
+        if self.deferred.is_empty() {
+            let effects = self.machine.handle(input, moment());
+            self.perform(effects).await;
+        } else {
+            self.take_unsaved(input).await;
+        }
+    }
+
+    /// Watches the files of the approvals that are pending now.
+    fn watch_proposals(&mut self) {
+        if !self.proposals.is_on(self.machine.asked_about().map(|(id, _)| id)) {
+            let pending = self.machine.asked_about().map(|(id, places)| (id.clone(), places.to_vec())).collect();
+            self.proposals.set(&self.context, pending);
+        }
+    }
+
+    /// Saves the last output of running commands. Nothing is saved while earlier records cannot be.
+    fn save_tails(&mut self) {
+        let can_save = self.deferred.is_empty() && !self.journal.is_unsaved();
+        for (id, tail) in self.runs.take_due_tails() {
+            if can_save {
+                self.journal.save_tail(id, tail);
             }
         }
     }
 
-    async fn act(&mut self, effect: Effect) {
-        match effect {
-            Effect::Commit(..) => {}
-            Effect::Emit { task_id, step_id, kind } => self.emit_and_follow(task_id, step_id, kind),
-            Effect::Request(request) => {
-                let mut request = self.last_net.hide_in_request(&self.redactor, request);
-                if self.model.facts().images {
-                    request.images = Some(self.pictures.of(&request.messages).await);
+    /// Requests a reload, and applies its updates before anything else happens.
+    async fn reload_policy(&mut self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) {
+        let Some(mut reload) = self.policy.reload(request) else { return };
+        while let Some(update) = self.policy.next_of(&mut reload).await {
+            self.apply_policy(update).await;
+        }
+    }
+
+    async fn apply_policy(&mut self, update: PolicyUpdate) {
+        if let Some(change) = self.update_policy(update) {
+            self.take_input(Input::PolicyChanged(change)).await;
+        }
+    }
+
+    /// Applies an update, and returns the part of it that the machine needs.
+    fn update_policy(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
+        match update {
+            PolicyUpdate::Taken { change, router, redactor } => {
+                self.emit(change.sandbox_status.clone().into());
+                self.context.replace(router, redactor);
+                self.model.forget_redactions();
+                return Some(change);
+            }
+            PolicyUpdate::Rejected { message } => self.emit(EventKind::PolicyRejected { message }),
+            PolicyUpdate::Told { message } => self.notify(message),
+        }
+        None
+    }
+
+    async fn handle_server_event(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::Changed => self.report_servers().await,
+            ServerEvent::ElicitationRequest(ElicitationRequest::Person(elicitation, answer)) => {
+                self.servers.ask(elicitation, answer);
+            }
+            ServerEvent::ElicitationRequest(ElicitationRequest::Model(sampling)) => self.sample(sampling),
+            ServerEvent::Sampling(SamplingPhase::Approved(approved)) => {
+                self.sampling.push(approved);
+                self.start_sampling();
+            }
+            ServerEvent::Sampling(SamplingPhase::Over(sampled)) => {
+                self.sampling.ended();
+                if let Some(sampled) = sampled {
+                    self.take_input(Input::Sampled(sampled)).await;
                 }
-                let redactor = self.redactor.clone();
-                let hide = move |error| super::secrets::hide_in_failure(&redactor, error);
-                self.model.answer = Some(self.model.stream(request).map_err(hide).boxed());
+                self.start_sampling();
             }
-            Effect::StopModel => self.model.stop(),
-            Effect::Plan(calls) => self.plan(calls),
-            Effect::PlanOpened { index, call, opens, amendments } => self.plan_opened(index, call, opens, amendments),
-            Effect::Amend { index, plan, amendment } => self.amend(index, plan, amendment),
-            Effect::Preview { index, plan, permit, ticket } => self.preview(index, plan, permit, ticket),
-            Effect::StopPreview { ticket } => self.previews.stop(ticket),
-            Effect::Run { index, plan, permit, most_bytes } => self.run(index, plan, permit, most_bytes),
-            Effect::Background { tool_call_id } => self.background(tool_call_id.as_ref()),
-            Effect::StopCommand { id } => self.router.stop_command(&id),
-            Effect::InterruptTools => self.interrupt_tools(),
-            Effect::KillTools => self.kill_tools(),
-            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants | Effect::Recent { .. } => self.rules.start(effect),
-            Effect::Wake { after_ms, ticket } => {
-                let inputs = self.inputs.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(Duration::from_millis(after_ms)).await;
-                    let _ = inputs.send(Input::Woken { ticket }).await;
-                });
-            }
-            Effect::SaveDraft(text) => self.journal.save_draft(text).await,
-            Effect::OpenModel { key, name } => self.model.open(name, key),
-            Effect::UseModel { name } => self.use_model(&name),
-            Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
-            Effect::ReadMentions { ticket, runs, resources } => self.read_mentions(ticket, runs, resources),
-            Effect::ListModels { ask } => self.model.list(ask),
-            Effect::ReloadPolicy => {
-                if let Some(reload) = &self.reload {
-                    // A reload does not wait for the result; a closed channel means that nothing reloads any more.
-                    let _ = reload.send(ReloadRequest::Files(oneshot::channel().0));
-                } else {
-                    let message = "this session keeps the policy it started with".to_owned();
-                    self.emit(None, None, EventKind::Notice { message });
+        }
+    }
+
+    /// Reports changed server states. The tools of a ready server are in force before that, so that a task started at once has them.
+    async fn report_servers(&mut self) {
+        // Read before the tools, so that a server that becomes ready later is in the next event.
+        let Some(servers) = self.servers.take_changed() else { return };
+        self.machine.know_servers(servers.iter().map(|status| status.name.clone()).collect());
+        self.reload_policy(ReloadRequest::ServerTools).await;
+        self.emit(EventKind::ServersChanged { servers });
+    }
+
+    /// Handles a sampling request. Its result, or the refusal, is returned to the server.
+    fn sample(&mut self, sampling: Sampling) {
+        let asks = self.machine.may_sample(&sampling.server);
+        if let Some((elicitation, answer)) = self.sampling.add(sampling, asks, &self.model.facts()) {
+            self.servers.ask(elicitation, answer);
+        }
+        self.start_sampling();
+    }
+
+    fn start_sampling(&mut self) {
+        while let Some(next) = self.sampling.take_next() {
+            match self.machine.sampling(next.tokens(), next.most_tokens(), moment()) {
+                Ok(allowed) => {
+                    let (model, context) = (&self.model, &self.context);
+                    let stream = |request| model.sample(context.redactor(), request);
+                    self.sampling.start(next, allowed, stream, context.kill_token());
                 }
+                Err(failure) => next.refuse(failure.message),
             }
-            Effect::TellRewindPoints { points, can_redo } => self.tell_rewind_points(points, can_redo),
-            Effect::PlanRewind { plan, since } => self.plan_rewind(plan, since),
-            Effect::Rewind(rewind) => self.rewind(rewind),
-            Effect::End => self.ending = true,
         }
     }
 
-    /// Emits an event after updating everything that depends on such events.
-    fn emit_and_follow(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>, mut kind: EventKind) {
-        self.with_capability(&mut kind);
-        if let EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } = &kind {
-            self.tool_uses.note(tool_name, *status, *latency_ms);
-            self.router.journaled(Some(tool_call_id));
+    async fn end(mut self, inputs: mpsc::Receiver<Input>, report_changes: bool) {
+        self.save_the_rest().await;
+        let (task_count, total_tokens, cost_usd) = self.machine.totals();
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let tools = self.tool_uses.list();
+        self.context.kill();
+        // No further input is processed, and its senders must not wait.
+        drop(inputs);
+        self.end_background_work().await;
+        if report_changes && let Some(changed) = all_changes(&*self.context.router()).await {
+            self.emit(EventKind::ChangedFiles(changed));
         }
-        if let EventKind::Rewound(_) = &kind {
-            self.router.journaled(None);
-        }
-        if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } | EventKind::Rewound(_) = &kind {
-            self.guides.forget();
-        }
-        if let Some(task) = &task_id {
-            self.note_task(task, step_id.as_ref());
-        }
-        if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
-            modes.send_replace(*mode);
-        }
-        self.emit(task_id, step_id, self.rules.with_places(kind));
-    }
-
-    /// Sets the capability of the tool, even if its call could not be planned. An edit reads first, and is still `File.Write`.
-    fn with_capability(&self, kind: &mut EventKind) {
-        if let EventKind::ToolRequested { tool_name, capability, .. } = kind
-            && let Some(of_tool) = self.router.capability(tool_name)
-        {
-            *capability = Some(of_tool.to_owned());
+        // A paused session is not completed: its last event says that it is paused.
+        if !self.machine.is_paused() {
+            self.emit(EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
         }
     }
 
-    fn emit(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
-        self.teller.tell(task_id, step_id, kind);
+    /// Ends all running commands and servers, and discards previews.
+    async fn end_background_work(&mut self) {
+        let router = self.context.router();
+        // Servers that wait for the model receive an error.
+        self.sampling.clear();
+        let ended = async { tokio::join!(router.end_commands(), self.previews.end(), self.servers.end()) };
+        if tokio::time::timeout(Duration::from_millis(QUIT_GRACE_MS), ended).await.is_err() {
+            tracing::warn!("some commands did not end in time");
+        }
+    }
+
+    fn emit(&self, kind: EventKind) {
+        self.teller.tell(None, None, kind);
+    }
+
+    fn notify(&self, message: impl Into<String>) {
+        self.emit(EventKind::Notice { message: message.into() });
     }
 }

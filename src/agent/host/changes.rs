@@ -1,32 +1,40 @@
-//! File changes of the session: attributed to tasks and steps, and reported at the end.
+//! File changes of the session: attributed to tasks and steps, and listed at the end.
 
-use super::Host;
-use crate::protocol::{ChangedFiles, EventKind, StepId, TaskId};
+use crate::ports::ToolRouter;
+use crate::protocol::{ChangedFiles, StepId, TaskId};
 use std::time::Duration;
 
 /// Maximum time that the end of a session waits for the list.
-const LAST_LOOK: Duration = Duration::from_secs(6);
+const LIST_TIMEOUT: Duration = Duration::from_secs(6);
 
-impl Host {
+/// Task that the tools attribute changes to.
+#[derive(Default)]
+pub(super) struct ChangeTracker {
+    task: Option<TaskId>,
+}
+
+impl ChangeTracker {
+    pub fn task(&self) -> Option<TaskId> {
+        self.task.clone()
+    }
+
     /// Tells the tools when another task or step begins.
-    pub(super) fn note_task(&mut self, task: &TaskId, step: Option<&StepId>) {
+    pub fn note(&mut self, router: &dyn ToolRouter, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
-            self.router.began(task);
+            router.began(task);
         }
         if let Some(step) = step {
-            self.router.stepped(step.number());
+            router.stepped(step.number());
         }
     }
+}
 
-    /// Reports the changed files, if there are any.
-    pub(super) async fn tell_changes_at_the_end(&mut self) {
-        let router = self.router.clone();
-        let Ok(changed) = tokio::time::timeout(LAST_LOOK, router.changed_files(None)).await else {
-            return tracing::warn!("the check for changed files took too long");
-        };
-        if changed != (ChangedFiles { notes: changed.notes.clone(), ..ChangedFiles::default() }) {
-            self.emit(None, None, EventKind::ChangedFiles(changed));
-        }
-    }
+/// Returns the changed files, if there are any.
+pub(super) async fn all_changes(router: &dyn ToolRouter) -> Option<ChangedFiles> {
+    let Ok(changed) = tokio::time::timeout(LIST_TIMEOUT, router.changed_files(None)).await else {
+        tracing::warn!("the check for changed files took too long");
+        return None;
+    };
+    (changed != ChangedFiles { notes: changed.notes.clone(), ..ChangedFiles::default() }).then_some(changed)
 }

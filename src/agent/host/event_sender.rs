@@ -88,13 +88,6 @@ fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
     name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
-impl super::Host {
-    /// Returns a sender for background work.
-    pub(super) fn teller(&self) -> Teller {
-        self.teller.clone()
-    }
-}
-
 fn payload(kind: &EventKind) -> Value {
     match kind {
         EventKind::SessionStarted { model, mode, resumed, .. } => {

@@ -1,52 +1,55 @@
-//! Files mentioned in a prompt, planned and read in the background.
+//! Files and resources mentioned in a prompt, planned and read in the background.
 
-use super::Host;
+use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, in_time, outcome};
 use crate::agent::limits::CHANNEL_DEPTH;
-use crate::agent::turn::{Input, Resource};
+use crate::agent::turn::Input;
 use crate::policy::Permit;
 use crate::ports::{Plan, RunContext};
-use crate::protocol::ToolCall;
+use crate::protocol::{ToolCall, ToolResult};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-impl Host {
-    pub(super) fn plan_mentions(&self, ticket: u64, calls: Vec<ToolCall>) {
-        let (inputs, router) = (self.inputs.clone(), self.router.clone());
-        let plans = calls.into_iter().map(|call| {
-            let router = router.clone();
-            self.planned(async move { router.plan(call).await })
-        });
-        let plans = join_all(plans.collect::<Vec<_>>());
-        tokio::spawn(async move {
-            let _ = inputs.send(Input::MentionsPlanned { ticket, plans: plans.await }).await;
-        });
-    }
+/// Plans the calls that read the mentioned files.
+pub(super) fn plan(context: &CallContext, ticket: u64, calls: Vec<ToolCall>) {
+    let (inputs, router) = (context.inputs(), context.router());
+    let plans = calls.into_iter().map(|call| {
+        let router = router.clone();
+        context.planned(async move { router.plan(call).await })
+    });
+    let plans = join_all(plans.collect::<Vec<_>>());
+    tokio::spawn(async move {
+        let _ = inputs.send(Input::MentionsPlanned { ticket, plans: plans.await }).await;
+    });
+}
 
-    pub(super) fn read_mentions(&mut self, ticket: u64, runs: Vec<(Plan, Permit)>, resources: Vec<Resource>) {
-        let handed_over = self.hand_over(resources);
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        tokio::spawn(async move {
-            let results = runs.into_iter().map(|(plan, permit)| {
-                let (router, killed) = (router.clone(), kill.clone());
-                let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-                // Reads print nothing while they run, so the receiver is dropped.
-                let (output, _) = mpsc::channel(CHANNEL_DEPTH);
-                let kill = killed.child_token();
-                let stop = kill.clone();
-                // Overlong content is cut after all files are read.
-                let most_bytes = usize::MAX;
-                let background = CancellationToken::new();
-                let context =
-                    RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, most_bytes };
-                let work = tokio::spawn(async move { router.run(plan, permit, context).await });
-                let patience = CallTimeout::Short;
-                async move { outcome(in_time(work, patience, &killed, &stop).await, (id, name), patience, false) }
-            });
-            let (mut results, handed_over) = tokio::join!(join_all(results), handed_over);
-            results.extend(handed_over);
-            let _ = inputs.send(Input::MentionsRead { ticket, results }).await;
+/// Reads the files. `resources`: the content of the mentioned server resources, which follows that of the files.
+pub(super) fn read(
+    context: &CallContext,
+    ticket: u64,
+    runs: Vec<(Plan, Permit)>,
+    resources: impl Future<Output = Vec<ToolResult>> + Send + 'static,
+) {
+    let (router, inputs, kill) = (context.router(), context.inputs(), context.kill_token());
+    tokio::spawn(async move {
+        let results = runs.into_iter().map(|(plan, permit)| {
+            let (router, killed) = (router.clone(), kill.clone());
+            let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
+            // Reads print nothing while they run, so the receiver is dropped.
+            let (output, _) = mpsc::channel(CHANNEL_DEPTH);
+            let kill = killed.child_token();
+            let stop = kill.clone();
+            // Overlong content is cut after all files are read.
+            let most_bytes = usize::MAX;
+            let background = CancellationToken::new();
+            let context = RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, most_bytes };
+            let work = tokio::spawn(async move { router.run(plan, permit, context).await });
+            let patience = CallTimeout::Short;
+            async move { outcome(in_time(work, patience, &killed, &stop).await, (id, name), patience, false) }
         });
-    }
+        let (mut results, resources) = tokio::join!(join_all(results), resources);
+        results.extend(resources);
+        let _ = inputs.send(Input::MentionsRead { ticket, results }).await;
+    });
 }

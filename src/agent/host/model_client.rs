@@ -1,10 +1,13 @@
 //! Model client of the session: the current model, its response, and another model that is being opened.
 
-use super::Host;
 use super::event_sender::Teller;
+use crate::agent::pictures::Pictures;
+use crate::agent::secrets::{LastNet, hide_in_failure};
 use crate::agent::turn::Input;
-use crate::ports::{Model, ModelRequest, ModelStream, Models};
+use crate::policy::redact::Redactor;
+use crate::ports::{Artifacts, Delta, Model, ModelError, ModelRequest, ModelStream, Models};
 use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts};
+use futures_util::{StreamExt, TryStreamExt};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -14,7 +17,9 @@ pub(super) struct ModelClient {
     current: Arc<dyn Model>,
     all: Arc<dyn Models>,
     /// Response to the current request.
-    pub answer: Option<ModelStream>,
+    response: Option<ModelStream>,
+    last_net: LastNet,
+    pictures: Pictures,
     /// Model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
@@ -24,22 +29,80 @@ pub(super) struct ModelClient {
 }
 
 impl ModelClient {
-    pub fn new(current: Arc<dyn Model>, all: Arc<dyn Models>, inputs: mpsc::Sender<Input>, teller: Teller) -> Self {
-        Self { current, all, answer: None, opened: Arc::default(), opens: None, looks_up: None, inputs, teller }
+    pub fn new(
+        current: Arc<dyn Model>,
+        all: Arc<dyn Models>,
+        artifacts: Option<Arc<dyn Artifacts>>,
+        inputs: mpsc::Sender<Input>,
+        teller: Teller,
+    ) -> Self {
+        Self {
+            current,
+            all,
+            response: None,
+            last_net: LastNet::default(),
+            pictures: Pictures::new(artifacts),
+            opened: Arc::default(),
+            opens: None,
+            looks_up: None,
+            inputs,
+            teller,
+        }
     }
 
     pub fn facts(&self) -> ModelFacts {
         self.current.facts()
     }
 
-    /// Sends a request whose response is read elsewhere.
-    pub fn stream(&self, request: ModelRequest) -> ModelStream {
-        self.current.stream(request)
+    /// Sends the request of a step, without secrets and with its images. `next` returns the response.
+    pub async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
+        let mut request = self.last_net.hide_in_request(&redactor, request);
+        if self.facts().images {
+            request.images = Some(self.pictures.of(&request.messages).await);
+        }
+        self.response = Some(self.stream(redactor, request));
+    }
+
+    /// Sends a request of a server, without secrets.
+    pub fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
+        // It has its own redaction cache, because the thread's cache would forget its messages.
+        let request = LastNet::default().hide_in_request(&redactor, request);
+        self.stream(redactor, request)
+    }
+
+    fn stream(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
+        self.current.stream(request).map_err(move |error| hide_in_failure(&redactor, error)).boxed()
+    }
+
+    /// Waits for the next part of the response; never completes while none is streaming. A stream that ends without completion was cut off.
+    pub async fn next(&mut self) -> Input {
+        let Some(open) = &mut self.response else { return std::future::pending().await };
+        let next = open.next().await;
+        if !matches!(next, Some(Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::ToolCallProgress { .. }))) {
+            self.response = None;
+        }
+        match next {
+            Some(Ok(delta)) => Input::Delta(delta),
+            Some(Err(error)) => Input::ModelFailed(error),
+            None => {
+                let failure = Failure::new(
+                    FailureKind::CutStream,
+                    "the response was cut off before it ended",
+                    "check the connection, then continue",
+                );
+                Input::ModelFailed(ModelError::from(failure))
+            }
+        }
     }
 
     /// Stops the current request.
     pub fn stop(&mut self) {
-        self.answer = None;
+        self.response = None;
+    }
+
+    /// Checks all messages of the next request again, because a new redactor may hide more than the old one.
+    pub fn forget_redactions(&mut self) {
+        self.last_net = LastNet::default();
     }
 
     /// Saves the API key, if given, and opens another model. Both may read a keyring, which may ask the user.
@@ -72,7 +135,7 @@ impl ModelClient {
     }
 
     /// Switches to the model opened last. Returns whether it has this name.
-    fn switch_to(&mut self, name: &str) -> bool {
+    pub fn switch_to(&mut self, name: &str) -> bool {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let model = opened.filter(|model| model.facts().name == name);
         let switched = model.is_some();
@@ -101,36 +164,5 @@ impl ModelClient {
             let (models, notices) = listed.await;
             teller.tell(None, None, EventKind::ModelsListed { models, notices });
         });
-    }
-}
-
-impl Host {
-    pub(super) fn use_model(&mut self, name: &str) {
-        if self.model.switch_to(name) {
-            self.tell_window(self.model.facts().context_window);
-            self.model.look_up();
-        }
-    }
-
-    /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
-    fn tell_window(&self, tokens: u64) {
-        if let Some(servers) = &self.servers {
-            servers.told_to(tokens);
-        }
-    }
-
-    /// Learns more about a model; applied at once if it is the current one.
-    pub(super) fn learn_window(&self, facts: &ModelFacts) {
-        if facts.name == self.model.facts().name {
-            self.tell_window(facts.context_window);
-        }
-    }
-
-    /// Reports the budgets at the start, so that a front end shows them at once.
-    pub(super) fn tell_of_budgets(&self) {
-        let budgets = self.machine.budgets();
-        if !budgets.is_empty() {
-            self.emit(None, None, EventKind::BudgetShown { budgets });
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! Previews in the background: each can be stopped on its own, and none outlives the session.
 
-use super::Host;
-use super::calls::tell;
+use super::call_context::CallContext;
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
 use crate::policy::PreviewPermit;
@@ -20,31 +19,12 @@ pub(super) struct Previews {
 }
 
 impl Previews {
-    pub(super) fn stop(&mut self, ticket: u64) {
-        if let Some(token) = self.tokens.remove(&ticket) {
-            token.cancel();
-        }
-    }
-
-    pub(super) fn ended(&mut self, ticket: u64) {
-        self.tokens.remove(&ticket);
-        while self.work.try_join_next().is_some() {}
-    }
-
-    /// Stops all previews and waits until they have ended.
-    pub(super) async fn end(&mut self) {
-        self.tokens.drain().for_each(|(_, token)| token.cancel());
-        while self.work.join_next().await.is_some() {}
-    }
-}
-
-impl Host {
-    pub(super) fn preview(&mut self, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
-        let (router, inputs, redactor) = (self.router.clone(), self.inputs.clone(), self.redactor.clone());
-        let room = self.room.clone();
-        let (stopped, interrupt) = (self.kill.child_token(), self.interrupt.child_token());
-        self.previews.tokens.insert(ticket, stopped.clone());
-        self.previews.work.spawn(async move {
+    pub fn start(&mut self, context: &CallContext, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
+        let (router, inputs) = (context.router(), context.inputs());
+        let (stopped, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
+        let relay = context.output(index, stopped.clone());
+        self.tokens.insert(ticket, stopped.clone());
+        self.work.spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
             let context = RunContext {
                 tool_call_id: None,
@@ -57,7 +37,7 @@ impl Host {
             let work = tokio::spawn(async move { router.preview(plan, permit, context).await });
             // Output of an abandoned preview would be attributed to another call.
             tokio::select! {
-                () = tell(chunks, redactor, index, &inputs, (room, stopped.clone())) => {}
+                () = relay.forward(chunks) => {}
                 () = stopped.cancelled() => {}
             }
             let outcome = work.await.unwrap_or_else(|error| {
@@ -66,5 +46,22 @@ impl Host {
             });
             let _ = inputs.send(Input::Previewed { index, ticket, outcome }).await;
         });
+    }
+
+    pub fn stop(&mut self, ticket: u64) {
+        if let Some(token) = self.tokens.remove(&ticket) {
+            token.cancel();
+        }
+    }
+
+    pub fn ended(&mut self, ticket: u64) {
+        self.tokens.remove(&ticket);
+        while self.work.try_join_next().is_some() {}
+    }
+
+    /// Stops all previews and waits until they have ended.
+    pub async fn end(&mut self) {
+        self.tokens.drain().for_each(|(_, token)| token.cancel());
+        while self.work.join_next().await.is_some() {}
     }
 }

@@ -1,53 +1,53 @@
 //! File part of a rewind: requested from the tools, and reported or returned as an input.
 
-use super::Host;
+use super::call_context::CallContext;
+use super::event_sender::Teller;
 use crate::agent::turn::Input;
 use crate::ports::{FileRewind, FilesPlanned, Since};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
-impl Host {
-    /// Reports the rewind points in the background, because it may wait for a disk.
-    pub(super) fn tell_rewind_points(&self, mut points: Vec<RewindPoint>, can_redo: bool) {
-        let (router, teller) = (self.router.clone(), self.teller());
-        tokio::spawn(async move {
-            for changes in router.task_changes().await {
-                if let Some(point) = points.iter_mut().find(|point| point.task_id == changes.task_id) {
-                    (point.files, point.added, point.removed) = (changes.files, changes.added, changes.removed);
+/// Reports the rewind points in the background, because it may wait for a disk.
+pub(super) fn report_points(context: &CallContext, teller: Teller, mut points: Vec<RewindPoint>, can_redo: bool) {
+    let router = context.router();
+    tokio::spawn(async move {
+        for changes in router.task_changes().await {
+            if let Some(point) = points.iter_mut().find(|point| point.task_id == changes.task_id) {
+                (point.files, point.added, point.removed) = (changes.files, changes.added, changes.removed);
+            }
+        }
+        teller.tell(None, None, EventKind::RewindPointsListed { points, can_redo });
+    });
+}
+
+/// Adds the effects on files to a plan, and reports it.
+pub(super) fn report_plan(context: &CallContext, teller: Teller, mut plan: RewindPlan, since: Option<Since>) {
+    let router = context.router();
+    tokio::spawn(async move {
+        if let Some(since) = since {
+            match router.plan_rewind(since).await {
+                Ok(FilesPlanned { files, diff, cannot }) => {
+                    (plan.files, plan.diff) = (files, diff);
+                    plan.cannot.extend(cannot);
+                }
+                Err(error) => {
+                    let message = format!("cannot read the files to restore: {error}");
+                    return teller.tell(None, None, EventKind::Notice { message });
                 }
             }
-            teller.tell(None, None, EventKind::RewindPointsListed { points, can_redo });
-        });
-    }
+        }
+        teller.tell(None, None, EventKind::RewindPlanned(plan));
+    });
+}
 
-    pub(super) fn plan_rewind(&self, mut plan: RewindPlan, since: Option<Since>) {
-        let (router, teller) = (self.router.clone(), self.teller());
-        tokio::spawn(async move {
-            if let Some(since) = since {
-                match router.plan_rewind(since).await {
-                    Ok(FilesPlanned { files, diff, cannot }) => {
-                        (plan.files, plan.diff) = (files, diff);
-                        plan.cannot.extend(cannot);
-                    }
-                    Err(error) => {
-                        let message = format!("cannot read the files to restore: {error}");
-                        return teller.tell(None, None, EventKind::Notice { message });
-                    }
-                }
-            }
-            teller.tell(None, None, EventKind::RewindPlanned(plan));
-        });
-    }
-
-    /// Restores files. The work is completed whatever else happens.
-    pub(super) fn rewind(&self, rewind: FileRewind) {
-        let (router, inputs, number) = (self.router.clone(), self.inputs.clone(), rewind.number);
-        tokio::spawn(async move {
-            let outcome = tokio::spawn(async move { router.rewind(rewind).await }).await;
-            let outcome = match outcome {
-                Ok(outcome) => outcome.map_err(|error| error.message),
-                Err(error) => Err(error.to_string()),
-            };
-            let _ = inputs.send(Input::FilesRewound { number, outcome }).await;
-        });
-    }
+/// Restores files. The work is completed whatever else happens.
+pub(super) fn restore_files(context: &CallContext, rewind: FileRewind) {
+    let (router, inputs, number) = (context.router(), context.inputs(), rewind.number);
+    tokio::spawn(async move {
+        let outcome = tokio::spawn(async move { router.rewind(rewind).await }).await;
+        let outcome = match outcome {
+            Ok(outcome) => outcome.map_err(|error| error.message),
+            Err(error) => Err(error.to_string()),
+        };
+        let _ = inputs.send(Input::FilesRewound { number, outcome }).await;
+    });
 }

@@ -3,20 +3,19 @@
 
 mod request;
 
-use super::Host;
-use super::arrivals::moment;
 use crate::agent::context::estimate;
-use crate::agent::limits::{BYTES_PER_TOKEN, MAX_ELICITATIONS};
-use crate::agent::turn::{Input, Sampled};
+use crate::agent::limits::{BYTES_PER_TOKEN, CHANNEL_DEPTH, MAX_ELICITATIONS};
+use crate::agent::turn::Sampled;
 use crate::ports::{Completion, Delta, ModelRequest, ModelStream};
 use crate::protocol::{Elicitation, ElicitationAnswer, ModelFacts, Part, StopReason, Usage, Wanted};
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use request::{Conversation, read};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// Sampling request of a server, with the channel for its response.
 pub struct Sampling {
@@ -31,7 +30,7 @@ pub struct Sampling {
 /// Phase of a sampling request.
 pub(super) enum SamplingPhase {
     /// Approved; waits only for the requests before it.
-    ApprovedSampling(ApprovedSampling),
+    Approved(ApprovedSampling),
     /// Ended, with what it used, if anything.
     Over(Option<Sampled>),
 }
@@ -42,109 +41,127 @@ pub(super) struct ApprovedSampling {
     answer: oneshot::Sender<Result<Value, String>>,
 }
 
-/// Queue of sampling requests.
-#[derive(Default)]
+impl ApprovedSampling {
+    pub(super) fn tokens(&self) -> u64 {
+        self.conversation.tokens()
+    }
+
+    /// Returns the maximum number of output tokens that the server wants.
+    pub(super) fn most_tokens(&self) -> u64 {
+        self.conversation.most_tokens
+    }
+
+    pub(super) fn refuse(self, why: String) {
+        refuse(self.answer, why);
+    }
+}
+
+/// Queue of sampling requests. One is sent at a time: its estimate is checked against what is left after the previous one is counted.
 pub(super) struct SamplingQueue {
     waiting: VecDeque<ApprovedSampling>,
     busy: bool,
+    phases: mpsc::Sender<SamplingPhase>,
 }
 
-impl Host {
-    /// Handles a sampling request. Its result, or the refusal, is returned to the server.
-    pub(super) fn sample_for_server(&mut self, sampling: Sampling) {
+impl SamplingQueue {
+    /// Returns the queue and the phases of its requests.
+    pub(super) fn new() -> (Self, mpsc::Receiver<SamplingPhase>) {
+        let (phases, receive) = mpsc::channel(CHANNEL_DEPTH);
+        (Self { waiting: VecDeque::new(), busy: false, phases }, receive)
+    }
+
+    /// Queues or refuses a request. `asks`: whether the policy asks the user, or why it denies the request. If the user has to approve it,
+    /// returns the question and the channel for the answer.
+    pub(super) fn add(
+        &mut self,
+        sampling: Sampling,
+        asks: Result<bool, String>,
+        facts: &ModelFacts,
+    ) -> Option<(Elicitation, oneshot::Sender<ElicitationAnswer>)> {
         let Sampling { server, request, person, answer } = sampling;
-        let asks = match self.machine.may_sample(&server) {
-            Ok(asks) => asks,
-            Err(why) => return refuse(answer, why),
-        };
+        match Self::prepare(&server, &request, person, asks, facts) {
+            Err(why) => refuse(answer, why),
+            Ok((conversation, None)) => self.push(ApprovedSampling { server, conversation, answer }),
+            Ok((conversation, Some(message))) => {
+                let approved = ApprovedSampling { server: server.clone(), conversation, answer };
+                let wanted = Wanted::Form { fields: Vec::new() };
+                let (send, answered) = oneshot::channel();
+                tokio::spawn(wait(approved, answered, self.phases.clone()));
+                return Some((Elicitation { elicitation_id: String::new(), server, message, wanted }, send));
+            }
+        }
+        None
+    }
+
+    /// Returns the messages of a request, and the text that the user has to approve; or why the request is refused.
+    fn prepare(
+        server: &str,
+        request: &Value,
+        person: bool,
+        asks: Result<bool, String>,
+        facts: &ModelFacts,
+    ) -> Result<(Conversation, Option<String>), String> {
+        let asks = asks?;
         if asks && !person {
-            return refuse(answer, "the policy requires approval for each request, and there is no one to ask".to_owned());
+            return Err("the policy requires approval for each request, and there is no one to ask".to_owned());
         }
-        let facts = self.model.facts();
-        let conversation = match read(&request, facts.images) {
-            Ok(conversation) => conversation,
-            Err(why) => return refuse(answer, why),
+        let conversation = read(request, facts.images)?;
+        let shown = asks.then(|| conversation.shown(server, &facts.name)).transpose()?;
+        Ok((conversation, shown))
+    }
+
+    pub(super) fn push(&mut self, approved: ApprovedSampling) {
+        if self.waiting.len() >= MAX_ELICITATIONS {
+            return approved.refuse("too many requests are waiting for the model".to_owned());
+        }
+        self.waiting.push_back(approved);
+    }
+
+    /// Drops the requests that wait, which their servers learn.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Notes that the request that was sent last has ended.
+    pub(super) fn ended(&mut self) {
+        self.busy = false;
+    }
+
+    /// Removes and returns the next request, unless another one is in progress.
+    pub(super) fn take_next(&mut self) -> Option<ApprovedSampling> {
+        if self.busy { None } else { self.waiting.pop_front() }
+    }
+
+    /// Sends a request with `stream` and returns its response to the server, until `kill` is cancelled. `model` and `most_tokens`: the model
+    /// and the maximum number of output tokens that the budgets allow.
+    pub(super) fn start(
+        &mut self,
+        approved: ApprovedSampling,
+        (model, most_tokens): (ModelFacts, u64),
+        stream: impl FnOnce(ModelRequest) -> ModelStream,
+        kill: CancellationToken,
+    ) {
+        let input_tokens = approved.tokens();
+        let ApprovedSampling { server, conversation, answer } = approved;
+        let request = ModelRequest {
+            system: conversation.system,
+            messages: conversation.messages,
+            tools: Arc::default(),
+            max_output_tokens: most_tokens,
+            images: model.images.then_some(conversation.images),
+            effort: None,
         };
-        let Some(steps) = self.servers.as_ref().map(|servers| servers.steps.clone()) else { return };
-        let shown = asks.then(|| conversation.shown(&server, &facts.name));
-        let allowed = ApprovedSampling { server: server.clone(), conversation, answer };
-        let message = match shown {
-            None => return self.line_up(allowed),
-            Some(Err(why)) => return refuse(allowed.answer, why),
-            Some(Ok(message)) => message,
-        };
-        let wanted = Wanted::Form { fields: Vec::new() };
-        let (send, answered) = oneshot::channel();
-        self.ask_for_server(Elicitation { elicitation_id: String::new(), server, message, wanted }, send);
-        tokio::spawn(wait(allowed, answered, steps));
-    }
-
-    pub(super) async fn sampling_goes_on(&mut self, step: SamplingPhase) {
-        match step {
-            SamplingPhase::ApprovedSampling(allowed) => self.line_up(allowed),
-            SamplingPhase::Over(sampled) => {
-                if let Some(servers) = &mut self.servers {
-                    servers.line.busy = false;
-                }
-                if let Some(sampled) = sampled {
-                    self.take(Input::Sampled(sampled)).await;
-                }
-                self.next_in_line();
-            }
-        }
-    }
-
-    fn line_up(&mut self, allowed: ApprovedSampling) {
-        let Some(servers) = &mut self.servers else { return };
-        if servers.line.waiting.len() >= MAX_ELICITATIONS {
-            return refuse(allowed.answer, "too many requests are waiting for the model".to_owned());
-        }
-        servers.line.waiting.push_back(allowed);
-        self.next_in_line();
-    }
-
-    /// Starts the next request, one at a time: its estimate is checked against what is left after the previous one is counted.
-    fn next_in_line(&mut self) {
-        loop {
-            let Some(servers) = self.servers.as_mut().filter(|servers| !servers.line.busy) else { return };
-            let steps = servers.steps.clone();
-            let Some(ApprovedSampling { server, conversation, answer }) = servers.line.waiting.pop_front() else { return };
-            let (input_tokens, wanted) = (conversation.tokens(), conversation.most_tokens);
-            let (model, most) = match self.machine.sampling(input_tokens, wanted, moment()) {
-                Ok(allowed) => allowed,
-                Err(failure) => {
-                    refuse(answer, failure.message);
-                    continue;
-                }
+        let stream = stream(request);
+        self.busy = true;
+        let phases = self.phases.clone();
+        let running = Running { server, model, input_tokens, since: Instant::now() };
+        tokio::spawn(async move {
+            let sampled = tokio::select! {
+                sampled = running.hear(stream, answer) => sampled,
+                () = kill.cancelled() => None,
             };
-            let request = ModelRequest {
-                system: conversation.system,
-                messages: conversation.messages,
-                tools: Arc::default(),
-                max_output_tokens: most,
-                images: None,
-                effort: None,
-            };
-            // It has its own redaction cache, because the thread's cache would forget its messages.
-            let mut request = crate::agent::secrets::LastNet::default().hide_in_request(&self.redactor, request);
-            request.images = model.images.then_some(conversation.images);
-            let redactor = self.redactor.clone();
-            let hide = move |error| crate::agent::secrets::hide_in_failure(&redactor, error);
-            let stream = self.model.stream(request).map_err(hide).boxed();
-            if let Some(servers) = &mut self.servers {
-                servers.line.busy = true;
-            }
-            let kill = self.kill.clone();
-            let asked = Running { server, model, input_tokens, since: Instant::now() };
-            tokio::spawn(async move {
-                let sampled = tokio::select! {
-                    sampled = asked.hear(stream, answer) => sampled,
-                    () = kill.cancelled() => None,
-                };
-                let _ = steps.send(SamplingPhase::Over(sampled)).await;
-            });
-            return;
-        }
+            let _ = phases.send(SamplingPhase::Over(sampled)).await;
+        });
     }
 }
 
@@ -159,7 +176,7 @@ async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<Elicita
         () = allowed.answer.closed() => return,
     };
     match said {
-        ElicitationAnswer::Accept { .. } => drop(steps.send(SamplingPhase::ApprovedSampling(allowed)).await),
+        ElicitationAnswer::Accept { .. } => drop(steps.send(SamplingPhase::Approved(allowed)).await),
         ElicitationAnswer::Decline => refuse(allowed.answer, "the user declined".to_owned()),
         ElicitationAnswer::Cancel => refuse(allowed.answer, "the user did not answer".to_owned()),
     }

@@ -1,221 +1,72 @@
-//! MCP servers of a session: reports their state, and forwards their requests to the user.
+//! MCP servers of a session: their reported states, their open requests to the user, and their resources.
 
-use super::Host;
-use super::PolicyUpdate;
 use super::event_sender::Teller;
-use super::queries::{Offers, ServerQueries};
-use super::sampling::{Sampling, SamplingPhase, SamplingQueue};
-use crate::agent::limits::{
-    CHANNEL_DEPTH, MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES, SERVER_SECONDS,
-};
+use super::server_queries::{Offers, ServerQueries, in_time, too_late};
+use crate::agent::limits::{MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES};
 use crate::agent::turn::Resource;
-use crate::ports::{BoxFuture, RemoteAsks, RemoteContent, RemoteServers};
+use crate::policy::redact::Redactor;
+use crate::ports::{RemoteContent, RemoteServers};
 use crate::protocol::{
-    CallId, Command, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, ServerStatus,
-    ToolError, ToolResult, Wanted, cut_before,
+    CallId, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, ServerStatus, ToolError,
+    ToolResult, Wanted, cut_before,
 };
 use futures_util::future::join_all;
-use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 /// Tool name recorded for resources that were read.
 const RESOURCE: &str = "ReadResource";
 
-/// Request of a server, with the channel for its answer.
-pub enum ElicitationRequest {
-    Person(Elicitation, oneshot::Sender<ElicitationAnswer>),
-    Model(Sampling),
-}
-
-/// Decides which servers are told that sampling is supported.
-pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-
-/// Servers of a session, and their requests.
-pub struct Remote {
-    pub servers: Arc<dyn RemoteServers>,
-    pub asked: mpsc::Receiver<ElicitationRequest>,
-}
-
-/// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
-/// `roots`: directories, as `file:` URIs with names.
-pub fn asks(
-    person: bool,
-    roots: Vec<(String, String)>,
-    samples: Samples,
-) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<ElicitationRequest>) {
-    let (session, asked) = mpsc::channel(CHANNEL_DEPTH);
-    (Arc::new(Asks { session, person, roots, samples }), asked)
-}
-
-struct Asks {
-    session: mpsc::Sender<ElicitationRequest>,
-    person: bool,
-    roots: Vec<(String, String)>,
-    samples: Samples,
-}
-
-impl RemoteAsks for Asks {
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
-        Box::pin(async move {
-            if !self.person {
-                return ElicitationAnswer::Decline;
-            }
-            let (send, answer) = oneshot::channel();
-            // A session with a full queue has too many requests.
-            if self.session.try_send(ElicitationRequest::Person(elicitation, send)).is_err() {
-                return ElicitationAnswer::Cancel;
-            }
-            answer.await.unwrap_or(ElicitationAnswer::Cancel)
-        })
-    }
-
-    fn roots(&self) -> Vec<(String, String)> {
-        self.roots.clone()
-    }
-
-    fn samples(&self, server: &str) -> bool {
-        // Without a session there is no model.
-        !self.session.is_closed() && (self.samples)(server)
-    }
-
-    fn sample(&self, server: &str, request: Value) -> BoxFuture<'_, Result<Value, String>> {
-        let (answer, answered) = oneshot::channel();
-        let asked = Sampling { server: server.to_owned(), request, person: self.person, answer };
-        Box::pin(async move {
-            if self.session.try_send(ElicitationRequest::Model(asked)).is_err() {
-                return Err("no session with a model is running".to_owned());
-            }
-            answered.await.unwrap_or_else(|_| Err("the session ended".to_owned()))
-        })
-    }
-}
-
+/// Servers of a session, if it has any.
 pub(super) struct Servers {
-    remote: Arc<dyn RemoteServers>,
+    remote: Option<Arc<dyn RemoteServers>>,
     /// States reported last.
-    told: Vec<ServerStatus>,
+    reported: Vec<ServerStatus>,
     /// Open requests to the user.
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
+    /// Number of requests to the user so far.
     asked: u64,
-    /// Sampling requests that wait for the model, and the channel that reports on them.
-    pub(super) line: SamplingQueue,
-    pub(super) steps: mpsc::Sender<SamplingPhase>,
     offers: Offers,
+    teller: Teller,
 }
 
 impl Servers {
-    pub(super) fn told_to(&self, window_tokens: u64) {
-        self.remote.told_to(window_tokens);
+    pub fn new(remote: Option<Arc<dyn RemoteServers>>, teller: Teller) -> Self {
+        Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, offers: Offers::default(), teller }
     }
 
-    pub(super) fn queries(&self) -> ServerQueries {
-        ServerQueries::new(Arc::clone(&self.remote), self.offers.clone())
-    }
-}
-
-/// Sources of server events.
-#[derive(Default)]
-pub(super) struct ServerEvents {
-    changed: Option<watch::Receiver<u64>>,
-    asked: Option<mpsc::Receiver<ElicitationRequest>>,
-    steps: Option<mpsc::Receiver<SamplingPhase>>,
-}
-
-pub(super) enum ServerEvent {
-    Changed,
-    ElicitationRequest(ElicitationRequest),
-    Sampling(SamplingPhase),
-}
-
-pub(super) fn begin(remote: Option<Remote>) -> (Option<Servers>, ServerEvents) {
-    let Some(Remote { servers, asked }) = remote else { return (None, ServerEvents::default()) };
-    let (steps, receive) = mpsc::channel(CHANNEL_DEPTH);
-    let wire = ServerEvents { changed: Some(servers.changed()), asked: Some(asked), steps: Some(receive) };
-    let (told, open, offers) = (Vec::new(), HashMap::new(), Offers::default());
-    (Some(Servers { remote: servers, told, open, asked: 0, line: SamplingQueue::default(), steps, offers }), wire)
-}
-
-/// Ends the servers: their processes and their open requests.
-pub(super) async fn end(servers: Option<Servers>) {
-    if let Some(Servers { remote, open, line, .. }) = servers {
-        // Waiting servers receive a cancellation.
-        drop((open, line));
-        remote.end().await;
-    }
-}
-
-impl ServerEvents {
-    /// Waits for the next event; never completes without servers.
-    pub(super) async fn next(&mut self) -> ServerEvent {
-        tokio::select! {
-            () = next_change(&mut self.changed) => ServerEvent::Changed,
-            asked = next_of(&mut self.asked) => ServerEvent::ElicitationRequest(asked),
-            step = next_of(&mut self.steps) => ServerEvent::Sampling(step),
-        }
-    }
-}
-
-async fn next_change(changed: &mut Option<watch::Receiver<u64>>) {
-    if let Some(open) = changed
-        && open.changed().await.is_ok()
-    {
-        return;
-    }
-    *changed = None;
-    std::future::pending::<()>().await;
-}
-
-async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
-    if let Some(open) = channel
-        && let Some(next) = open.recv().await
-    {
-        return next;
-    }
-    *channel = None;
-    std::future::pending().await
-}
-
-/// Returns whether a command is for the servers. The session does not depend on these.
-pub(super) fn is_for(command: &Command) -> bool {
-    matches!(command, Command::AnswerElicitation { .. } | Command::ReconnectServer { .. })
-}
-
-impl Host {
-    pub(super) async fn of_servers(&mut self, happened: ServerEvent, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
-        match happened {
-            ServerEvent::Changed => self.tell_servers(updates).await,
-            ServerEvent::ElicitationRequest(ElicitationRequest::Person(elicitation, answer)) => {
-                self.ask_for_server(elicitation, answer);
-            }
-            ServerEvent::ElicitationRequest(ElicitationRequest::Model(sampling)) => self.sample_for_server(sampling),
-            ServerEvent::Sampling(step) => self.sampling_goes_on(step).await,
+    /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
+    pub fn set_window(&self, tokens: u64) {
+        if let Some(remote) = &self.remote {
+            remote.told_to(tokens);
         }
     }
 
-    /// Reports changed server states. The tools of a ready server are in force before that, so that a task started at once has them.
-    pub(super) async fn tell_servers(&mut self, updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) {
-        let Some(servers) = &mut self.servers else { return };
-        // Read before the tools, so that a server that becomes ready later is in the next event.
-        let now = servers.remote.statuses();
+    pub fn queries(&self) -> Option<ServerQueries> {
+        self.remote.as_ref().map(|remote| ServerQueries::new(Arc::clone(remote), self.offers.clone()))
+    }
+
+    /// Returns the states of the servers if they differ from those reported last.
+    pub fn take_changed(&mut self) -> Option<Vec<ServerStatus>> {
+        let now = self.remote.as_ref()?.statuses();
         // The offers may change with the states.
-        servers.offers.forget();
-        if now == servers.told {
-            return;
+        self.offers.forget();
+        if now == self.reported {
+            return None;
         }
-        servers.told.clone_from(&now);
-        self.machine.know_servers(now.iter().map(|status| status.name.clone()).collect());
-        self.take_server_tools(updates).await;
-        self.emit(None, None, EventKind::ServersChanged { servers: now });
+        self.reported.clone_from(&now);
+        Some(now)
     }
 
     /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and the user is told why.
-    pub(super) fn ask_for_server(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
-        let Some(servers) = &mut self.servers else { return };
-        servers.open.retain(|_, open| !open.is_closed());
-        let refused = if servers.open.len() >= MAX_ELICITATIONS {
+    pub fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
+        if self.remote.is_none() {
+            return;
+        }
+        self.open.retain(|_, open| !open.is_closed());
+        let refused = if self.open.len() >= MAX_ELICITATIONS {
             Some("input while too many of its requests were already open".to_owned())
         } else {
             too_much(&elicitation)
@@ -223,43 +74,42 @@ impl Host {
         if let Some(what) = refused {
             let _ = answer.send(ElicitationAnswer::Cancel);
             let message = format!("{} (MCP) requested {what}; aye cancelled the request", elicitation.server);
-            return self.emit(None, None, EventKind::Notice { message });
+            return self.notify(message);
         }
-        servers.asked += 1;
+        self.asked += 1;
         // The names that servers give may collide.
-        elicitation.elicitation_id = format!("elicitation_{}", servers.asked);
+        elicitation.elicitation_id = format!("elicitation_{}", self.asked);
         let (send, answered) = oneshot::channel();
-        servers.open.insert(elicitation.elicitation_id.clone(), send);
-        let (teller, id) = (self.teller(), elicitation.elicitation_id.clone());
-        self.emit(None, None, EventKind::ElicitationRequested(elicitation));
-        tokio::spawn(wait(id, answer, answered, teller));
+        self.open.insert(elicitation.elicitation_id.clone(), send);
+        let id = elicitation.elicitation_id.clone();
+        self.teller.tell(None, None, EventKind::ElicitationRequested(elicitation));
+        tokio::spawn(wait(id, answer, answered, self.teller.clone()));
     }
 
-    pub(super) fn for_servers(&mut self, command: Command) {
-        match command {
-            Command::AnswerElicitation { elicitation_id, answer } => {
-                let open = self.servers.as_mut().and_then(|servers| servers.open.remove(&elicitation_id));
-                if open.is_none_or(|open| open.send(answer).is_err()) {
-                    let message = "the server no longer waits for that answer".to_owned();
-                    self.emit(None, None, EventKind::Notice { message });
-                }
-            }
-            Command::ReconnectServer { name } => match &self.servers {
-                Some(servers) if servers.told.iter().any(|status| status.name == name) => servers.remote.reconnect(&name),
-                _ => {
-                    let message = format!("unknown MCP server `{name}`");
-                    self.emit(None, None, EventKind::Notice { message });
-                }
-            },
-            _ => {}
+    /// Passes the user's answer to the server that waits for it.
+    pub fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
+        if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
+            self.notify("the server no longer waits for that answer".to_owned());
+        }
+    }
+
+    pub fn reconnect(&self, name: &str) {
+        match &self.remote {
+            Some(remote) if self.reported.iter().any(|status| status.name == name) => remote.reconnect(name),
+            _ => self.notify(format!("unknown MCP server `{name}`")),
         }
     }
 
     /// Reads the resources mentioned in a prompt, in order: as bounded text without secrets. If the policy asks, the user approves first.
-    pub(super) fn hand_over(&mut self, resources: Vec<Resource>) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
+    /// `kill`: cancelled when the session no longer needs them.
+    pub fn read_resources(
+        &mut self,
+        resources: Vec<Resource>,
+        redactor: Arc<Redactor>,
+        kill: CancellationToken,
+    ) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
         let asked = resources.into_iter().map(|one| (self.asked_first(&one), one)).collect::<Vec<_>>();
-        let remote = self.servers.as_ref().map(|servers| Arc::clone(&servers.remote));
-        let (redactor, kill) = (Arc::clone(&self.redactor), self.kill.clone());
+        let remote = self.remote.clone();
         async move {
             let read = asked.into_iter().enumerate().map(|(at, (asked, Resource { server, uri, .. }))| {
                 let (remote, redactor, kill) = (remote.clone(), Arc::clone(&redactor), kill.clone());
@@ -288,8 +138,20 @@ impl Host {
         );
         let (send, answer) = oneshot::channel();
         let (elicitation_id, server, wanted) = (String::new(), resource.server.clone(), Wanted::Form { fields: Vec::new() });
-        self.ask_for_server(Elicitation { elicitation_id, server, message, wanted }, send);
+        self.ask(Elicitation { elicitation_id, server, message, wanted }, send);
         Some(answer)
+    }
+
+    /// Ends the servers: their open requests, which are cancelled, and their processes.
+    pub async fn end(&mut self) {
+        self.open.clear();
+        if let Some(remote) = self.remote.take() {
+            remote.end().await;
+        }
+    }
+
+    fn notify(&self, message: String) {
+        self.teller.tell(None, None, EventKind::Notice { message });
     }
 }
 
@@ -331,14 +193,6 @@ fn too_much(elicitation: &Elicitation) -> Option<String> {
 
 fn size(elicitation: &Elicitation) -> usize {
     serde_json::to_string(elicitation).map_or(usize::MAX, |json| json.len())
-}
-
-pub(super) async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(Duration::from_secs(SERVER_SECONDS), asked).await.ok()
-}
-
-pub(super) fn too_late() -> String {
-    format!("the server did not respond within {SERVER_SECONDS} s")
 }
 
 /// Returns all text of a resource, with a placeholder for other content.

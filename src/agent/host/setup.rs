@@ -1,12 +1,13 @@
-//! Parts of a session, and its connections while it runs.
+//! Setup of a session: its parts, and its connections while it runs.
 
-use super::Remote;
-use crate::agent::turn::{Options, PolicyChange, SandboxStatus, Unfinished};
+use super::policy_updates::PolicyUpdates;
+use super::server_requests::Remote;
+use crate::agent::turn::{Options, SandboxStatus, Unfinished};
 use crate::policy::{Enforcer, redact::Redactor};
 use crate::ports::{Artifacts, Guidance, Journal, Known, Model, Models, Record, Rules, ToolRouter};
 use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 
 /// Everything a session needs.
 pub struct Setup {
@@ -50,39 +51,4 @@ pub struct Setup {
     pub room: Option<watch::Receiver<bool>>,
     /// MCP servers, if any.
     pub remote: Option<Remote>,
-}
-
-pub type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
-
-/// Request to the watcher of the policy files. Each sender fires once the resulting updates were sent.
-pub enum ReloadRequest {
-    /// Reload the files.
-    Files(oneshot::Sender<()>),
-    /// Apply the current tools of MCP servers.
-    ServerTools(oneshot::Sender<()>),
-}
-
-/// Policy updates while a session runs.
-pub struct PolicyUpdates {
-    pub updates: mpsc::Receiver<PolicyUpdate>,
-    /// Requests a reload of the files.
-    pub reload: ReloadRequests,
-    /// Mode in force, which the sandbox of commands depends on.
-    pub modes: watch::Sender<Mode>,
-}
-
-pub enum PolicyUpdate {
-    /// Another policy, and the tools that follow its limits.
-    Taken {
-        change: Box<PolicyChange>,
-        router: Arc<dyn ToolRouter>,
-        redactor: Arc<Redactor>,
-    },
-    /// A file is invalid; the current policy stays in force.
-    Rejected {
-        message: String,
-    },
-    Told {
-        message: String,
-    },
 }

@@ -3,16 +3,19 @@
 use super::*;
 use crate::agent::turn::{Approver, Options, SandboxStatus};
 use crate::agent::{Backoff, Unfinished};
+use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
 use crate::ports::{
     Amends, BoxFuture, Completion, Delta, Durability, Journal, JournalError, Known, Model, ModelRequest, ModelStream, Models,
     Plan, Record, Rules, RunContext,
 };
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, Failure, FailureKind, KeyText, ListedModel, ModelFacts, Part, Place, PreviewOffer,
-    SandboxTier, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult, Usage, WorkspaceId,
+    Action, Arguments, CallId, ErrorCode, Failure, FailureKind, KeyText, ListedModel, Mode, ModelFacts, Part, Place,
+    PreviewOffer, SandboxTier, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult, Usage, WorkspaceId,
 };
+use futures_util::StreamExt;
 use jiff::Timestamp;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,7 +142,7 @@ fn only_a_change_of_files_finishes_when_the_user_interrupts() {
     let arguments = crate::protocol::Arguments::parse("{}");
     let call = || ToolCall { tool_call_id: CallId::new("c"), tool_name: "T".to_owned(), arguments: arguments.clone() };
     let target = || Target { given: "a".to_owned(), real: PathBuf::from("/w/a"), place: Place::Missing };
-    let finishes = super::calls::finishes;
+    let finishes = super::tool_runs::finishes;
     assert!(!finishes(&make(call())), "a command");
     assert!(!finishes(&Plan { timeout_seconds: 0, ..make(call()) }), "a terminal session");
     let read = Plan { changes: false, timeout_seconds: 0, actions: vec![Action::Read { target: target() }], ..make(call()) };

@@ -4,6 +4,7 @@ use super::*;
 use crate::policy::PreviewPermit;
 use crate::protocol::{Approval, Decision, Effects, RunningCommand, RunningState};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 const ASKS: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
 

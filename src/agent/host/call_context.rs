@@ -1,0 +1,133 @@
+//! Context of calls: the current tools, the signals that stop calls, and the channel for their outcomes.
+
+use super::call_timeout::{CallTimeout, in_time};
+use super::room::Room;
+use crate::agent::turn::Input;
+use crate::policy::redact::{Redactor, Stream};
+use crate::ports::{Plan, ToolRouter};
+use crate::protocol::{ErrorCode, ToolError};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+
+/// Everything that the calls of a session share.
+pub(super) struct CallContext {
+    /// Current tools, which the queries of the session use too.
+    router: watch::Sender<Arc<dyn ToolRouter>>,
+    redactor: Arc<Redactor>,
+    room: Room,
+    inputs: mpsc::Sender<Input>,
+    kill: CancellationToken,
+    /// Fires with `kill`, and when the user interrupts the task.
+    interrupt: CancellationToken,
+}
+
+impl CallContext {
+    pub fn new(
+        router: watch::Sender<Arc<dyn ToolRouter>>,
+        redactor: Arc<Redactor>,
+        room: Room,
+        inputs: mpsc::Sender<Input>,
+    ) -> Self {
+        let kill = CancellationToken::new();
+        Self { router, redactor, room, inputs, interrupt: kill.child_token(), kill }
+    }
+
+    pub fn router(&self) -> Arc<dyn ToolRouter> {
+        Arc::clone(&self.router.borrow())
+    }
+
+    pub fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
+
+    pub fn inputs(&self) -> mpsc::Sender<Input> {
+        self.inputs.clone()
+    }
+
+    pub fn room(&self) -> Room {
+        self.room.clone()
+    }
+
+    /// Returns the token that is cancelled when all calls are killed.
+    pub fn kill_token(&self) -> CancellationToken {
+        self.kill.clone()
+    }
+
+    /// Returns the token that is cancelled when calls are interrupted or killed.
+    pub fn interrupt_token(&self) -> CancellationToken {
+        self.interrupt.clone()
+    }
+
+    /// Uses other tools and another redactor from now on.
+    pub fn replace(&mut self, router: Arc<dyn ToolRouter>, redactor: Arc<Redactor>) {
+        self.router.send_replace(router);
+        self.redactor = redactor;
+    }
+
+    /// Kills the running calls, but none that start later.
+    pub fn kill(&mut self) {
+        std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
+        self.interrupt = self.kill.child_token();
+    }
+
+    /// Interrupts the running calls, except for changes of files.
+    pub fn interrupt(&mut self) {
+        std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
+    }
+
+    /// Spawns planning. It only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
+    pub fn planned<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
+    where
+        T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
+    {
+        let (killed, work) = (self.interrupt.clone(), tokio::spawn(work));
+        async move {
+            let planned = in_time(work, CallTimeout::Short, &killed, &CancellationToken::new()).await;
+            planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
+        }
+    }
+
+    /// Returns the path of a call's output to the session. `stopped`: cancelled when the result no longer waits for the front end.
+    pub fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
+        OutputRelay { index, stopped, redactor: self.redactor(), room: self.room(), inputs: self.inputs() }
+    }
+}
+
+fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
+    tracing::error!(task = %error.id(), "a tool panicked while planning");
+    Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
+}
+
+/// Path of a call's output to the session.
+pub(super) struct OutputRelay {
+    index: usize,
+    stopped: CancellationToken,
+    redactor: Arc<Redactor>,
+    room: Room,
+    inputs: mpsc::Sender<Input>,
+}
+
+impl OutputRelay {
+    /// Forwards the output of a command, without secrets, until it ends.
+    pub async fn forward(self, mut chunks: mpsc::Receiver<String>) {
+        let Self { index, stopped, redactor, mut room, inputs } = self;
+        let mut stream = Stream::new(redactor);
+        while let Some(text) = chunks.recv().await {
+            let text = stream.push(&text);
+            if !text.is_empty() {
+                tokio::select! {
+                    () = room.wait() => {}
+                    // The result does not wait for the front end.
+                    () = stopped.cancelled() => {}
+                }
+                let _ = inputs.send(Input::ToolOutput { index, text }).await;
+            }
+        }
+        let text = stream.finish();
+        if !text.is_empty() {
+            let _ = inputs.send(Input::ToolOutput { index, text }).await;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Effects behind a failed commit: kept in order, and cancelled if no longer wanted.
+
+use crate::agent::turn::{Effect, RuleFileResult};
+use crate::ports::{Plan, Record};
+use crate::protocol::{ErrorCode, ToolError, ToolResult};
+use std::collections::VecDeque;
+
+/// Effects that wait for a failed commit; empty while everything is saved.
+#[derive(Default)]
+pub(super) struct DeferredEffects(VecDeque<Effect>);
+
+impl DeferredEffects {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn push(&mut self, effect: Effect) {
+        self.0.push_back(effect);
+    }
+
+    pub fn set(&mut self, effects: VecDeque<Effect>) {
+        self.0 = effects;
+    }
+
+    pub fn take(&mut self) -> VecDeque<Effect> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Cancels a preview that has not begun.
+    pub fn cancel_preview(&mut self, ticket: u64) {
+        self.0.retain(|effect| !matches!(effect, Effect::Preview { ticket: begun, .. } if *begun == ticket));
+    }
+
+    /// Cancels the calls for which `why` returns an error, and returns their results by their index. They never run.
+    pub fn cancel_runs(&mut self, why: impl Fn(&Plan) -> Option<ToolError>) -> Vec<(usize, ToolResult)> {
+        let mut cancelled = Vec::new();
+        for effect in self.take() {
+            match effect {
+                Effect::Run { index, plan, permit, most_bytes } => match why(&plan) {
+                    Some(error) => {
+                        cancelled.push((index, ToolResult::refused(plan.call.tool_call_id, plan.tool_name, error)));
+                    }
+                    None => self.push(Effect::Run { index, plan, permit, most_bytes }),
+                },
+                other => self.push(other),
+            }
+        }
+        cancelled
+    }
+
+    /// Cancels rules to be saved whose approval cannot be saved before the end, and returns their results.
+    pub fn cancel_rules(&mut self) -> Vec<RuleFileResult> {
+        let why = || Err("aye exited before this session could be saved".to_owned());
+        let mut cancelled = Vec::new();
+        for effect in self.take() {
+            match effect {
+                Effect::Remember { grant, .. } => cancelled.push(RuleFileResult::Saved(grant, why())),
+                Effect::Forget(grant) => cancelled.push(RuleFileResult::Removed(grant, why())),
+                other => self.push(other),
+            }
+        }
+        cancelled
+    }
+
+    /// Removes all effects, and returns the records that are not saved.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        let commits = self.take().into_iter().filter_map(|effect| match effect {
+            Effect::Commit(records, _) => Some(records),
+            _ => None,
+        });
+        commits.flatten().collect()
+    }
+}
+
+/// Returns the result of a call that the user stopped before it could be saved.
+pub(super) fn stopped() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "stopped before it ran")
+}

@@ -1,0 +1,261 @@
+//! Effects of the turn machine, performed in order: saved first, and deferred while nothing can be saved.
+
+use super::clock::moment;
+use super::deferred_effects::stopped;
+use super::tool_runs::RunRequest;
+use super::{Host, mentions, planning, rewind};
+use crate::agent::turn::{Effect, Input};
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, ToolError, ToolResult};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Notice for input that arrives while nothing can be saved.
+const QUEUED: &str = "queued until the session can be saved";
+
+impl Host {
+    /// Performs effects in order, except that events about unsaved records are sent only after the records are saved.
+    pub(super) async fn perform(&mut self, effects: impl Into<VecDeque<Effect>>) {
+        let mut effects = effects.into();
+        let mut commits = effects.iter().filter(|effect| matches!(effect, Effect::Commit(..))).count();
+        let mut untold = VecDeque::new();
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Commit(records, durability) => {
+                    if let Err(failure) = self.journal.commit(&records, durability).await {
+                        untold.push_front(Effect::Commit(records, durability));
+                        untold.append(&mut effects);
+                        self.deferred.set(untold);
+                        self.report_saving(true);
+                        return self.emit(EventKind::SessionPaused { failure });
+                    }
+                    commits -= 1;
+                    while let Some(told) = untold.pop_front() {
+                        self.act(told).await;
+                    }
+                }
+                Effect::Emit { .. } if commits > 0 => untold.push_back(effect),
+                other => self.act(other).await,
+            }
+        }
+    }
+
+    pub(super) async fn act(&mut self, effect: Effect) {
+        match effect {
+            // Saved by `perform`.
+            Effect::Commit(..) => {}
+            Effect::Emit { task_id, step_id, kind } => self.emit_and_follow(task_id, step_id, kind),
+            Effect::Request(request) => self.model.request(self.context.redactor(), request).await,
+            Effect::StopModel => self.model.stop(),
+            Effect::Plan(calls) => planning::plan(&self.context, calls),
+            Effect::PlanOpened { index, call, opens, amendments } => {
+                planning::plan_opened(&self.context, index, call, opens, amendments);
+            }
+            Effect::Amend { index, plan, amendment } => planning::amend(&self.context, index, plan, amendment),
+            Effect::Preview { index, plan, permit, ticket } => self.previews.start(&self.context, index, plan, permit, ticket),
+            Effect::StopPreview { ticket } => self.previews.stop(ticket),
+            Effect::Run { index, plan, permit, most_bytes } => {
+                // Directory access that is saved for the project is saved before the command runs again, so that later commands have it
+                // too.
+                let after = if plan.opens.is_empty() { None } else { Some(self.rules.saved()) };
+                self.runs.start(&self.context, RunRequest { index, plan, permit, most_bytes, after });
+            }
+            Effect::Background { tool_call_id } => self.move_to_background(tool_call_id.as_ref()),
+            Effect::StopCommand { id } => self.context.router().stop_command(&id),
+            Effect::InterruptTools => self.context.interrupt(),
+            Effect::KillTools => self.context.kill(),
+            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants | Effect::Recent { .. } => self.rules.start(effect),
+            Effect::Wake { after_ms, ticket } => self.wake(after_ms, ticket),
+            Effect::SaveDraft(text) => self.journal.save_draft(text).await,
+            Effect::OpenModel { key, name } => self.model.open(name, key),
+            Effect::UseModel { name } => {
+                if self.model.switch_to(&name) {
+                    self.servers.set_window(self.model.facts().context_window);
+                    self.model.look_up();
+                }
+            }
+            Effect::PlanMentions { ticket, calls } => mentions::plan(&self.context, ticket, calls),
+            Effect::ReadMentions { ticket, runs, resources } => {
+                let (redactor, kill) = (self.context.redactor(), self.context.kill_token());
+                let resources = self.servers.read_resources(resources, redactor, kill);
+                mentions::read(&self.context, ticket, runs, resources);
+            }
+            Effect::ListModels { ask } => self.model.list(ask),
+            Effect::ReloadPolicy => {
+                if !self.policy.reload_later() {
+                    self.notify("this session keeps the policy it started with");
+                }
+            }
+            Effect::TellRewindPoints { points, can_redo } => {
+                rewind::report_points(&self.context, self.teller.clone(), points, can_redo);
+            }
+            Effect::PlanRewind { plan, since } => rewind::report_plan(&self.context, self.teller.clone(), plan, since),
+            Effect::Rewind(rewind) => rewind::restore_files(&self.context, rewind),
+            Effect::End => self.ending = true,
+        }
+    }
+
+    fn move_to_background(&self, id: Option<&CallId>) {
+        if !self.runs.move_to_background(id) {
+            self.notify("no running command can be moved to the background");
+        }
+    }
+
+    fn wake(&self, after_ms: u64, ticket: u64) {
+        let inputs = self.context.inputs();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(after_ms)).await;
+            let _ = inputs.send(Input::Woken { ticket }).await;
+        });
+    }
+
+    /// Emits an event after updating everything that depends on such events.
+    fn emit_and_follow(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>, mut kind: EventKind) {
+        let router = self.context.router();
+        match &mut kind {
+            // The capability of the tool is set even if its call could not be planned. An edit reads first, and is still `File.Write`.
+            EventKind::ToolRequested { tool_name, capability, .. } => {
+                *capability = router.capability(tool_name).map(str::to_owned).or(capability.take());
+            }
+            EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } => {
+                self.tool_uses.note(tool_name, *status, *latency_ms);
+                router.journaled(Some(tool_call_id));
+            }
+            EventKind::Rewound(_) => {
+                router.journaled(None);
+                self.runs.forget_guides();
+            }
+            EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } => self.runs.forget_guides(),
+            EventKind::ModeChanged { mode } => self.policy.set_mode(*mode),
+            _ => {}
+        }
+        if let Some(task) = &task_id {
+            self.changes.note(&*router, task, step_id.as_ref());
+        }
+        self.teller.tell(task_id, step_id, self.rules.with_places(kind));
+    }
+
+    /// Handles an input while saving fails: nothing continues before earlier decisions are saved, and user input retries the save.
+    pub(super) async fn take_unsaved(&mut self, input: Input) {
+        match input {
+            Input::Command(Command::Continue) => self.retry().await,
+            Input::Command(Command::SaveDraft { text }) => self.act(Effect::SaveDraft(text)).await,
+            Input::Command(Command::Quit) => {
+                let effects = self.machine.handle(input, moment());
+                self.defer(effects);
+                self.cancel_deferred_runs();
+                for result in self.deferred.cancel_rules() {
+                    let effects = self.machine.handle(Input::RuleFiles(result), moment());
+                    self.defer(effects);
+                }
+            }
+            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy | Command::Resume) => {
+                let effects = self.machine.handle(input, moment());
+                self.defer(effects);
+            }
+            Input::Command(command) => self.retry_and_take(command).await,
+            input => {
+                let effects = self.machine.handle(input, moment());
+                self.defer(effects);
+            }
+        }
+    }
+
+    /// Retries the save, then carries out the command: at once if saved, otherwise as soon as it is.
+    async fn retry_and_take(&mut self, command: Command) {
+        let stops = matches!(command, Command::Cancel | Command::Kill | Command::Finish);
+        if !stops {
+            self.retry().await;
+        }
+        let effects = self.machine.handle(Input::Command(command), moment());
+        if self.deferred.is_empty() {
+            return self.perform(effects).await;
+        }
+        self.defer(effects);
+        if stops {
+            self.cancel_deferred_runs();
+            return self.retry().await;
+        }
+        self.notify(QUEUED);
+    }
+
+    pub(super) async fn retry(&mut self) {
+        // The calls were allowed, but another policy or a later time may deny them now.
+        let at = moment();
+        let machine = &self.machine;
+        let denied = |plan: &Plan| {
+            let denial = machine.denied_by_now(plan, at)?;
+            Some(ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)))
+        };
+        let cancelled = self.deferred.cancel_runs(denied);
+        self.finish_cancelled(cancelled);
+        let effects = self.deferred.take();
+        self.perform(effects).await;
+        if self.deferred.is_empty() {
+            self.report_saving(false);
+        }
+    }
+
+    fn cancel_deferred_runs(&mut self) {
+        let cancelled = self.deferred.cancel_runs(|_| Some(stopped()));
+        self.finish_cancelled(cancelled);
+    }
+
+    fn finish_cancelled(&mut self, cancelled: Vec<(usize, ToolResult)>) {
+        for (index, result) in cancelled {
+            let effects = self.machine.handle(Input::ToolFinished { index, result, latency_ms: 0 }, moment());
+            self.defer(effects);
+        }
+    }
+
+    /// Queues effects behind the failed commit, but stops calls at once.
+    fn defer(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match &effect {
+                Effect::StopModel => self.model.stop(),
+                Effect::InterruptTools => self.context.interrupt(),
+                Effect::KillTools => self.context.kill(),
+                Effect::End => self.ending = true,
+                Effect::StopPreview { ticket } => {
+                    self.deferred.cancel_preview(*ticket);
+                    self.previews.stop(*ticket);
+                }
+                // These change nothing that is saved.
+                Effect::Background { tool_call_id } => {
+                    self.move_to_background(tool_call_id.as_ref());
+                    continue;
+                }
+                Effect::StopCommand { id } => {
+                    self.context.router().stop_command(id);
+                    continue;
+                }
+                _ => {}
+            }
+            self.deferred.push(effect);
+        }
+    }
+
+    /// Reports the session state when saving fails or works again. A user who quits is not told to wait.
+    fn report_saving(&mut self, stalled: bool) {
+        if self.deadline.is_some() && stalled {
+            return;
+        }
+        if let Some(kind) = self.machine.set_stalled(stalled) {
+            self.teller.tell(self.changes.task(), None, kind);
+        }
+    }
+
+    /// Retries all unsaved records at the end. If that fails, the session has failed.
+    pub(super) async fn save_the_rest(&mut self) {
+        let deferred = self.deferred.take_records();
+        let records: Vec<Record> = self.journal.take_unsaved().into_iter().chain(deferred).collect();
+        let saved = self.journal.commit(&records, Durability::Power).await;
+        if let Err(failure) = &saved {
+            self.notify(failure.message.clone());
+        } else {
+            self.report_saving(false);
+        }
+        let effects = self.machine.end_session(saved.is_ok());
+        self.perform(effects).await;
+    }
+}

@@ -1,0 +1,40 @@
+//! Last output of a running command, saved while it runs. After a crash it is shown when aye asks what to do.
+
+use crate::agent::limits::{TAIL_BEAT_MS, TAIL_BYTES, TAIL_SAVE_MS};
+use crate::protocol::cut_after;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Last output of one command.
+pub(super) struct OutputTail {
+    text: String,
+    /// Whether there is output since the last save.
+    is_changed: bool,
+    /// Time of the last save, or of the start.
+    saved: Instant,
+}
+
+impl OutputTail {
+    pub fn new() -> Self {
+        Self { text: String::new(), is_changed: false, saved: Instant::now() }
+    }
+
+    pub fn add(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.is_changed = true;
+        if self.text.len() > 2 * TAIL_BYTES {
+            self.text.drain(..cut_after(&self.text, self.text.len() - TAIL_BYTES));
+        }
+    }
+
+    /// Returns when the next save is due. A silent command is saved from time to time too, so that its run time is known.
+    pub fn due(&self) -> Instant {
+        self.saved + Duration::from_millis(if self.is_changed { TAIL_SAVE_MS } else { TAIL_BEAT_MS })
+    }
+
+    /// Returns the text to save.
+    pub fn take(&mut self, now: Instant) -> String {
+        (self.is_changed, self.saved) = (false, now);
+        self.text[cut_after(&self.text, self.text.len().saturating_sub(TAIL_BYTES))..].to_owned()
+    }
+}

@@ -1,0 +1,62 @@
+//! Planning of calls in the background, with the plans as inputs.
+
+use super::call_context::CallContext;
+use super::call_timeout::{CallTimeout, in_time};
+use crate::agent::turn::{Input, Planned};
+use crate::ports::Plan;
+use crate::protocol::{Amendment, Outside, ToolCall, ToolError};
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+/// Plans the calls of a response.
+pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
+    let (inputs, router) = (context.inputs(), context.router());
+    let plans = calls.into_iter().map(|(index, call)| {
+        let (router, names, same) = (router.clone(), router.clone(), call.clone());
+        let plan = context.planned(async move { router.plan(call).await });
+        let (killed, nobody) = (context.interrupt_token(), CancellationToken::new());
+        async move {
+            let plan = plan.await;
+            // A plan that changes something lists everything it touches.
+            let scope = if plan.as_ref().is_ok_and(|plan| plan.changes) {
+                Vec::new()
+            } else {
+                let scope = tokio::spawn(async move { names.scope(same).await });
+                let scope = in_time(scope, CallTimeout::Short, &killed, &nobody).await;
+                scope.ok().and_then(Result::ok).unwrap_or_default()
+            };
+            Planned { index, scope, plan }
+        }
+    });
+    let plans = join_all(plans.collect::<Vec<_>>());
+    tokio::spawn(async move {
+        let _ = inputs.send(Input::Planned(plans.await)).await;
+    });
+}
+
+/// Plans a call again with more access and with the user's amendments.
+pub(super) fn plan_opened(context: &CallContext, index: usize, call: ToolCall, opens: Vec<Outside>, amendments: Vec<Amendment>) {
+    let router = context.router();
+    plan_one(context, index, async move {
+        let mut plan = if opens.is_empty() { router.plan(call).await? } else { router.plan_opened(call, opens).await? };
+        for amendment in amendments {
+            plan = router.amend(plan, amendment).await?;
+        }
+        Ok(plan)
+    });
+}
+
+/// Plans the proposal of an approval with an amendment.
+pub(super) fn amend(context: &CallContext, index: usize, plan: Plan, amendment: Amendment) {
+    let router = context.router();
+    plan_one(context, index, async move { router.amend(plan, amendment).await });
+}
+
+fn plan_one(context: &CallContext, index: usize, work: impl Future<Output = Result<Plan, ToolError>> + Send + 'static) {
+    let inputs = context.inputs();
+    let plan = context.planned(work);
+    tokio::spawn(async move {
+        let planned = Planned { index, scope: Vec::new(), plan: plan.await };
+        let _ = inputs.send(Input::Planned(vec![planned])).await;
+    });
+}

@@ -1,0 +1,110 @@
+//! Policy updates while a session runs: received, and requested.
+
+use crate::agent::limits::RELOAD_SECONDS;
+use crate::agent::turn::PolicyChange;
+use crate::policy::redact::Redactor;
+use crate::ports::ToolRouter;
+use crate::protocol::Mode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+pub type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
+
+/// Request to the watcher of the policy files. Each sender fires once the resulting updates were sent.
+pub enum ReloadRequest {
+    /// Reload the files.
+    Files(oneshot::Sender<()>),
+    /// Apply the current tools of MCP servers.
+    ServerTools(oneshot::Sender<()>),
+}
+
+/// Policy updates while a session runs.
+pub struct PolicyUpdates {
+    pub updates: mpsc::Receiver<PolicyUpdate>,
+    /// Requests a reload of the files.
+    pub reload: ReloadRequests,
+    /// Mode in force, which the sandbox of commands depends on.
+    pub modes: watch::Sender<Mode>,
+}
+
+pub enum PolicyUpdate {
+    /// Another policy, and the tools that follow its limits.
+    Taken {
+        change: Box<PolicyChange>,
+        router: Arc<dyn ToolRouter>,
+        redactor: Arc<Redactor>,
+    },
+    /// A file is invalid; the current policy stays in force.
+    Rejected {
+        message: String,
+    },
+    Told {
+        message: String,
+    },
+}
+
+/// Source of policy updates; empty for a session that keeps its policy.
+pub(super) struct PolicySource(Option<PolicyUpdates>);
+
+/// Reload that was requested.
+pub(super) struct Reload {
+    is_read: oneshot::Receiver<()>,
+    deadline: Instant,
+}
+
+impl PolicySource {
+    pub fn new(updates: Option<PolicyUpdates>) -> Self {
+        Self(updates)
+    }
+
+    /// Waits for the next update; never completes without a source.
+    pub async fn next(&mut self) -> Option<PolicyUpdate> {
+        match &mut self.0 {
+            Some(source) => source.updates.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns an update that has arrived.
+    pub fn take_next(&mut self) -> Option<PolicyUpdate> {
+        self.0.as_mut().and_then(|source| source.updates.try_recv().ok())
+    }
+
+    /// Tells the source the mode in force.
+    pub fn set_mode(&self, mode: Mode) {
+        if let Some(source) = &self.0 {
+            source.modes.send_replace(mode);
+        }
+    }
+
+    /// Requests a reload of the files without waiting for it. Returns whether the session has a source.
+    pub fn reload_later(&self) -> bool {
+        if let Some(source) = &self.0 {
+            // A closed channel means that nothing reloads any more.
+            let _ = source.reload.send(ReloadRequest::Files(oneshot::channel().0));
+        }
+        self.0.is_some()
+    }
+
+    /// Requests a reload whose updates are returned by `next_of`; `None` if nothing reloads.
+    pub fn reload(&self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) -> Option<Reload> {
+        let (read, is_read) = oneshot::channel();
+        self.0.as_ref()?.reload.send(request(read)).ok()?;
+        Some(Reload { is_read, deadline: Instant::now() + Duration::from_secs(RELOAD_SECONDS) })
+    }
+
+    /// Returns the next update of a reload; `None` once all of them were returned.
+    pub async fn next_of(&mut self, reload: &mut Reload) -> Option<PolicyUpdate> {
+        tokio::select! {
+            biased;
+            Some(update) = self.next() => Some(update),
+            _ = &mut reload.is_read => None,
+            () = tokio::time::sleep_until(reload.deadline) => {
+                tracing::warn!("the policy files were not read in time");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Watch on the files of pending approvals, so that the user learns about changes before deciding.
+
+use super::call_context::CallContext;
+use crate::agent::turn::Input;
+use crate::ports::Followed;
+use crate::protocol::ApprovalId;
+use futures_util::StreamExt as _;
+use tokio::sync::watch;
+
+/// Watched proposals; `None` before the first approval.
+#[derive(Default)]
+pub(super) struct ProposalWatch(Option<watch::Sender<Followed>>);
+
+impl ProposalWatch {
+    /// Returns whether exactly these proposals are watched.
+    pub fn is_on<'a>(&self, pending: impl Iterator<Item = &'a ApprovalId>) -> bool {
+        match &self.0 {
+            Some(list) => pending.eq(list.borrow().iter().map(|(id, _)| id)),
+            None => pending.count() == 0,
+        }
+    }
+
+    /// Watches these proposals instead of the earlier ones.
+    pub fn set(&mut self, context: &CallContext, pending: Followed) {
+        if let Some(list) = &self.0 {
+            list.send_replace(pending);
+            return;
+        }
+        let (list, plans) = watch::channel(pending);
+        let (mut differences, inputs) = (context.router().follow(plans), context.inputs());
+        self.0 = Some(list);
+        tokio::spawn(async move {
+            while let Some((approval_id, outdated)) = differences.next().await {
+                if inputs.send(Input::Outdated { approval_id, outdated }).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! Queries about MCP servers: their resources, cached for a while, and their prompts.
+
+use crate::agent::limits::{MAX_OFFERED, OFFERED_SECONDS, SERVER_PROMPT_BYTES, SERVER_SECONDS};
+use crate::ports::{RemoteError, RemoteServers};
+use crate::protocol::{ServerPrompt, ServerResource, ServerState};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// Resources listed last, and the time of the query.
+type Offered = (Instant, Vec<ServerResource>);
+
+/// Cache of server resources, shared by a session and its queries.
+#[derive(Clone, Default)]
+pub(super) struct Offers(Arc<std::sync::Mutex<Arc<Mutex<Option<Offered>>>>>);
+
+impl Offers {
+    /// Empties the cache. A running query does not fill it any more.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+    }
+
+    fn current(&self) -> Arc<Mutex<Option<Offered>>> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Servers of a session, for its queries.
+#[derive(Clone)]
+pub(super) struct ServerQueries {
+    remote: Arc<dyn RemoteServers>,
+    offers: Offers,
+}
+
+impl ServerQueries {
+    pub(super) fn new(remote: Arc<dyn RemoteServers>, offers: Offers) -> Self {
+        Self { remote, offers }
+    }
+
+    pub(super) async fn prompts(&self) -> Vec<ServerPrompt> {
+        in_time(self.remote.prompts()).await.unwrap_or_default()
+    }
+
+    /// Returns the text of a prompt with these arguments.
+    pub(super) async fn prompt(&self, server: &str, name: &str, arguments: BTreeMap<String, String>) -> Result<String, String> {
+        let arguments: Map<String, Value> = arguments.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
+        let response: Option<Result<String, RemoteError>> = in_time(self.remote.prompt(server, name, arguments)).await;
+        let text = response.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
+        if text.len() > SERVER_PROMPT_BYTES {
+            return Err(format!("the prompt text has {} bytes, more than the limit of {SERVER_PROMPT_BYTES}", text.len()));
+        }
+        Ok(text)
+    }
+
+    pub(super) async fn resources(&self, words: &str) -> Vec<ServerResource> {
+        // The cache is looked up here, because servers in another state may offer other resources.
+        let offers = self.offers.current();
+        if let Some((name, _)) = words.split_once(':') {
+            let is_asleep = |state: &ServerState| *state == ServerState::Asleep;
+            if self.remote.statuses().iter().any(|status| status.name == name && is_asleep(&status.state)) {
+                // A server called by its name is wanted, so it is started; its resources are listed below with the others.
+                let _ = in_time(self.remote.resources(Some(name))).await;
+            }
+        }
+        matching(self.all_resources(&offers).await, words)
+    }
+
+    /// Lists all resources. The list is cached for a while, because each keystroke asks for it.
+    async fn all_resources(&self, offers: &Mutex<Option<Offered>>) -> Vec<ServerResource> {
+        // Concurrent callers wait for the same query.
+        let mut kept = offers.lock().await;
+        if let Some((asked, all)) = &*kept
+            && asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)
+        {
+            return all.clone();
+        }
+        // A failure is cached too, so that a hanging server does not delay each keystroke.
+        let all = in_time(self.remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
+        *kept = Some((Instant::now(), all.clone()));
+        all
+    }
+}
+
+/// Returns the resources whose server, URI or name contains all words. With a complete server name, only those of that server.
+fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
+    let words = words.to_lowercase();
+    let fits = |resource: &ServerResource| {
+        let (address, name) = (format!("{}:{}", resource.server, resource.uri).to_lowercase(), resource.name.to_lowercase());
+        words.split_whitespace().all(|word| address.contains(word) || name.contains(word))
+    };
+    let begins = |resource: &ServerResource| !format!("{}:{}", resource.server, resource.uri).to_lowercase().starts_with(&words);
+    let mut found: Vec<ServerResource> = all.into_iter().filter(fits).collect();
+    found.sort_by_key(begins);
+    found.truncate(MAX_OFFERED);
+    found
+}
+
+pub(super) async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_secs(SERVER_SECONDS), asked).await.ok()
+}
+
+pub(super) fn too_late() -> String {
+    format!("the server did not respond within {SERVER_SECONDS} s")
+}

@@ -1,0 +1,131 @@
+//! Requests of MCP servers to the session: their handler, and the events that the session waits for.
+
+use super::sampling::{Sampling, SamplingPhase};
+use crate::agent::limits::CHANNEL_DEPTH;
+use crate::ports::{BoxFuture, RemoteAsks, RemoteServers};
+use crate::protocol::{Elicitation, ElicitationAnswer};
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Request of a server, with the channel for its answer.
+pub enum ElicitationRequest {
+    Person(Elicitation, oneshot::Sender<ElicitationAnswer>),
+    Model(Sampling),
+}
+
+/// Decides which servers are told that sampling is supported.
+pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Servers of a session, and their requests.
+pub struct Remote {
+    pub servers: Arc<dyn RemoteServers>,
+    pub asked: mpsc::Receiver<ElicitationRequest>,
+}
+
+/// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
+/// `roots`: directories, as `file:` URIs with names.
+pub fn asks(
+    person: bool,
+    roots: Vec<(String, String)>,
+    samples: Samples,
+) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<ElicitationRequest>) {
+    let (session, asked) = mpsc::channel(CHANNEL_DEPTH);
+    (Arc::new(Asks { session, person, roots, samples }), asked)
+}
+
+struct Asks {
+    session: mpsc::Sender<ElicitationRequest>,
+    person: bool,
+    roots: Vec<(String, String)>,
+    samples: Samples,
+}
+
+impl RemoteAsks for Asks {
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
+        Box::pin(async move {
+            if !self.person {
+                return ElicitationAnswer::Decline;
+            }
+            let (send, answer) = oneshot::channel();
+            // A session with a full queue has too many requests.
+            if self.session.try_send(ElicitationRequest::Person(elicitation, send)).is_err() {
+                return ElicitationAnswer::Cancel;
+            }
+            answer.await.unwrap_or(ElicitationAnswer::Cancel)
+        })
+    }
+
+    fn roots(&self) -> Vec<(String, String)> {
+        self.roots.clone()
+    }
+
+    fn samples(&self, server: &str) -> bool {
+        // Without a session there is no model.
+        !self.session.is_closed() && (self.samples)(server)
+    }
+
+    fn sample(&self, server: &str, request: Value) -> BoxFuture<'_, Result<Value, String>> {
+        let (answer, answered) = oneshot::channel();
+        let asked = Sampling { server: server.to_owned(), request, person: self.person, answer };
+        Box::pin(async move {
+            if self.session.try_send(ElicitationRequest::Model(asked)).is_err() {
+                return Err("no session with a model is running".to_owned());
+            }
+            answered.await.unwrap_or_else(|_| Err("the session ended".to_owned()))
+        })
+    }
+}
+
+/// Sources of server events.
+#[derive(Default)]
+pub(super) struct ServerEvents {
+    changed: Option<watch::Receiver<u64>>,
+    asked: Option<mpsc::Receiver<ElicitationRequest>>,
+    steps: Option<mpsc::Receiver<SamplingPhase>>,
+}
+
+pub(super) enum ServerEvent {
+    Changed,
+    ElicitationRequest(ElicitationRequest),
+    Sampling(SamplingPhase),
+}
+
+impl ServerEvents {
+    pub(super) fn new(
+        servers: &dyn RemoteServers,
+        asked: mpsc::Receiver<ElicitationRequest>,
+        phases: mpsc::Receiver<SamplingPhase>,
+    ) -> Self {
+        Self { changed: Some(servers.changed()), asked: Some(asked), steps: Some(phases) }
+    }
+
+    /// Waits for the next event; never completes without servers.
+    pub(super) async fn next(&mut self) -> ServerEvent {
+        tokio::select! {
+            () = next_change(&mut self.changed) => ServerEvent::Changed,
+            asked = next_of(&mut self.asked) => ServerEvent::ElicitationRequest(asked),
+            step = next_of(&mut self.steps) => ServerEvent::Sampling(step),
+        }
+    }
+}
+
+async fn next_change(changed: &mut Option<watch::Receiver<u64>>) {
+    if let Some(open) = changed
+        && open.changed().await.is_ok()
+    {
+        return;
+    }
+    *changed = None;
+    std::future::pending::<()>().await;
+}
+
+async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
+    if let Some(open) = channel
+        && let Some(next) = open.recv().await
+    {
+        return next;
+    }
+    *channel = None;
+    std::future::pending().await
+}

@@ -1,0 +1,96 @@
+//! Sources of a session's inputs: commands, results of background work, the response, servers and timers.
+
+use super::model_client::ModelClient;
+use super::policy_updates::{PolicySource, PolicyUpdate};
+use super::room::Room;
+use super::server_requests::{ServerEvent, ServerEvents};
+use crate::agent::turn::Input;
+use crate::protocol::{Command, RunningCommand};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+/// Sources that belong to no other part of the host.
+pub(super) struct Sources {
+    /// Commands of the front end; `None` once it is gone.
+    pub commands: Option<mpsc::Receiver<Command>>,
+    /// Results of background work.
+    pub inputs: mpsc::Receiver<Input>,
+    /// Background commands.
+    pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
+    pub servers: ServerEvents,
+    pub room: Room,
+}
+
+/// Times at which something is due.
+#[derive(Clone, Copy)]
+pub(super) struct Timers {
+    /// Next save of a command's last output.
+    pub tail: Option<Instant>,
+    /// End of a session that the user quits.
+    pub deadline: Option<Instant>,
+}
+
+/// Occurrence that the host reacts to.
+pub(super) enum Occurrence {
+    Input(Input),
+    Policy(PolicyUpdate),
+    CommandsRunning(Vec<RunningCommand>),
+    Server(ServerEvent),
+    TailsDue,
+    Deadline,
+}
+
+impl Sources {
+    /// Waits for the next occurrence.
+    pub async fn next(&mut self, model: &mut ModelClient, policy: &mut PolicySource, timers: Timers) -> Occurrence {
+        loop {
+            let has_room = self.room.is_there();
+            return tokio::select! {
+                command = next_command(&mut self.commands) => {
+                    if command.is_none() {
+                        self.commands = None;
+                        // A dropped sender after a quit is not a second quit, which would not wait for running calls.
+                        if timers.deadline.is_some() {
+                            continue;
+                        }
+                    }
+                    Occurrence::Input(Input::Command(command.unwrap_or(Command::Quit)))
+                }
+                Some(input) = self.inputs.recv() => Occurrence::Input(input),
+                Some(update) = policy.next() => Occurrence::Policy(update),
+                commands = next_list(&mut self.running) => Occurrence::CommandsRunning(commands),
+                event = self.servers.next() => Occurrence::Server(event),
+                delta = model.next(), if has_room => Occurrence::Input(delta),
+                () = self.room.wait(), if !has_room => continue,
+                () = at(timers.tail) => Occurrence::TailsDue,
+                () = at(timers.deadline) => Occurrence::Deadline,
+            };
+        }
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the next command; never completes without a front end.
+async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Option<Command> {
+    match commands {
+        Some(open) => open.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the list changes; never completes without a list.
+async fn next_list(list: &mut Option<watch::Receiver<Vec<RunningCommand>>>) -> Vec<RunningCommand> {
+    if let Some(open) = list
+        && open.changed().await.is_ok()
+    {
+        return open.borrow_and_update().clone();
+    }
+    *list = None;
+    std::future::pending().await
+}

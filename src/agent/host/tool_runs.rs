@@ -1,0 +1,142 @@
+//! Running calls: started in the background, with their outcomes as inputs.
+
+use super::call_context::CallContext;
+use super::call_timeout::{CallTimeout, in_time, outcome};
+use super::guides::Guides;
+use super::output_tail::OutputTail;
+use crate::agent::limits::CHANNEL_DEPTH;
+use crate::agent::turn::Input;
+use crate::policy::Permit;
+use crate::ports::{Plan, RunContext, Tail};
+use crate::protocol::{Action, CallId};
+use std::collections::HashMap;
+use std::time::Instant;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Running calls of the session.
+pub(super) struct ToolRuns {
+    /// Calls by their index in the response.
+    runs: HashMap<usize, ToolRun>,
+    guides: Guides,
+}
+
+struct ToolRun {
+    id: CallId,
+    /// Whether the call is a command, which can move to the background.
+    is_command: bool,
+    since: Instant,
+    background: CancellationToken,
+    tail: OutputTail,
+}
+
+/// Call to run.
+pub(super) struct RunRequest {
+    pub index: usize,
+    pub plan: Plan,
+    pub permit: Permit,
+    pub most_bytes: usize,
+    /// Token that the call waits for before it starts.
+    pub after: Option<CancellationToken>,
+}
+
+impl ToolRuns {
+    pub fn new(guides: Guides) -> Self {
+        Self { runs: HashMap::new(), guides }
+    }
+
+    pub fn start(&mut self, context: &CallContext, request: RunRequest) {
+        let RunRequest { index, plan, permit, most_bytes, after } = request;
+        let (router, inputs) = (context.router(), context.inputs());
+        let (redactor, guides) = (context.redactor(), self.guides.clone());
+        let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
+        let patience = CallTimeout::with(&plan);
+        // A change of files finishes when the user interrupts; all else ends.
+        let killed = if finishes(&plan) { context.kill_token() } else { context.interrupt_token() };
+        let (kill, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
+        let stop = kill.clone();
+        let background = CancellationToken::new();
+        let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
+        let tail = OutputTail::new();
+        self.runs.insert(index, ToolRun { id: id.clone(), is_command, since, background: background.clone(), tail });
+        let relay = context.output(index, stop.clone());
+        tokio::spawn(async move {
+            let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+            let work = tokio::spawn(async move {
+                let actions = plan.actions.clone();
+                if let Some(after) = after {
+                    tokio::select! {
+                        () = after.cancelled() => {}
+                        () = kill.cancelled() => {}
+                    }
+                }
+                let context = RunContext { tool_call_id: None, output, kill, interrupt, background, most_bytes };
+                let result = router.run(plan, permit, context).await;
+                guides.add(result, &actions, &redactor)
+            });
+            let done = async move {
+                relay.forward(chunks).await;
+                work.await
+            };
+            let done = in_time(done, patience, &killed, &stop).await;
+            let late = stop.is_cancelled() && !killed.is_cancelled();
+            // An abandoned call is told to end.
+            stop.cancel();
+            let result = outcome(done, (id, name), patience, late);
+            let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
+        });
+    }
+
+    /// Removes a call that ended.
+    pub fn ended(&mut self, index: usize) {
+        self.runs.remove(&index);
+    }
+
+    /// Moves a running command to the background; without an ID, the one that has run longest. Returns whether there is one.
+    pub fn move_to_background(&self, id: Option<&CallId>) -> bool {
+        let with_id = |id: &CallId| self.runs.values().find(|run| run.is_command && run.id == *id);
+        let longest = || {
+            let is_in_front = |run: &&ToolRun| run.is_command && !run.background.is_cancelled();
+            self.runs.values().filter(is_in_front).min_by_key(|run| run.since)
+        };
+        let run = id.map_or_else(longest, with_id);
+        if let Some(run) = run {
+            run.background.cancel();
+        }
+        run.is_some()
+    }
+
+    pub fn add_output(&mut self, index: usize, text: &str) {
+        if let Some(run) = self.runs.get_mut(&index) {
+            run.tail.add(text);
+        }
+    }
+
+    /// Returns when the next save is due for any command.
+    pub fn tail_due(&self) -> Option<tokio::time::Instant> {
+        self.runs.values().filter(|run| run.is_command).map(|run| run.tail.due()).min()
+    }
+
+    /// Returns the last output of the commands whose save is due, and starts the wait for their next save.
+    pub fn take_due_tails(&mut self) -> Vec<(CallId, Tail)> {
+        let now = tokio::time::Instant::now();
+        let due = self.runs.values_mut().filter(|run| run.is_command && run.tail.due() <= now);
+        let tails = due.map(|run| {
+            let ran_ms = u64::try_from(run.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            (run.id.clone(), Tail { text: run.tail.take(now), ran_ms })
+        });
+        tails.collect()
+    }
+
+    /// Delivers all instructions again, after the model lost them from its context.
+    pub fn forget_guides(&self) {
+        self.guides.forget();
+    }
+}
+
+/// Returns whether the call changes files; such a call is never left half done.
+pub(super) fn finishes(plan: &Plan) -> bool {
+    let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
+    plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))
+}
