@@ -1,10 +1,10 @@
 //! Changes: the effect of each record of a journal on its session, in the order of the journal.
 
-use super::{ModelChoice, OpenCall, Prompt, Spent};
-use crate::ports::{Edited, TaskEnd};
+use super::{CallChange, ModelChoice, OpenCall, RewindEffect, Spent};
+use crate::ports::TaskEnd;
 use crate::protocol::{
-    Action, Approval, BudgetLimit, CallId, Compaction, Decision, Failure, Message, MessageId, Mode, Proposal, Resolution,
-    RewindScope, RewindTarget, Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Waiting,
+    BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, RewindScope, RewindTarget, Rewound, StepId, StopReason,
+    TaskId, ToolCall, Waiting,
 };
 use std::path::PathBuf;
 
@@ -136,66 +136,6 @@ pub enum Payer<'r> {
     FailedRequest,
     /// A request of an MCP server with this name.
     Server(&'r str),
-}
-
-/// The change that a record made to a call.
-#[derive(Debug)]
-pub enum CallChange<'r> {
-    Planned {
-        call: &'r ToolCall,
-        summary: &'r str,
-        actions: &'r [Action],
-        proposal: Option<&'r Proposal>,
-        changes: bool,
-    },
-    Asked {
-        approval: &'r Approval,
-    },
-    Decided {
-        decision: &'r Decision,
-    },
-    /// The policy denied it.
-    Refused {
-        rule: &'r str,
-        reason: &'r str,
-    },
-    /// Planned again, because its files changed.
-    Renewed,
-    PreviewStarted,
-    LayerEnded,
-    Previewed {
-        proposal: Option<&'r Proposal>,
-    },
-    PreviewDropped,
-    Started {
-        rule: &'r str,
-        edited: Option<&'r Edited>,
-    },
-    /// Ended, after the sandbox blocked something.
-    Blocked,
-    Finished {
-        result: &'r ToolResult,
-        latency_ms: u64,
-        /// The last shown changes; absent if the preview failed.
-        proposal: Option<Proposal>,
-    },
-    /// The user's decision about a call whose outcome is unknown.
-    Resolved {
-        resolution: Resolution,
-    },
-}
-
-/// The effect of a rewind on the conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RewindEffect<'r> {
-    /// No effect.
-    None,
-    /// Files were restored; the conversation stays.
-    Files,
-    /// The conversation now ends before this message, without these prompts.
-    Cut { from: Option<&'r MessageId>, prompts: Vec<Prompt> },
-    /// The previous rewind was undone; this many prompts are in the conversation again.
-    Redone { prompts: usize },
 }
 
 impl<'r> Change<'r> {

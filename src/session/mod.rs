@@ -4,8 +4,10 @@
 //! shows, summarizes or resumes a session is a view: it reads the state, or it consumes the changes in order.
 
 mod authority;
+mod call_change;
 mod calls;
 mod change;
+mod model_choice;
 mod records;
 mod response;
 mod rewinds;
@@ -17,13 +19,15 @@ mod task;
 mod tests;
 
 pub use authority::without_authority;
+pub use call_change::CallChange;
 #[cfg(test)]
 pub use calls::CallDenial;
 pub use calls::{CallStage, OpenCall};
-pub use change::{Applied, CallChange, Change, Payer, RewindEffect};
+pub use change::{Applied, Change, Payer};
+pub use model_choice::ModelChoice;
 pub use response::Parts;
-pub use rewinds::Prompt;
-pub use state::{ModelChoice, SessionState};
+pub use rewinds::{Prompt, RewindEffect};
+pub use state::SessionState;
 pub use status::SessionStatus;
 pub use tally::{Spent, Tally, TallyCounter, TallyEntry, Totals};
 pub use task::TaskProgress;

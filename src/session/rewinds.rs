@@ -1,6 +1,5 @@
 //! Prompts of the conversation, and the rewinds that can be undone.
 
-use super::RewindEffect;
 use crate::protocol::{Message, MessageId, RewindTarget, Rewound, TaskId};
 
 /// A prompt of the conversation.
@@ -10,6 +9,19 @@ pub struct Prompt {
     pub task_id: TaskId,
     /// The first line that is not blank.
     pub line: String,
+}
+
+/// The effect of a rewind on the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RewindEffect<'r> {
+    /// No effect.
+    None,
+    /// Files were restored; the conversation stays.
+    Files,
+    /// The conversation now ends before this message, without these prompts.
+    Cut { from: Option<&'r MessageId>, prompts: Vec<Prompt> },
+    /// The previous rewind was undone; this many prompts are in the conversation again.
+    Redone { prompts: usize },
 }
 
 /// The prompts of the conversation, and the rewinds after the last of them.

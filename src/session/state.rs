@@ -4,10 +4,11 @@ use super::calls::Calls;
 use super::rewinds::{Prompt, Rewinds};
 use super::task::{Steps, TaskProgress, TaskStage};
 use super::{
-    Applied, Change, OpenCall, Parts, Payer, RewindEffect, SessionStatus, Spent, Tally, TallyCounter, TallyEntry, Totals, records,
+    Applied, Change, ModelChoice, OpenCall, Parts, Payer, RewindEffect, SessionStatus, Spent, Tally, TallyCounter, TallyEntry,
+    Totals, records,
 };
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{CallId, Effort, Failure, HistorySum, Mode, PolicyLayer, StepId, ToolUses, Waiting};
+use crate::protocol::{CallId, Failure, HistorySum, Mode, PolicyLayer, StepId, ToolUses, Waiting};
 
 /// The reason why a response broke off, if no record gives one.
 const PROCESS_ENDED: &str = "aye ended here";
@@ -57,13 +58,6 @@ pub struct SessionState {
     uncounted_bytes: usize,
     parts: Parts,
     response: String,
-}
-
-/// A model and its effort, as the user chose them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelChoice {
-    pub model: String,
-    pub effort: Option<Effort>,
 }
 
 impl SessionState {

@@ -1,0 +1,51 @@
+//! Changes of a call of the open step, as its records make them.
+
+use crate::ports::Edited;
+use crate::protocol::{Action, Approval, Decision, Proposal, Resolution, ToolCall, ToolResult};
+
+/// The change that a record made to a call.
+#[derive(Debug)]
+pub enum CallChange<'r> {
+    Planned {
+        call: &'r ToolCall,
+        summary: &'r str,
+        actions: &'r [Action],
+        proposal: Option<&'r Proposal>,
+        changes: bool,
+    },
+    Asked {
+        approval: &'r Approval,
+    },
+    Decided {
+        decision: &'r Decision,
+    },
+    /// The policy denied it.
+    Refused {
+        rule: &'r str,
+        reason: &'r str,
+    },
+    /// Planned again, because its files changed.
+    Renewed,
+    PreviewStarted,
+    LayerEnded,
+    Previewed {
+        proposal: Option<&'r Proposal>,
+    },
+    PreviewDropped,
+    Started {
+        rule: &'r str,
+        edited: Option<&'r Edited>,
+    },
+    /// Ended, after the sandbox blocked something.
+    Blocked,
+    Finished {
+        result: &'r ToolResult,
+        latency_ms: u64,
+        /// The last shown changes; absent if the preview failed.
+        proposal: Option<Proposal>,
+    },
+    /// The user's decision about a call whose outcome is unknown.
+    Resolved {
+        resolution: Resolution,
+    },
+}

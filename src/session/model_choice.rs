@@ -1,0 +1,10 @@
+//! Choice of a model by the user.
+
+use crate::protocol::Effort;
+
+/// A model and its effort, as the user chose them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    pub model: String,
+    pub effort: Option<Effort>,
+}
