@@ -1,8 +1,6 @@
 //! Doubts about a plan: facts on disk that require approval although the policy allows the call.
 
-use super::Plan;
-use crate::policy::{Enforcer, Unasked, Verdict};
-use jiff::Timestamp;
+use crate::policy::Unasked;
 
 /// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs in spite of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,24 +17,11 @@ pub struct Doubts {
 
 impl Doubts {
     /// Returns the reason to ask if the policy allows the call on these grounds.
-    fn about(&self, relies: Unasked) -> Option<&str> {
+    pub(super) fn about(&self, relies: Unasked) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
         let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };
         let through_links = self.through_links.as_deref().filter(|_| relies.by_name);
         own.or(by_name).or(through_links)
-    }
-}
-
-impl Plan {
-    /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
-    pub fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
-        let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
-        let Verdict::Allow(permit) = &verdict else { return verdict };
-        let Some(reason) = permit.relies_on().and_then(|relies| self.doubts.about(relies)) else { return verdict };
-        match policy.ask_call(&self.tool_name, &self.actions, now, reason.to_owned()) {
-            Ok(question) => Verdict::Ask(question),
-            Err(denial) => Verdict::Deny(denial),
-        }
     }
 }
 

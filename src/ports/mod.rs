@@ -10,6 +10,7 @@ mod instructions;
 mod journal;
 mod layer;
 mod model;
+mod plan;
 mod recovery;
 mod remote;
 mod rewinds;
@@ -26,13 +27,14 @@ pub use instructions::{Guidance, Guide};
 pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
 pub use layer::{LayerEnd, LayerRun};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
+pub use plan::{Amends, Plan};
 pub use recovery::{Found, Known, Tail};
 pub use remote::{
     Launched, Launcher, MAX_SCHEMA_BYTES, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult,
     RemoteServers, RemoteTool, ServerProgram,
 };
 pub use rewinds::{FileRewind, FilesPlanned, FilesRewound, Since, TaskChanges};
-pub use router::{Amends, Followed, Plan, RunContext, ToolRouter};
+pub use router::{Followed, RunContext, ToolRouter};
 pub use rules::{Rules, Saved};
 
 /// Boxed future that a struct can store.

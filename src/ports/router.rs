@@ -1,98 +1,16 @@
 //! Tool interface: calls are planned, judged, and then run with a permit.
 
-use super::{
-    ArtifactError, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, LayerRun, Since, TaskChanges,
-};
+use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, Since, TaskChanges};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PlaceChange,
-    PreviewOffer, Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PlaceChange, TaskId, ToolCall,
+    ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use std::any::Any;
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-
-/// Planned effects of a call. Nothing is written yet.
-pub struct Plan {
-    pub call: ToolCall,
-    /// Canonical name of the tool.
-    pub tool_name: String,
-    /// One-line summary: `Edit src/main.rs`, `$ cargo test`.
-    pub summary: String,
-    pub actions: Vec<Action>,
-    /// Present for tools that change something.
-    pub proposal: Option<Proposal>,
-    /// Whether running it can change anything. Reads need no commit before they run.
-    pub changes: bool,
-    /// State of each path before and after, as far as known. After a crash, the disk shows whether the call ran.
-    pub places: Vec<PlaceChange>,
-    /// Files whose content it would run; an earlier call may still change them.
-    pub runs: Vec<PathBuf>,
-    /// Whether a preview is possible.
-    pub preview: PreviewOffer,
-    /// Effects of the preview. Running the plan applies them.
-    pub effects: Option<Box<Effects>>,
-    /// Whether the call can run in a layer without approval, and the result of that run.
-    pub layer: LayerRun,
-    /// Access beyond what commands may do.
-    pub opens: Vec<Outside>,
-    /// For commands: seconds until it is killed.
-    pub timeout_seconds: u64,
-    /// Sandbox of this command, if it differs from that of other commands.
-    pub sandbox: Option<String>,
-    /// Reasons to ask although the policy allows the call.
-    pub doubts: Doubts,
-    /// Ways in which the user may change it.
-    pub amends: Amends,
-    /// Data of the tool between plan and run; only its own router reads it.
-    pub payload: Box<dyn Any + Send>,
-}
-
-impl Plan {
-    /// Returns an empty plan for a call that changes something: it touches nothing and asks for nothing yet.
-    pub fn bare(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
-        Self {
-            call,
-            tool_name,
-            summary: String::new(),
-            actions: Vec::new(),
-            proposal: None,
-            changes: true,
-            places: Vec::new(),
-            runs: Vec::new(),
-            preview: PreviewOffer::None,
-            effects: None,
-            layer: LayerRun::None,
-            opens: Vec::new(),
-            timeout_seconds: 0,
-            sandbox: None,
-            doubts: Doubts::default(),
-            amends: Amends::default(),
-            payload,
-        }
-    }
-}
-
-/// Ways in which the user may change a plan, and the changes made.
-#[derive(Debug, Clone, Default)]
-pub struct Amends {
-    pub offer: Amendable,
-    /// Proposed text of each offered file, with secrets removed.
-    pub texts: Vec<String>,
-    /// Note for the model about the user's changes.
-    pub told: Option<String>,
-}
-
-impl fmt::Debug for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan").field("call", &self.call).field("actions", &self.actions).finish_non_exhaustive()
-    }
-}
 
 /// Context of a running tool.
 #[derive(Debug, Clone)]
