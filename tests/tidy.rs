@@ -17,6 +17,8 @@ mod layers;
 mod modules;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/records.rs"]
+mod records;
 #[path = "tidy/rules.rs"]
 mod rules;
 #[path = "tidy/source.rs"]

@@ -19,7 +19,7 @@ use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail}
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
-use crate::session::SessionState;
+use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -307,6 +307,18 @@ pub struct SessionOptions {
     pub remote: Option<agent::Remote>,
 }
 
+/// Loads the tools that the session loaded or used, in the same order.
+fn load_tools(loaded: &LoadedTools, records: &[Record]) {
+    let mut state = SessionState::default();
+    for record in records {
+        match state.apply(record).change {
+            Change::Call { change: CallChange::Planned { actions, .. }, .. } => loaded.note_plan(actions),
+            Change::Call { change: CallChange::Finished { result, .. }, .. } => loaded.note_result(result),
+            _ => {}
+        }
+    }
+}
+
 /// Returns everything that the agent's host needs. The caller keeps the lock, which must outlive the session.
 pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: SessionOptions) -> Setup {
     let policy_name = policy.name.clone();
@@ -318,7 +330,7 @@ pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: 
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
-    session.kept.loaded.replay(&session.records);
+    load_tools(&session.kept.loaded, &session.records);
     let settings = session.kept.tool_settings(place, &policy, holding);
     let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
     let router = Arc::new(Router::new(settings));

@@ -33,6 +33,22 @@ fn starts_or_ends_step(record: &Record) -> bool {
     )
 }
 
+/// Returns true if a stored record starts a step or a task, so that the records before it can be shown without it.
+pub fn begins_step(json: &[u8]) -> bool {
+    is_named(json, "step_started") || is_named(json, "task_started")
+}
+
+/// Returns true if a stored record plans a call.
+pub fn plans_call(json: &[u8]) -> bool {
+    is_named(json, "intent")
+}
+
+/// Returns true if the JSON of a record begins with this name.
+fn is_named(json: &[u8], name: &str) -> bool {
+    let rest = json.strip_prefix(br#"{"record":""#).and_then(|rest| rest.strip_prefix(name.as_bytes()));
+    rest.is_some_and(|rest| rest.starts_with(b"\""))
+}
+
 /// Returns true if a summary may still be in progress after this record. A record of its cost does not end it, because
 /// the request may be retried.
 pub fn may_follow_compaction(record: &Record) -> bool {

@@ -5,7 +5,7 @@ use super::database::Database;
 use super::records::{self, Place};
 use crate::ports::{Durability, Record};
 use crate::protocol::{APPROVED_BY_YOU, CallId, Decision, Mode};
-use crate::session::{CallChange, Change, SessionState};
+use crate::session::{CallChange, Change, SessionState, plans_call};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -155,7 +155,7 @@ fn call_of(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite
     let mut found = None;
     records::visit(transaction, session, last - LOOKED_BACK, last, |place| {
         if let Place::Record { json, .. } = place
-            && json.starts_with(br#"{"record":"intent""#)
+            && plans_call(json)
             && let Ok(record) = serde_json::from_slice::<Record>(json)
             && let Some(call) = SessionState::from_records([&record]).call(id)
         {

@@ -1,6 +1,7 @@
 //! Records of a session in the database: recent ones in single rows, older ones packed.
 
 use super::packed::{self, Stored};
+use crate::session::begins_step;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// Target size of a packed row; only a single larger record exceeds it.
@@ -97,12 +98,6 @@ fn single(
         see(Place::Lost { count: to - next + 1 });
     }
     Ok(())
-}
-
-/// Reports whether a record starts a step or task, so that the records before it can be shown without it.
-pub(super) fn begins_step(json: &[u8]) -> bool {
-    let begins = |name: &str| json.strip_prefix(br#"{"record":""#).is_some_and(|rest| rest.starts_with(name.as_bytes()));
-    begins("step_started\"") || begins("task_started\"")
 }
 
 /// Packs the oldest single records of a session; returns whether there may be more. Fewer than `least` bytes are left alone.

@@ -6,7 +6,7 @@ use super::session_lock::living;
 use super::{StoreError, output_tails};
 use crate::ports::{Record, Tail};
 use crate::protocol::{CallId, SessionId, WorkspaceId};
-use crate::session::SessionStatus;
+use crate::session::{SessionStatus, begins_step};
 use rusqlite::{Row, params};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -171,7 +171,7 @@ fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)
     let mut begun = from <= 1;
     records::visit(reader, key, from, last, |place| match place {
         Place::Record { seq, json, .. } => {
-            if !begun && records::begins_step(json) {
+            if !begun && begins_step(json) {
                 begun = true;
                 piece.before = Some(seq);
             }

@@ -1,7 +1,6 @@
 //! The tools loaded in a session, in order.
 
-use crate::ports::Record;
-use crate::protocol::{Action, ToolStatus};
+use crate::protocol::{Action, ToolResult, ToolStatus};
 use crate::tools::remote::full_name;
 use crate::tools::tool::AnyTool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,21 +39,23 @@ impl LoadedTools {
         self.offered.send_replace(up_to);
     }
 
-    /// Loads the tools that the journal shows as loaded or used, in order.
-    pub fn replay(&self, records: &[Record]) {
-        for record in records {
-            match record {
-                Record::Intent { actions, .. } => self.insert(actions.iter().filter_map(|action| match action {
-                    Action::Invoke { server, tool, .. } => Some(full_name(server, tool)),
-                    _ => None,
-                })),
-                Record::Finished { result, .. } if result.status == ToolStatus::Succeeded => match result.tool_name.as_str() {
-                    FIND_TOOLS => self.insert(names_in(&result.output_text).map(str::to_owned)),
-                    used => self.insert([used.to_owned()]),
-                },
-                _ => false,
-            };
+    /// Loads the tools that a planned call invokes.
+    pub fn note_plan(&self, actions: &[Action]) {
+        self.insert(actions.iter().filter_map(|action| match action {
+            Action::Invoke { server, tool, .. } => Some(full_name(server, tool)),
+            _ => None,
+        }));
+    }
+
+    /// Loads the tool that a call used, or the tools that it found.
+    pub fn note_result(&self, result: &ToolResult) {
+        if result.status != ToolStatus::Succeeded {
+            return;
         }
+        match result.tool_name.as_str() {
+            FIND_TOOLS => self.insert(names_in(&result.output_text).map(str::to_owned)),
+            used => self.insert([used.to_owned()]),
+        };
     }
 
     pub(super) fn names(&self) -> Vec<String> {

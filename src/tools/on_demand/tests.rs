@@ -1,8 +1,8 @@
 //! Built-in tools on demand. MCP tools are covered by `remote::tests`.
 
 use super::*;
-use crate::ports::{Record, ToolRouter};
-use crate::protocol::{Action, StepId, ToolDefinition, ToolResult, ToolStatus};
+use crate::ports::ToolRouter;
+use crate::protocol::{Action, ToolDefinition, ToolStatus};
 use crate::tools::Router;
 use crate::tools::tests::{Bench, block_on, call};
 use serde_json::json;
@@ -142,23 +142,17 @@ fn what_the_policy_takes_away_is_neither_named_nor_found() {
 #[test]
 fn a_resumed_session_offers_what_was_loaded_or_used_in_the_same_order() {
     let mut bench = bench();
-    let finished = |result: ToolResult| Record::Finished { result, latency_ms: 1 };
     let found = bench.call(FIND_TOOLS, json!({"query": "HttpRequest, Copy"}));
     assert_eq!(found.status, ToolStatus::Succeeded);
     let used = bench.call("DiskUsage", json!({}));
     let failed = bench.call("Stat", json!({"path": "none"}));
     let action =
         Action::Invoke { server: "docs".to_owned(), tool: "search".to_owned(), fingerprint: String::new(), changed: false };
-    let intent = Record::Intent {
-        step_id: StepId::new("s"),
-        call: call("docs:search", json!({})),
-        summary: String::new(),
-        actions: vec![action],
-        proposal: None,
-        changes: true,
-    };
     let loaded = LoadedTools::default();
-    loaded.replay(&[finished(failed), finished(used), intent, finished(found)]);
+    loaded.note_result(&failed);
+    loaded.note_result(&used);
+    loaded.note_plan(&[action]);
+    loaded.note_result(&found);
     assert_eq!(loaded.names(), ["DiskUsage", "Mcp.docs/search", "Copy", "HttpRequest"]);
     bench.settings.loaded = loaded;
     let expected: Vec<_> = FIRST.into_iter().chain(["DiskUsage", "Copy", "HttpRequest"]).collect();
