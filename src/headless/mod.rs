@@ -107,12 +107,11 @@ struct Verdict {
 impl Verdict {
     fn learn(&mut self, kind: &EventKind) {
         match kind {
-            EventKind::ToolCompleted { error: Some(error), .. } => {
-                self.denied |= matches!(error.code, ErrorCode::NoApprover | ErrorCode::PolicyDenied);
-            }
+            EventKind::ToolCompleted { error: Some(error), .. } => self.denied |= is_denial(error.code),
             EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
-            EventKind::TaskFailed { failure, .. } => self.ended = Some(failed(failure.kind)),
-            EventKind::SessionPaused { failure } => self.ended = Some(failed(failure.kind)),
+            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
+                self.ended = Some(failed(failure.kind));
+            }
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
             EventKind::SessionStarted { .. }
             | EventKind::PolicyInForce { .. }
@@ -184,6 +183,10 @@ impl Verdict {
             None => Outcome::Failed,
         }
     }
+}
+
+fn is_denial(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::NoApprover | ErrorCode::PolicyDenied)
 }
 
 fn failed(kind: FailureKind) -> Outcome {

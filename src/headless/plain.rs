@@ -75,57 +75,20 @@ impl Plain {
 
     fn line(&mut self, kind: &EventKind) -> Option<String> {
         match kind {
-            EventKind::ToolRequested { tool_call_id, summary, .. } => {
-                self.summaries.insert(tool_call_id.clone(), summary.clone());
-                None
-            }
-            EventKind::ToolStarted { tool_call_id, summary, .. } => {
-                if let Some(summary) = summary {
-                    self.summaries.insert(tool_call_id.clone(), summary.clone());
-                }
-                self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}"))
-            }
-            EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
-                let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());
-                let hidden = hidden_words(redactions);
-                match error {
-                    Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),
-                    None => hidden.map(|hidden| format!("  {summary}: {hidden}")),
-                }
-            }
-            EventKind::ToolInterrupted { summary, known, .. } => {
-                Some(format!("interrupted, outcome unknown: {summary}: {known}"))
-            }
-            EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. } => {
-                let what = match kind {
-                    FailureKind::RateLimited => "rate limited: ",
-                    FailureKind::Overloaded if !message.to_lowercase().contains("overload") => "overloaded: ",
-                    _ => "",
-                };
-                let about = if *estimated { "~" } else { "" };
-                let wasted = cost_usd.map(|cost| format!(" (the attempt cost {about}${cost:.4})")).unwrap_or_default();
-                let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
-                Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {what}{message}"))
-            }
+            EventKind::ToolRequested { .. }
+            | EventKind::ToolStarted { .. }
+            | EventKind::ToolCompleted { .. }
+            | EventKind::ToolInterrupted { .. }
+            | EventKind::ApprovalTimeout { .. } => self.call_line(kind),
+            EventKind::CompactionStarted { .. }
+            | EventKind::ContextCompacted(_)
+            | EventKind::CompactionUndone { .. }
+            | EventKind::ContextTruncated { .. } => context_line(kind),
+            EventKind::LlmRetry { .. } => retry_line(kind),
+            EventKind::ServersChanged { servers } => self.servers_line(servers),
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
-            EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
-            EventKind::ContextCompacted(compaction) => Some(format!(
-                "compacted {} into a summary: {} → {} tokens, {} unchanged",
-                counted(compaction.summarised),
-                grouped(compaction.tokens_before),
-                grouped(compaction.tokens_after),
-                if compaction.kept == 1 { "1 message".to_owned() } else { format!("{} messages", compaction.kept) },
-            )),
-            EventKind::CompactionUndone { tokens } => Some(format!("summary undone: {} tokens", grouped(*tokens))),
-            EventKind::ContextTruncated { removed } => {
-                Some(format!("the {removed} oldest messages are no longer sent to the model"))
-            }
             EventKind::BudgetApproaching { budget } => Some(approaching(budget)),
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
-            EventKind::ApprovalTimeout { tool_call_id, .. } => {
-                let what = self.summaries.get(tool_call_id).map(|summary| format!(": {summary}")).unwrap_or_default();
-                Some(format!("approval timed out and was denied{what}"))
-            }
             EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
             EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
             EventKind::PolicyExpired { message }
@@ -144,11 +107,6 @@ impl Plain {
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
-            EventKind::ServersChanged { servers } => {
-                let said = ServerStatus::changes(&self.servers, servers).join("; ");
-                self.servers.clone_from(servers);
-                (!said.is_empty()).then_some(said)
-            }
             EventKind::ElicitationRequested(asked) => {
                 Some(format!("the MCP server {} asks for input that only a user can give", asked.server))
             }
@@ -189,6 +147,78 @@ impl Plain {
             | EventKind::TaskCompleted { .. }
             | EventKind::SessionCompleted { .. } => None,
         }
+    }
+
+    /// Returns the line about a call.
+    fn call_line(&mut self, kind: &EventKind) -> Option<String> {
+        match kind {
+            EventKind::ToolRequested { tool_call_id, summary, .. } => {
+                self.summaries.insert(tool_call_id.clone(), summary.clone());
+                None
+            }
+            EventKind::ToolStarted { tool_call_id, summary, .. } => {
+                if let Some(summary) = summary {
+                    self.summaries.insert(tool_call_id.clone(), summary.clone());
+                }
+                self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}"))
+            }
+            EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
+                let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());
+                let hidden = hidden_words(redactions);
+                match error {
+                    Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),
+                    None => hidden.map(|hidden| format!("  {summary}: {hidden}")),
+                }
+            }
+            EventKind::ToolInterrupted { summary, known, .. } => {
+                Some(format!("interrupted, outcome unknown: {summary}: {known}"))
+            }
+            EventKind::ApprovalTimeout { tool_call_id, .. } => {
+                let what = self.summaries.get(tool_call_id).map(|summary| format!(": {summary}")).unwrap_or_default();
+                Some(format!("approval timed out and was denied{what}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the line about MCP servers whose state changed.
+    fn servers_line(&mut self, servers: &[ServerStatus]) -> Option<String> {
+        let said = ServerStatus::changes(&self.servers, servers).join("; ");
+        self.servers = servers.to_vec();
+        (!said.is_empty()).then_some(said)
+    }
+}
+
+/// Returns the line about a request that is sent again.
+fn retry_line(kind: &EventKind) -> Option<String> {
+    let EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. } = kind else {
+        return None;
+    };
+    let what = match kind {
+        FailureKind::RateLimited => "rate limited: ",
+        FailureKind::Overloaded if !message.to_lowercase().contains("overload") => "overloaded: ",
+        _ => "",
+    };
+    let about = if *estimated { "~" } else { "" };
+    let wasted = cost_usd.map(|cost| format!(" (the attempt cost {about}${cost:.4})")).unwrap_or_default();
+    let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
+    Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {what}{message}"))
+}
+
+/// Returns the line about a change of the messages that the model gets.
+fn context_line(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
+        EventKind::ContextCompacted(compaction) => Some(format!(
+            "compacted {} into a summary: {} → {} tokens, {} unchanged",
+            counted(compaction.summarised),
+            grouped(compaction.tokens_before),
+            grouped(compaction.tokens_after),
+            if compaction.kept == 1 { "1 message".to_owned() } else { format!("{} messages", compaction.kept) },
+        )),
+        EventKind::CompactionUndone { tokens } => Some(format!("summary undone: {} tokens", grouped(*tokens))),
+        EventKind::ContextTruncated { removed } => Some(format!("the {removed} oldest messages are no longer sent to the model")),
+        _ => None,
     }
 }
 
