@@ -1,5 +1,6 @@
 //! Host of the turn machine: performs its effects in order and feeds the results back.
 
+mod backpressure;
 mod call_context;
 pub(super) mod call_timeout;
 mod changes;
@@ -8,9 +9,9 @@ mod deferred_effects;
 mod effects;
 mod event_log;
 mod event_sender;
-mod guides;
 mod mentions;
 mod model_client;
+mod nested_instructions;
 mod output_tail;
 mod planning;
 mod policy_updates;
@@ -18,7 +19,6 @@ mod previews;
 mod proposal_watch;
 mod queries;
 mod rewind;
-mod room;
 mod rule_files;
 mod sampling;
 mod server_queries;
@@ -32,29 +32,29 @@ mod tests;
 mod tool_runs;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
-use super::secrets::hide_in_command;
+use super::redaction::hide_in_command;
 use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
 use crate::ports::{Known, Record, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, ToolResult, ToolUses};
 use crate::session::SessionState;
+use backpressure::Backpressure;
 use call_context::CallContext;
 use changes::{ChangeTracker, all_changes};
 use clock::moment;
 use deferred_effects::DeferredEffects;
 pub use event_log::EVENTS;
-use event_sender::Teller;
-use guides::Guides;
+use event_sender::EventSender;
 use model_client::ModelClient;
+use nested_instructions::NestedInstructions;
 use policy_updates::PolicySource;
 pub use policy_updates::{PolicyUpdate, PolicyUpdates, ReloadRequest};
 use previews::Previews;
 use proposal_watch::ProposalWatch;
 pub use queries::SessionQueries;
-use room::Room;
 use rule_files::RuleFiles;
 use sampling::{Sampling, SamplingPhase, SamplingQueue};
-use server_requests::{ElicitationRequest, ServerEvent, ServerEvents};
 pub use server_requests::{Remote, Samples, asks};
+use server_requests::{ServerEvent, ServerEvents, ServerRequest};
 use servers::Servers;
 use session_journal::SessionJournal;
 pub use setup::Setup;
@@ -70,15 +70,15 @@ use tool_runs::ToolRuns;
 /// The caller creates the channels, so that a front end can exist before the session does.
 pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Running {
     let (router, _) = watch::channel(Arc::clone(&setup.router));
-    let teller = Teller { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
+    let sender = EventSender { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
     let (sampling, phases) = SamplingQueue::new();
     let (remote, server_events) = match setup.remote.take() {
         Some(Remote { servers, asked }) => (Some(Arc::clone(&servers)), ServerEvents::new(&*servers, asked, phases)),
         None => (None, ServerEvents::default()),
     };
-    let servers = Servers::new(remote, teller.clone());
-    let queries = SessionQueries::new(&teller, router.subscribe(), servers.queries());
-    let links = Links { router, servers, sampling, server_events, teller };
+    let servers = Servers::new(remote, sender.clone());
+    let queries = SessionQueries::new(&sender, router.subscribe(), servers.queries());
+    let links = Links { router, servers, sampling, server_events, sender };
     let ended = tokio::spawn(run(setup, commands, links));
     Running { ended, queries }
 }
@@ -96,7 +96,7 @@ struct Links {
     servers: Servers,
     sampling: SamplingQueue,
     server_events: ServerEvents,
-    teller: Teller,
+    sender: EventSender,
 }
 
 /// State of a session before it starts, from its journal.
@@ -121,7 +121,7 @@ struct Host {
     sampling: SamplingQueue,
     journal: SessionJournal,
     deferred: DeferredEffects,
-    teller: Teller,
+    sender: EventSender,
     /// Statistics of completed calls, including earlier runs.
     tool_uses: ToolUses,
     started: Instant,
@@ -132,7 +132,7 @@ struct Host {
 
 async fn run(mut setup: Setup, commands: mpsc::Receiver<Command>, links: Links) {
     let (inputs, receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
-    let (room, report_changes) = (Room::of(setup.room.take()), setup.tell_changes);
+    let (room, report_changes) = (Backpressure::new(setup.room.take()), setup.tell_changes);
     let mut sources = Sources {
         commands: Some(commands),
         inputs: receive_inputs,
@@ -147,14 +147,14 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<Command>, links: Links) 
         unfinished: setup.unfinished,
     };
     for kind in opening_events(&setup, !restored.records.is_empty()) {
-        links.teller.tell(None, None, kind);
+        links.sender.send(None, None, kind);
     }
     let context = CallContext::new(links.router, setup.redactor, room, inputs.clone());
     let mut host = Host {
         machine: TurnMachine::new(setup.policy, setup.options),
-        model: ModelClient::new(setup.model, setup.models, setup.artifacts, inputs.clone(), links.teller.clone()),
+        model: ModelClient::new(setup.model, setup.models, setup.artifacts, inputs.clone(), links.sender.clone()),
         context,
-        runs: ToolRuns::new(Guides::new(setup.guidance)),
+        runs: ToolRuns::new(NestedInstructions::new(setup.guidance)),
         previews: Previews::default(),
         proposals: ProposalWatch::default(),
         changes: ChangeTracker::default(),
@@ -162,9 +162,9 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<Command>, links: Links) 
         rules: RuleFiles::new(setup.rules, inputs),
         servers: links.servers,
         sampling: links.sampling,
-        journal: SessionJournal::new(setup.journal, links.teller.clone()),
+        journal: SessionJournal::new(setup.journal, links.sender.clone()),
         deferred: DeferredEffects::default(),
-        teller: links.teller,
+        sender: links.sender,
         tool_uses: SessionState::from_records(&restored.records).tool_uses,
         started: Instant::now(),
         deadline: None,
@@ -335,14 +335,14 @@ impl Host {
     /// Applies an update, and returns the part of it that the machine needs.
     fn update_policy(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         match update {
-            PolicyUpdate::Taken { change, router, redactor } => {
+            PolicyUpdate::Accepted { change, router, redactor } => {
                 self.emit(change.sandbox_status.clone().into());
                 self.context.replace(router, redactor);
                 self.model.forget_redactions();
                 return Some(change);
             }
             PolicyUpdate::Rejected { message } => self.emit(EventKind::PolicyRejected { message }),
-            PolicyUpdate::Told { message } => self.notify(message),
+            PolicyUpdate::Notice { message } => self.notify(message),
         }
         None
     }
@@ -350,10 +350,10 @@ impl Host {
     async fn handle_server_event(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::Changed => self.report_servers().await,
-            ServerEvent::ElicitationRequest(ElicitationRequest::Person(elicitation, answer)) => {
+            ServerEvent::Request(ServerRequest::Elicitation(elicitation, answer)) => {
                 self.servers.ask(elicitation, answer);
             }
-            ServerEvent::ElicitationRequest(ElicitationRequest::Model(sampling)) => self.sample(sampling),
+            ServerEvent::Request(ServerRequest::Sampling(sampling)) => self.sample(sampling),
             ServerEvent::Sampling(SamplingPhase::Approved(approved)) => {
                 self.sampling.push(approved);
                 self.start_sampling();
@@ -429,7 +429,7 @@ impl Host {
     }
 
     fn emit(&self, kind: EventKind) {
-        self.teller.tell(None, None, kind);
+        self.sender.send(None, None, kind);
     }
 
     fn notify(&self, message: impl Into<String>) {

@@ -2,13 +2,13 @@
 
 mod context;
 mod host;
+mod images;
 mod limits;
 mod mentions;
-mod pictures;
 mod prompt;
+mod redaction;
 mod replay;
 mod retry;
-mod secrets;
 mod thread;
 mod turn;
 

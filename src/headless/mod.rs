@@ -47,20 +47,20 @@ pub struct Output<'a> {
 
 /// Prints the events of a run until their sender is gone.
 pub async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
-    let mut teller = Teller::new(format, output);
+    let mut writer = EventWriter::new(format, output);
     while let Some(event) = events.recv().await {
-        let told = teller.tell(event).and_then(|()| if events.is_empty() { teller.output.out.flush() } else { Ok(()) });
+        let told = writer.write(event).and_then(|()| if events.is_empty() { writer.output.out.flush() } else { Ok(()) });
         if told.is_err() {
             return Outcome::OutputClosed;
         }
     }
-    match teller.finish() {
-        Ok(()) => teller.verdict.outcome(),
+    match writer.finish() {
+        Ok(()) => writer.verdict.outcome(),
         Err(_) => Outcome::OutputClosed,
     }
 }
 
-struct Teller<'a> {
+struct EventWriter<'a> {
     format: Format,
     output: Output<'a>,
     plain: Plain,
@@ -69,15 +69,15 @@ struct Teller<'a> {
     last: Option<Event>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> EventWriter<'a> {
     fn new(format: Format, output: Output<'a>) -> Self {
         Self { format, output, plain: Plain::default(), verdict: Verdict::default(), last: None }
     }
 
-    fn tell(&mut self, event: Event) -> io::Result<()> {
+    fn write(&mut self, event: Event) -> io::Result<()> {
         self.verdict.learn(&event.kind);
         match self.format {
-            Format::Text => self.plain.tell(&event.kind, &mut self.output)?,
+            Format::Text => self.plain.write(&event.kind, &mut self.output)?,
             Format::StreamJson => lines::write(self.output.out, &event)?,
             Format::Json => {
                 let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());

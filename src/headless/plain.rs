@@ -30,7 +30,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub(super) fn tell(&mut self, kind: &EventKind, output: &mut Output<'_>) -> io::Result<()> {
+    pub(super) fn write(&mut self, kind: &EventKind, output: &mut Output<'_>) -> io::Result<()> {
         self.count(kind);
         if let EventKind::SessionStarted { model: name, .. } | EventKind::ModelChanged { facts: ModelFacts { name, .. }, .. } =
             kind

@@ -8,7 +8,7 @@ use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
 use crate::host::options::Trust;
 use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
-use crate::ports::{Guidance, Guide};
+use crate::ports::{InstructionSource, Instructions};
 use crate::protocol::cut_before;
 use crate::tools::RepositoryTrust;
 use crate::tui::ProjectFile;
@@ -98,11 +98,11 @@ impl Unread {
     }
 }
 
-impl Guidance for Parts {
-    fn on_the_way_to(&self, file: &Path) -> Vec<Guide> {
+impl InstructionSource for Parts {
+    fn on_the_way_to(&self, file: &Path) -> Vec<Instructions> {
         let found = crate::config::instructions_on_the_way(&self.workspace, file);
         let trusted = found.into_iter().filter(|file| self.is_trusted(file));
-        trusted.map(|InstructionFile { path, text, .. }| Guide { file: path, text }).collect()
+        trusted.map(|InstructionFile { path, text, .. }| Instructions { file: path, text }).collect()
     }
 }
 
@@ -228,7 +228,7 @@ impl ProjectConfig {
     }
 
     /// Returns the instructions of directories, if the project is trusted.
-    pub fn guidance(&self) -> Option<Arc<dyn Guidance>> {
+    pub fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
         self.proof.as_ref()?;
         let known = || Allowed::Known(Arc::clone(&self.nested));
         let parts = Parts {

@@ -146,7 +146,7 @@ impl Reload {
             let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
             let mut updates = if asked == ReloadTrigger::OtherTools { Vec::new() } else { self.look(asked) };
             updates.extend(self.of_servers());
-            updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Told { message }));
+            updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Notice { message }));
             for update in updates {
                 if self.updates.send(update).await.is_err() {
                     return;
@@ -205,7 +205,7 @@ impl Reload {
             if !std::mem::replace(&mut self.project_told, true) || asked == ReloadTrigger::Person {
                 let message = "the project's policy changed; the version you trusted stays in force. Restart aye to \
                     review the change";
-                updates.push(PolicyUpdate::Told { message: message.to_owned() });
+                updates.push(PolicyUpdate::Notice { message: message.to_owned() });
             }
         } else {
             self.project_told = false;
@@ -221,8 +221,8 @@ impl Reload {
             }
         };
         updates.extend(policy);
-        if updates.iter().any(|update| matches!(update, PolicyUpdate::Taken { .. })) {
-            updates.extend(self.unmatched_names().into_iter().map(|message| PolicyUpdate::Told { message }));
+        if updates.iter().any(|update| matches!(update, PolicyUpdate::Accepted { .. })) {
+            updates.extend(self.unmatched_names().into_iter().map(|message| PolicyUpdate::Notice { message }));
         }
         updates
     }
@@ -252,7 +252,7 @@ impl Reload {
         self.said_of_servers.extend(new.iter().cloned());
         said.extend(new);
         said.extend(self.unmatched_names());
-        said.into_iter().map(|message| PolicyUpdate::Told { message }).chain([update]).collect()
+        said.into_iter().map(|message| PolicyUpdate::Notice { message }).chain([update]).collect()
     }
 
     /// Reloads settings and manifests. Errors are reported once. Returns a description of the changes.
@@ -266,14 +266,14 @@ impl Reload {
                 let message = error.to_string();
                 if self.broken_settings.replace(message.clone()).as_ref() != Some(&message) {
                     let message = format!("{message}\nthe previous tool settings apply until this is fixed");
-                    updates.push(PolicyUpdate::Told { message });
+                    updates.push(PolicyUpdate::Notice { message });
                 }
                 return None;
             }
         };
         let problems = self.place.tools.notices();
         let new = problems.iter().filter(|problem| !self.said.contains(problem));
-        updates.extend(new.map(|message| PolicyUpdate::Told { message: message.clone() }));
+        updates.extend(new.map(|message| PolicyUpdate::Notice { message: message.clone() }));
         self.said = problems;
         changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
     }
@@ -284,7 +284,7 @@ impl Reload {
         let (changes, problems) = servers.read_again(&self.place, &self.project);
         let new: Vec<String> = problems.into_iter().filter(|problem| !self.said_of_servers.contains(problem)).collect();
         self.said_of_servers.extend(new.iter().cloned());
-        updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Told { message }));
+        updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Notice { message }));
     }
 
     fn read(&self) -> Result<Policy, CliError> {
@@ -331,7 +331,7 @@ impl Reload {
             enforcer,
         };
         let router = Arc::new(router);
-        (PolicyUpdate::Taken { change: Box::new(change), router: router.clone(), redactor }, router)
+        (PolicyUpdate::Accepted { change: Box::new(change), router: router.clone(), redactor }, router)
     }
 
     fn bad(&mut self, message: String, asked: ReloadTrigger) -> Option<PolicyUpdate> {

@@ -15,7 +15,7 @@ use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
-use crate::ports::{Artifacts, Checkpoints, Guidance, Known, Model, Record, Tail};
+use crate::ports::{Artifacts, Checkpoints, InstructionSource, Known, Model, Record, Tail};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
@@ -298,7 +298,7 @@ pub struct SessionOptions {
     pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
     /// Instructions for directories of the project.
-    pub guidance: Option<Arc<dyn Guidance>>,
+    pub guidance: Option<Arc<dyn InstructionSource>>,
     /// The files for "always allow".
     pub rules: Arc<UserRules>,
     /// The sandbox.

@@ -18,7 +18,7 @@ pub struct NewArtifact {
 
 /// Stored artifact and the read-only file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptArtifact {
+pub struct StoredArtifact {
     pub artifact: Artifact,
     pub path: PathBuf,
 }
@@ -40,7 +40,7 @@ pub trait ArtifactWriter: Send {
 pub trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
     /// Finds an artifact by its URI. The error says whether it never existed or was evicted.
-    fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError>;
+    fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError>;
     /// Returns the URI of the artifact whose content is at this path, if any.
     fn uri_of(&self, _path: &Path) -> Option<String> {
         None

@@ -17,13 +17,13 @@ mod rewinds;
 mod router;
 mod rules;
 
-pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
+pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
 pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span, Standing, Touch, TouchedDirectory, Trail};
 pub use buffers::{BUFFER_BYTES, Buffers};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use doubts::Doubts;
 pub use footprint::{Reach, touched};
-pub use instructions::{Guidance, Guide};
+pub use instructions::{InstructionSource, Instructions};
 pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
 pub use layer::{LayerEnd, LayerRun};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};

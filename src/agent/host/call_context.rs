@@ -1,7 +1,7 @@
 //! Context of calls: the current tools, the signals that stop calls, and the channel for their outcomes.
 
+use super::backpressure::Backpressure;
 use super::call_timeout::{CallTimeout, in_time};
-use super::room::Room;
 use crate::agent::turn::Input;
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, ToolRouter};
@@ -16,7 +16,7 @@ pub(super) struct CallContext {
     /// Current tools, which the queries of the session use too.
     router: watch::Sender<Arc<dyn ToolRouter>>,
     redactor: Arc<Redactor>,
-    room: Room,
+    room: Backpressure,
     inputs: mpsc::Sender<Input>,
     kill: CancellationToken,
     /// Fires with `kill`, and when the user interrupts the task.
@@ -27,7 +27,7 @@ impl CallContext {
     pub fn new(
         router: watch::Sender<Arc<dyn ToolRouter>>,
         redactor: Arc<Redactor>,
-        room: Room,
+        room: Backpressure,
         inputs: mpsc::Sender<Input>,
     ) -> Self {
         let kill = CancellationToken::new();
@@ -46,7 +46,7 @@ impl CallContext {
         self.inputs.clone()
     }
 
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> Backpressure {
         self.room.clone()
     }
 
@@ -105,7 +105,7 @@ pub(super) struct OutputRelay {
     index: usize,
     stopped: CancellationToken,
     redactor: Arc<Redactor>,
-    room: Room,
+    room: Backpressure,
     inputs: mpsc::Sender<Input>,
 }
 

@@ -87,9 +87,9 @@ impl Host {
                 }
             }
             Effect::TellRewindPoints { points, can_redo } => {
-                rewind::report_points(&self.context, self.teller.clone(), points, can_redo);
+                rewind::report_points(&self.context, self.sender.clone(), points, can_redo);
             }
-            Effect::PlanRewind { plan, since } => rewind::report_plan(&self.context, self.teller.clone(), plan, since),
+            Effect::PlanRewind { plan, since } => rewind::report_plan(&self.context, self.sender.clone(), plan, since),
             Effect::Rewind(rewind) => rewind::restore_files(&self.context, rewind),
             Effect::End => self.ending = true,
         }
@@ -123,16 +123,16 @@ impl Host {
             }
             EventKind::Rewound(_) => {
                 router.journaled(None);
-                self.runs.forget_guides();
+                self.runs.forget_instructions();
             }
-            EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } => self.runs.forget_guides(),
+            EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } => self.runs.forget_instructions(),
             EventKind::ModeChanged { mode } => self.policy.set_mode(*mode),
             _ => {}
         }
         if let Some(task) = &task_id {
             self.changes.note(&*router, task, step_id.as_ref());
         }
-        self.teller.tell(task_id, step_id, self.rules.with_places(kind));
+        self.sender.send(task_id, step_id, self.rules.with_places(kind));
     }
 
     /// Handles an input while saving fails: nothing continues before earlier decisions are saved, and user input retries the save.
@@ -241,7 +241,7 @@ impl Host {
             return;
         }
         if let Some(kind) = self.machine.set_stalled(stalled) {
-            self.teller.tell(self.changes.task(), None, kind);
+            self.sender.send(self.changes.task(), None, kind);
         }
     }
 

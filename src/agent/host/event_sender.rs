@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 /// Sender of events with their session.
 #[derive(Clone)]
-pub(super) struct Teller {
+pub(super) struct EventSender {
     pub workspace_id: WorkspaceId,
     pub session_id: SessionId,
     pub events: mpsc::UnboundedSender<Event>,
 }
 
-impl Teller {
-    pub fn tell(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
+impl EventSender {
+    pub fn send(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
         let event = Event {
             workspace_id: self.workspace_id.clone(),
             session_id: self.session_id.clone(),

@@ -1,8 +1,8 @@
 //! Model client of the session: the current model, its response, and another model that is being opened.
 
-use super::event_sender::Teller;
-use crate::agent::pictures::Pictures;
-use crate::agent::secrets::{LastNet, hide_in_failure};
+use super::event_sender::EventSender;
+use crate::agent::images::ImageCache;
+use crate::agent::redaction::{RequestRedactor, hide_in_failure};
 use crate::agent::turn::Input;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, Delta, Model, ModelError, ModelRequest, ModelStream, Models};
@@ -18,14 +18,14 @@ pub(super) struct ModelClient {
     all: Arc<dyn Models>,
     /// Response to the current request.
     response: Option<ModelStream>,
-    last_net: LastNet,
-    pictures: Pictures,
+    request_redactor: RequestRedactor,
+    images: ImageCache,
     /// Model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
     looks_up: Option<JoinHandle<()>>,
     inputs: mpsc::Sender<Input>,
-    teller: Teller,
+    sender: EventSender,
 }
 
 impl ModelClient {
@@ -34,19 +34,19 @@ impl ModelClient {
         all: Arc<dyn Models>,
         artifacts: Option<Arc<dyn Artifacts>>,
         inputs: mpsc::Sender<Input>,
-        teller: Teller,
+        sender: EventSender,
     ) -> Self {
         Self {
             current,
             all,
             response: None,
-            last_net: LastNet::default(),
-            pictures: Pictures::new(artifacts),
+            request_redactor: RequestRedactor::default(),
+            images: ImageCache::new(artifacts),
             opened: Arc::default(),
             opens: None,
             looks_up: None,
             inputs,
-            teller,
+            sender,
         }
     }
 
@@ -56,9 +56,9 @@ impl ModelClient {
 
     /// Sends the request of a step, without secrets and with its images. `next` returns the response.
     pub async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
-        let mut request = self.last_net.hide_in_request(&redactor, request);
+        let mut request = self.request_redactor.hide_in_request(&redactor, request);
         if self.facts().images {
-            request.images = Some(self.pictures.of(&request.messages).await);
+            request.images = Some(self.images.load(&request.messages).await);
         }
         self.response = Some(self.stream(redactor, request));
     }
@@ -66,7 +66,7 @@ impl ModelClient {
     /// Sends a request of a server, without secrets.
     pub fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
         // It has its own redaction cache, because the thread's cache would forget its messages.
-        let request = LastNet::default().hide_in_request(&redactor, request);
+        let request = RequestRedactor::default().hide_in_request(&redactor, request);
         self.stream(redactor, request)
     }
 
@@ -102,17 +102,17 @@ impl ModelClient {
 
     /// Checks all messages of the next request again, because a new redactor may hide more than the old one.
     pub fn forget_redactions(&mut self) {
-        self.last_net = LastNet::default();
+        self.request_redactor = RequestRedactor::default();
     }
 
     /// Saves the API key, if given, and opens another model. Both may read a keyring, which may ask the user.
     pub fn open(&mut self, name: String, key: Option<KeyText>) {
         let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
-        let teller = self.teller.clone();
+        let sender = self.sender.clone();
         let keep_and_open = move || {
             if let Some(key) = key {
                 let message = models.keep_key(&name, &key)?;
-                teller.tell(None, None, EventKind::Notice { message });
+                sender.send(None, None, EventKind::Notice { message });
             }
             models.open(&name)
         };
@@ -159,10 +159,10 @@ impl ModelClient {
     }
 
     pub fn list(&self, ask: bool) {
-        let (listed, teller) = (self.all.list(ask), self.teller.clone());
+        let (listed, sender) = (self.all.list(ask), self.sender.clone());
         tokio::spawn(async move {
             let (models, notices) = listed.await;
-            teller.tell(None, None, EventKind::ModelsListed { models, notices });
+            sender.send(None, None, EventKind::ModelsListed { models, notices });
         });
     }
 }

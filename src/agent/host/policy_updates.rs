@@ -31,7 +31,7 @@ pub struct PolicyUpdates {
 
 pub enum PolicyUpdate {
     /// Another policy, and the tools that follow its limits.
-    Taken {
+    Accepted {
         change: Box<PolicyChange>,
         router: Arc<dyn ToolRouter>,
         redactor: Arc<Redactor>,
@@ -40,7 +40,7 @@ pub enum PolicyUpdate {
     Rejected {
         message: String,
     },
-    Told {
+    Notice {
         message: String,
     },
 }

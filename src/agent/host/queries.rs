@@ -1,6 +1,6 @@
 //! Queries about a running session: its changes, its artifacts, and what its servers offer.
 
-use super::event_sender::Teller;
+use super::event_sender::EventSender;
 use super::server_queries::ServerQueries;
 use crate::agent::limits::MAX_OFFERED;
 use crate::ports::{ArtifactError, ToolRouter};
@@ -20,8 +20,12 @@ pub struct SessionQueries {
 }
 
 impl SessionQueries {
-    pub(super) fn new(teller: &Teller, router: watch::Receiver<Arc<dyn ToolRouter>>, servers: Option<ServerQueries>) -> Self {
-        let Teller { workspace_id, session_id, events } = teller;
+    pub(super) fn new(
+        sender: &EventSender,
+        router: watch::Receiver<Arc<dyn ToolRouter>>,
+        servers: Option<ServerQueries>,
+    ) -> Self {
+        let EventSender { workspace_id, session_id, events } = sender;
         Self { workspace_id: workspace_id.clone(), session_id: session_id.clone(), events: events.downgrade(), router, servers }
     }
 
@@ -29,7 +33,7 @@ impl SessionQueries {
     /// session has ended there is no answer.
     pub fn answer(&self, query: SessionQuery) {
         let Some(events) = self.events.upgrade() else { return };
-        let teller = Teller { workspace_id: self.workspace_id.clone(), session_id: self.session_id.clone(), events };
+        let sender = EventSender { workspace_id: self.workspace_id.clone(), session_id: self.session_id.clone(), events };
         let router = Arc::clone(&self.router.borrow());
         let servers = self.servers.clone();
         tokio::spawn(async move {
@@ -65,7 +69,7 @@ impl SessionQueries {
                     EventKind::LookedUp(LookedUp::Prompt { server, name, text })
                 }
             };
-            teller.tell(None, None, kind);
+            sender.send(None, None, kind);
         });
     }
 }

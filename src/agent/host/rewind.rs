@@ -1,13 +1,13 @@
 //! File part of a rewind: requested from the tools, and reported or returned as an input.
 
 use super::call_context::CallContext;
-use super::event_sender::Teller;
+use super::event_sender::EventSender;
 use crate::agent::turn::Input;
 use crate::ports::{FileRewind, FilesPlanned, Since};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
 /// Reports the rewind points in the background, because it may wait for a disk.
-pub(super) fn report_points(context: &CallContext, teller: Teller, mut points: Vec<RewindPoint>, can_redo: bool) {
+pub(super) fn report_points(context: &CallContext, sender: EventSender, mut points: Vec<RewindPoint>, can_redo: bool) {
     let router = context.router();
     tokio::spawn(async move {
         for changes in router.task_changes().await {
@@ -15,12 +15,12 @@ pub(super) fn report_points(context: &CallContext, teller: Teller, mut points: V
                 (point.files, point.added, point.removed) = (changes.files, changes.added, changes.removed);
             }
         }
-        teller.tell(None, None, EventKind::RewindPointsListed { points, can_redo });
+        sender.send(None, None, EventKind::RewindPointsListed { points, can_redo });
     });
 }
 
 /// Adds the effects on files to a plan, and reports it.
-pub(super) fn report_plan(context: &CallContext, teller: Teller, mut plan: RewindPlan, since: Option<Since>) {
+pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: RewindPlan, since: Option<Since>) {
     let router = context.router();
     tokio::spawn(async move {
         if let Some(since) = since {
@@ -31,11 +31,11 @@ pub(super) fn report_plan(context: &CallContext, teller: Teller, mut plan: Rewin
                 }
                 Err(error) => {
                     let message = format!("cannot read the files to restore: {error}");
-                    return teller.tell(None, None, EventKind::Notice { message });
+                    return sender.send(None, None, EventKind::Notice { message });
                 }
             }
         }
-        teller.tell(None, None, EventKind::RewindPlanned(plan));
+        sender.send(None, None, EventKind::RewindPlanned(plan));
     });
 }
 

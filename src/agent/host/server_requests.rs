@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Request of a server, with the channel for its answer.
-pub enum ElicitationRequest {
-    Person(Elicitation, oneshot::Sender<ElicitationAnswer>),
-    Model(Sampling),
+pub enum ServerRequest {
+    Elicitation(Elicitation, oneshot::Sender<ElicitationAnswer>),
+    Sampling(Sampling),
 }
 
 /// Decides which servers are told that sampling is supported.
@@ -20,7 +20,7 @@ pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// Servers of a session, and their requests.
 pub struct Remote {
     pub servers: Arc<dyn RemoteServers>,
-    pub asked: mpsc::Receiver<ElicitationRequest>,
+    pub asked: mpsc::Receiver<ServerRequest>,
 }
 
 /// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
@@ -29,13 +29,13 @@ pub fn asks(
     person: bool,
     roots: Vec<(String, String)>,
     samples: Samples,
-) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<ElicitationRequest>) {
+) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<ServerRequest>) {
     let (session, asked) = mpsc::channel(CHANNEL_DEPTH);
     (Arc::new(Asks { session, person, roots, samples }), asked)
 }
 
 struct Asks {
-    session: mpsc::Sender<ElicitationRequest>,
+    session: mpsc::Sender<ServerRequest>,
     person: bool,
     roots: Vec<(String, String)>,
     samples: Samples,
@@ -49,7 +49,7 @@ impl RemoteAsks for Asks {
             }
             let (send, answer) = oneshot::channel();
             // A session with a full queue has too many requests.
-            if self.session.try_send(ElicitationRequest::Person(elicitation, send)).is_err() {
+            if self.session.try_send(ServerRequest::Elicitation(elicitation, send)).is_err() {
                 return ElicitationAnswer::Cancel;
             }
             answer.await.unwrap_or(ElicitationAnswer::Cancel)
@@ -69,7 +69,7 @@ impl RemoteAsks for Asks {
         let (answer, answered) = oneshot::channel();
         let asked = Sampling { server: server.to_owned(), request, person: self.person, answer };
         Box::pin(async move {
-            if self.session.try_send(ElicitationRequest::Model(asked)).is_err() {
+            if self.session.try_send(ServerRequest::Sampling(asked)).is_err() {
                 return Err("no session with a model is running".to_owned());
             }
             answered.await.unwrap_or_else(|_| Err("the session ended".to_owned()))
@@ -81,20 +81,20 @@ impl RemoteAsks for Asks {
 #[derive(Default)]
 pub(super) struct ServerEvents {
     changed: Option<watch::Receiver<u64>>,
-    asked: Option<mpsc::Receiver<ElicitationRequest>>,
+    asked: Option<mpsc::Receiver<ServerRequest>>,
     steps: Option<mpsc::Receiver<SamplingPhase>>,
 }
 
 pub(super) enum ServerEvent {
     Changed,
-    ElicitationRequest(ElicitationRequest),
+    Request(ServerRequest),
     Sampling(SamplingPhase),
 }
 
 impl ServerEvents {
     pub(super) fn new(
         servers: &dyn RemoteServers,
-        asked: mpsc::Receiver<ElicitationRequest>,
+        asked: mpsc::Receiver<ServerRequest>,
         phases: mpsc::Receiver<SamplingPhase>,
     ) -> Self {
         Self { changed: Some(servers.changed()), asked: Some(asked), steps: Some(phases) }
@@ -104,7 +104,7 @@ impl ServerEvents {
     pub(super) async fn next(&mut self) -> ServerEvent {
         tokio::select! {
             () = next_change(&mut self.changed) => ServerEvent::Changed,
-            asked = next_of(&mut self.asked) => ServerEvent::ElicitationRequest(asked),
+            asked = next_of(&mut self.asked) => ServerEvent::Request(asked),
             step = next_of(&mut self.steps) => ServerEvent::Sampling(step),
         }
     }

@@ -1,6 +1,6 @@
 //! MCP servers of a session: their reported states, their open requests to the user, and their resources.
 
-use super::event_sender::Teller;
+use super::event_sender::EventSender;
 use super::server_queries::{Offers, ServerQueries, in_time, too_late};
 use crate::agent::limits::{MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES};
 use crate::agent::turn::Resource;
@@ -29,12 +29,12 @@ pub(super) struct Servers {
     /// Number of requests to the user so far.
     asked: u64,
     offers: Offers,
-    teller: Teller,
+    sender: EventSender,
 }
 
 impl Servers {
-    pub fn new(remote: Option<Arc<dyn RemoteServers>>, teller: Teller) -> Self {
-        Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, offers: Offers::default(), teller }
+    pub fn new(remote: Option<Arc<dyn RemoteServers>>, sender: EventSender) -> Self {
+        Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, offers: Offers::default(), sender }
     }
 
     /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
@@ -82,8 +82,8 @@ impl Servers {
         let (send, answered) = oneshot::channel();
         self.open.insert(elicitation.elicitation_id.clone(), send);
         let id = elicitation.elicitation_id.clone();
-        self.teller.tell(None, None, EventKind::ElicitationRequested(elicitation));
-        tokio::spawn(wait(id, answer, answered, self.teller.clone()));
+        self.sender.send(None, None, EventKind::ElicitationRequested(elicitation));
+        tokio::spawn(wait(id, answer, answered, self.sender.clone()));
     }
 
     /// Passes the user's answer to the server that waits for it.
@@ -151,7 +151,7 @@ impl Servers {
     }
 
     fn notify(&self, message: String) {
-        self.teller.tell(None, None, EventKind::Notice { message });
+        self.sender.send(None, None, EventKind::Notice { message });
     }
 }
 
@@ -160,7 +160,7 @@ async fn wait(
     id: String,
     mut answer: oneshot::Sender<ElicitationAnswer>,
     answered: oneshot::Receiver<ElicitationAnswer>,
-    teller: Teller,
+    sender: EventSender,
 ) {
     let outcome = tokio::select! {
         given = answered => {
@@ -170,7 +170,7 @@ async fn wait(
         }
         () = answer.closed() => ElicitationOutcome::Withdrawn,
     };
-    teller.tell(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
+    sender.send(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
 }
 
 /// Returns what makes a request too large for a user, if it is.

@@ -1,6 +1,6 @@
 //! Session journal: commits, and the ordered buffer used when nothing can be saved and the user continues.
 
-use super::event_sender::Teller;
+use super::event_sender::EventSender;
 use crate::agent::limits::UNSAVED_BYTES;
 use crate::ports::{Durability, Journal, JournalError, Record, Tail};
 use crate::protocol::{CallId, EventKind, Failure, FailureKind, size};
@@ -65,12 +65,12 @@ pub(super) struct SessionJournal {
     unsaved: Option<Unsaved>,
     /// Whether another process owns the session; then nothing continues here.
     lost: bool,
-    teller: Teller,
+    sender: EventSender,
 }
 
 impl SessionJournal {
-    pub fn new(port: Arc<dyn Journal>, teller: Teller) -> Self {
-        Self { port, unsaved: None, lost: false, teller }
+    pub fn new(port: Arc<dyn Journal>, sender: EventSender) -> Self {
+        Self { port, unsaved: None, lost: false, sender }
     }
 
     /// Returns whether the user continues without saving.
@@ -173,6 +173,6 @@ impl SessionJournal {
     }
 
     fn emit(&self, kind: EventKind) {
-        self.teller.tell(None, None, kind);
+        self.sender.send(None, None, kind);
     }
 }

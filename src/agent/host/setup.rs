@@ -4,7 +4,7 @@ use super::policy_updates::PolicyUpdates;
 use super::server_requests::Remote;
 use crate::agent::turn::{Options, SandboxStatus, Unfinished};
 use crate::policy::{Enforcer, redact::Redactor};
-use crate::ports::{Artifacts, Guidance, Journal, Known, Model, Models, Record, Rules, ToolRouter};
+use crate::ports::{Artifacts, InstructionSource, Journal, Known, Model, Models, Record, Rules, ToolRouter};
 use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -18,7 +18,7 @@ pub struct Setup {
     pub models: Arc<dyn Models>,
     pub router: Arc<dyn ToolRouter>,
     /// Instructions for parts of the project, if it is trusted.
-    pub guidance: Option<Arc<dyn Guidance>>,
+    pub guidance: Option<Arc<dyn InstructionSource>>,
     /// Storage of the images in results.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     pub journal: Arc<dyn Journal>,

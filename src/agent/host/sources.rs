@@ -1,8 +1,8 @@
 //! Sources of a session's inputs: commands, results of background work, the response, servers and timers.
 
+use super::backpressure::Backpressure;
 use super::model_client::ModelClient;
 use super::policy_updates::{PolicySource, PolicyUpdate};
-use super::room::Room;
 use super::server_requests::{ServerEvent, ServerEvents};
 use crate::agent::turn::Input;
 use crate::protocol::{Command, RunningCommand};
@@ -18,7 +18,7 @@ pub(super) struct Sources {
     /// Background commands.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
     pub servers: ServerEvents,
-    pub room: Room,
+    pub room: Backpressure,
 }
 
 /// Times at which something is due.

@@ -2,7 +2,7 @@
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, in_time, outcome};
-use super::guides::Guides;
+use super::nested_instructions::NestedInstructions;
 use super::output_tail::OutputTail;
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct ToolRuns {
     /// Calls by their index in the response.
     runs: HashMap<usize, ToolRun>,
-    guides: Guides,
+    instructions: NestedInstructions,
 }
 
 struct ToolRun {
@@ -41,14 +41,14 @@ pub(super) struct RunRequest {
 }
 
 impl ToolRuns {
-    pub fn new(guides: Guides) -> Self {
-        Self { runs: HashMap::new(), guides }
+    pub fn new(instructions: NestedInstructions) -> Self {
+        Self { runs: HashMap::new(), instructions }
     }
 
     pub fn start(&mut self, context: &CallContext, request: RunRequest) {
         let RunRequest { index, plan, permit, most_bytes, after } = request;
         let (router, inputs) = (context.router(), context.inputs());
-        let (redactor, guides) = (context.redactor(), self.guides.clone());
+        let (redactor, instructions) = (context.redactor(), self.instructions.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = CallTimeout::with(&plan);
         // A change of files finishes when the user interrupts; all else ends.
@@ -72,7 +72,7 @@ impl ToolRuns {
                 }
                 let context = RunContext { tool_call_id: None, output, kill, interrupt, background, most_bytes };
                 let result = router.run(plan, permit, context).await;
-                guides.add(result, &actions, &redactor)
+                instructions.add(result, &actions, &redactor)
             });
             let done = async move {
                 relay.forward(chunks).await;
@@ -130,8 +130,8 @@ impl ToolRuns {
     }
 
     /// Delivers all instructions again, after the model lost them from its context.
-    pub fn forget_guides(&self) {
-        self.guides.forget();
+    pub fn forget_instructions(&self) {
+        self.instructions.forget();
     }
 }
 

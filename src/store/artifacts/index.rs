@@ -2,7 +2,7 @@
 
 use super::Limits;
 use super::contents::{self, Contents};
-use crate::ports::{KeptArtifact, NewArtifact};
+use crate::ports::{NewArtifact, StoredArtifact};
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, ArtifactKind};
 use crate::store::index_file::{self, Shape, Trouble};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
@@ -91,7 +91,7 @@ impl Index {
         Ok(Artifact { uri: uri(hash), kind, name, content_type, bytes })
     }
 
-    pub(super) fn find(&mut self, given: &str) -> Result<KeptArtifact, Trouble> {
+    pub(super) fn find(&mut self, given: &str) -> Result<StoredArtifact, Trouble> {
         let digits = given.strip_prefix(ARTIFACT_SCHEME).unwrap_or(given).to_ascii_lowercase();
         if digits.len() < MIN_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let message =
@@ -118,7 +118,7 @@ impl Index {
                     WHERE hash = ?1 ORDER BY key DESC LIMIT 1";
         let artifact = self.connection.query_row(told, [&hash], artifact)?;
         // Resolve symlinks, because readers do not follow any.
-        Ok(KeptArtifact { artifact, path: self.contents.path(&hash).canonicalize()? })
+        Ok(StoredArtifact { artifact, path: self.contents.path(&hash).canonicalize()? })
     }
 
     /// Returns the artifacts of a session, oldest first.

@@ -8,7 +8,7 @@ mod tests;
 
 use super::index_file::Trouble;
 use super::locked;
-use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
+use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, SessionId};
 use index::Index;
 use std::fs::File;
@@ -90,7 +90,7 @@ impl Artifacts for ArtifactStore {
         Ok(Box::new(Writer { inner: Arc::clone(&self.inner), file, hasher: blake3::Hasher::new(), bytes: 0, new }))
     }
 
-    fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError> {
+    fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError> {
         self.inner.work(|index| index.find(uri))
     }
 

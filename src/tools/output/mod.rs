@@ -10,7 +10,7 @@ pub(in crate::tools) use printed::{Whole, Wholes};
 
 use super::call_result::Output;
 use super::settings::Settings;
-use crate::ports::{ArtifactError, Artifacts, KeptArtifact, NewArtifact};
+use crate::ports::{ArtifactError, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_before, size};
 use std::io::{Read, Seek, SeekFrom};
 
@@ -62,7 +62,7 @@ pub(in crate::tools) fn with_kept(told: Output, kept: Vec<Kept>, lines: &[String
 
 /// Returns an artifact for the user; of a long one, only its start and end.
 pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
-    let KeptArtifact { artifact, path } = artifacts.find(uri)?;
+    let StoredArtifact { artifact, path } = artifacts.find(uri)?;
     if artifact.kind == ArtifactKind::Image {
         return Err(ArtifactError { message: format!("{uri} is an image, stored at `{}`", path.display()) });
     }

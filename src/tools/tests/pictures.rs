@@ -1,7 +1,7 @@
 //! Images: their description, storage, and size limits.
 
 use super::*;
-use crate::ports::{ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
+use crate::ports::{ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, ArtifactKind};
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ impl Artifacts for Shelf {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
         Ok(Box::new(Writer(self.0.clone(), new, Vec::new())))
     }
-    fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError> {
+    fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError> {
         Err(ArtifactError { message: format!("{uri} lies nowhere") })
     }
 }

@@ -433,7 +433,7 @@ async fn the_tools_of_a_server_are_in_force_before_it_is_said_to_be_ready() {
         while let Some(request) = requests.recv().await {
             let ReloadRequest::ServerTools(done) = request else { continue };
             for message in ["tools of the servers", "and a second update"] {
-                updates.send(PolicyUpdate::Told { message: message.to_owned() }).await.unwrap();
+                updates.send(PolicyUpdate::Notice { message: message.to_owned() }).await.unwrap();
             }
             done.send(()).unwrap();
         }

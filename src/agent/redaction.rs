@@ -66,14 +66,14 @@ fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option
 ///
 /// A request repeats everything sent before; messages that were checked once are not checked again.
 #[derive(Default)]
-pub struct LastNet {
+pub struct RequestRedactor {
     system: Option<(Arc<str>, Arc<str>)>,
     /// Messages of the last request, as they are and as they were sent, in order. They are kept alive, so that no other message can have
     /// the address of one of them.
     sent: Vec<(Arc<Message>, Arc<Message>)>,
 }
 
-impl LastNet {
+impl RequestRedactor {
     pub fn hide_in_request(&mut self, redactor: &Redactor, mut request: ModelRequest) -> ModelRequest {
         let same = |((message, _), new): &(&(Arc<Message>, Arc<Message>), &Arc<Message>)| Arc::ptr_eq(message, new);
         let known = self.sent.iter().zip(&request.messages).take_while(same).count();
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_was_looked_at_for_one_request_is_the_same_in_the_next() {
-        let (redactor, mut net) = (redactor(&[SECRET]), LastNet::default());
+        let (redactor, mut net) = (redactor(&[SECRET]), RequestRedactor::default());
         let (plain, secret) = (said("one", "hello"), said("two", &format!("it is {SECRET}")));
         let first = net.hide_in_request(&redactor, request(&[&plain, &secret]));
         assert!(Arc::ptr_eq(&first.messages[0], &plain));

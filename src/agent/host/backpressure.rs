@@ -4,10 +4,10 @@ use tokio::sync::watch;
 
 /// Whether the front end accepts more streamed data.
 #[derive(Clone, Default)]
-pub(super) struct Room(Option<watch::Receiver<bool>>);
+pub(super) struct Backpressure(Option<watch::Receiver<bool>>);
 
-impl Room {
-    pub(super) fn of(room: Option<watch::Receiver<bool>>) -> Self {
+impl Backpressure {
+    pub(super) fn new(room: Option<watch::Receiver<bool>>) -> Self {
         Self(room)
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ports::{ArtifactError, ArtifactWriter, KeptArtifact, NewArtifact};
+use crate::ports::{ArtifactError, ArtifactWriter, NewArtifact, StoredArtifact};
 use crate::protocol::{CallId, MessageId, Part, Role, TaskId, ToolResult};
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ impl Artifacts for Shelf {
     fn begin(&self, _: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
         Err(ArtifactError { message: "nothing is kept here".to_owned() })
     }
-    fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError> {
+    fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError> {
         Err(ArtifactError { message: format!("{uri} lies nowhere") })
     }
     fn content(&self, uri: &str, _: u64) -> Result<Vec<u8>, ArtifactError> {
@@ -37,22 +37,22 @@ fn shows(uris: &[&str], bytes: u64) -> Arc<Message> {
 #[tokio::test]
 async fn images_are_fetched_once_and_only_those_that_are_sent() {
     let shelf = Arc::new(Shelf::default());
-    let mut pictures = Pictures::new(Some(shelf.clone()));
+    let mut images = ImageCache::new(Some(shelf.clone()));
     let messages = [shows(&["artifact:1"], 10), shows(&["artifact:2", "artifact:1"], 10)];
-    let first = pictures.of(&messages[..1]).await;
+    let first = images.load(&messages[..1]).await;
     assert_eq!(first["artifact:1"].as_ref(), BASE64_STANDARD.encode("artifact:1"));
-    assert_eq!(pictures.of(&messages).await.len(), 2);
-    assert!(Arc::ptr_eq(&pictures.of(&messages).await, &pictures.of(&messages).await));
+    assert_eq!(images.load(&messages).await.len(), 2);
+    assert!(Arc::ptr_eq(&images.load(&messages).await, &images.load(&messages).await));
     assert_eq!(*shelf.0.lock().unwrap(), ["artifact:1", "artifact:2"]);
-    assert!(pictures.of(&[]).await.is_empty());
+    assert!(images.load(&[]).await.is_empty());
 }
 
 #[tokio::test]
 async fn what_is_there_no_more_is_left_out() {
-    let mut pictures = Pictures::new(Some(Arc::new(Shelf::default())));
-    let sent = pictures.of(&[shows(&["artifact:gone", "artifact:1"], 10)]).await;
+    let mut images = ImageCache::new(Some(Arc::new(Shelf::default())));
+    let sent = images.load(&[shows(&["artifact:gone", "artifact:1"], 10)]).await;
     assert_eq!(sent.keys().collect::<Vec<_>>(), ["artifact:1"]);
-    assert!(Pictures::new(None).of(&[shows(&["artifact:1"], 10)]).await.is_empty());
+    assert!(ImageCache::new(None).load(&[shows(&["artifact:1"], 10)]).await.is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Instructions for parts of a project: delivered with the first result from there.
 
 use crate::policy::redact::Redactor;
-use crate::ports::{Guidance, Guide};
+use crate::ports::{InstructionSource, Instructions};
 use crate::protocol::{Action, Place, ToolResult, ToolStatus};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Instructions that the model has seen. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Guides {
-    guidance: Option<Arc<dyn Guidance>>,
+pub(super) struct NestedInstructions {
+    guidance: Option<Arc<dyn InstructionSource>>,
     told: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
-impl Guides {
-    pub fn new(guidance: Option<Arc<dyn Guidance>>) -> Self {
+impl NestedInstructions {
+    pub fn new(guidance: Option<Arc<dyn InstructionSource>>) -> Self {
         Self { guidance, told: Arc::default() }
     }
 
@@ -33,7 +33,7 @@ impl Guides {
             if !matches!(target.place, Place::File { .. } | Place::Missing) {
                 continue;
             }
-            for Guide { file, text } in guidance.on_the_way_to(&target.real) {
+            for Instructions { file, text } in guidance.on_the_way_to(&target.real) {
                 // A call that reads the instruction file itself has shown it.
                 let own = file == target.real;
                 if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
