@@ -53,7 +53,6 @@ const STEMS: &[&str] = &[
 ];
 const BANNED_STEMS: &[Exception] = &[
     Exception { modules: &["acp"], count: 2 },
-    Exception { modules: &["agent"], count: 5 },
     Exception { modules: &["protocol"], count: 1 },
     Exception { modules: &["serve"], count: 1 },
     Exception { modules: &["tools"], count: 7 },
