@@ -235,6 +235,7 @@ impl SessionState {
                 self.response = self.parts.with(&message.text());
                 self.parts.note(message, *stop_reason);
                 self.calls.request(message.tool_calls());
+                self.steps.answer(message, *stop_reason);
                 Change::Answered { message, stop_reason: *stop_reason, latency_ms: *latency_ms, model, spent }
             }
             _ => Change::None,
@@ -334,7 +335,7 @@ impl SessionState {
 
     /// Returns the last completed step.
     pub fn step_cursor(&self) -> Option<&StepId> {
-        self.steps.cursor.as_ref()
+        self.steps.last_step()
     }
 
     /// Returns the calls of the open step.

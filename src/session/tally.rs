@@ -1,8 +1,9 @@
 //! Totals of a session: tasks, steps, tokens and cost. One computation for the state of a session and for the session
 //! list, which reads records without their content.
 
+use super::task::ends_step;
 use crate::ports::Record;
-use crate::protocol::{MessageId, Usage};
+use crate::protocol::{MessageId, StopReason, Usage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -83,6 +84,8 @@ pub struct TallyEntry<'a> {
 enum Step {
     TaskStarted,
     Started(u32),
+    /// The started step has its response, and no calls.
+    Answered,
     Completed(u32),
     TaskEnded(u32),
     Queued(u64),
@@ -95,6 +98,8 @@ pub struct TallyCounter {
     pub tally: Tally,
     /// Counted steps of the last task.
     last_task: u64,
+    /// Number of the started step in the task.
+    started: u32,
     recent: VecDeque<String>,
 }
 
@@ -116,18 +121,21 @@ impl TallyCounter {
         match entry.step {
             Step::TaskStarted => {
                 self.tally.tasks += 1;
-                self.last_task = 0;
+                (self.last_task, self.started) = (0, 0);
             }
             // A step that is started again counts once; an incomplete step does not count.
-            Step::Started(number) => self.complete(number.saturating_sub(1)),
-            Step::Completed(steps) => self.complete(steps),
-            Step::TaskEnded(steps) => {
+            Step::Started(number) => {
+                self.complete(number.saturating_sub(1));
+                self.started = number;
+            }
+            Step::Answered if self.started > 0 => self.complete(self.started),
+            // A task that is continued after its end counts on.
+            Step::Completed(steps) | Step::TaskEnded(steps) => {
                 self.complete(steps);
-                // A continued task counts from 1 again.
-                self.last_task = 0;
+                self.started = 0;
             }
             Step::Queued(count) => self.tally.queued = count,
-            Step::Other => {}
+            Step::Answered | Step::Other => {}
         }
         true
     }
@@ -160,6 +168,7 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
         let step = match record {
             Record::TaskStarted { .. } => Step::TaskStarted,
             Record::StepStarted { step_count, .. } => Step::Started(*step_count),
+            Record::Answer { message, stop_reason, .. } if ends_step(message, *stop_reason) => Step::Answered,
             Record::StepCompleted { step_count, .. } | Record::Imported { step_count, .. } => Step::Completed(*step_count),
             Record::TaskEnded { step_count, .. } => Step::TaskEnded(*step_count),
             Record::Queue { prompts } => Step::Queued(prompts.len() as u64),
@@ -185,6 +194,8 @@ struct Fields<'a> {
     estimated: bool,
     #[serde(default)]
     prompts: Vec<IgnoredAny>,
+    #[serde(default)]
+    stop_reason: Option<StopReason>,
     #[serde(default, alias = "prompt")]
     message: Option<MessageFields>,
 }
@@ -193,12 +204,30 @@ struct Fields<'a> {
 #[serde(rename_all = "camelCase")]
 struct MessageFields {
     message_id: MessageId,
+    #[serde(default)]
+    content: Vec<PartKind>,
+}
+
+#[derive(Deserialize)]
+struct PartKind {
+    #[serde(rename = "type", default)]
+    name: String,
+}
+
+impl MessageFields {
+    /// Like `ends_step`, for a stored record.
+    fn ends_step(&self, stop_reason: Option<StopReason>) -> bool {
+        !self.content.is_empty()
+            && self.content.iter().all(|part| part.name != "tool_call")
+            && stop_reason != Some(StopReason::Cancelled)
+    }
 }
 
 impl<'a> TallyEntry<'a> {
     /// Parses the counted part of a stored record; returns `None` if it cannot be read.
     pub fn parse(json: &'a [u8]) -> Option<Self> {
-        let Fields { record, step_count, usage, cost_usd, estimated, prompts, message } = serde_json::from_slice(json).ok()?;
+        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message } =
+            serde_json::from_slice(json).ok()?;
         let (step, adds_message) = match record.as_ref() {
             "task_started" => (Step::TaskStarted, true),
             "step_started" => (Step::Started(step_count), false),
@@ -206,6 +235,7 @@ impl<'a> TallyEntry<'a> {
             "imported" => (Step::Completed(step_count), false),
             "task_ended" => (Step::TaskEnded(step_count), false),
             "queue" => (Step::Queued(prompts.len() as u64), false),
+            "answer" if message.as_ref().is_some_and(|message| message.ends_step(stop_reason)) => (Step::Answered, true),
             "answer" | "steered" => (Step::Other, true),
             _ => (Step::Other, false),
         };

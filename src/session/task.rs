@@ -1,7 +1,7 @@
 //! The last task of a session: its prompt, its steps and its progress.
 
 use crate::ports::TaskEnd;
-use crate::protocol::{Message, StepId, TaskId};
+use crate::protocol::{Message, StepId, StopReason, TaskId};
 
 /// The last task of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,21 +53,28 @@ impl From<&TaskEnd> for TaskStage {
     }
 }
 
+/// Returns whether nothing of the step is left to do after this response: the next record only confirms its end.
+pub fn ends_step(message: &Message, stop_reason: StopReason) -> bool {
+    !message.content.is_empty() && message.tool_calls().next().is_none() && stop_reason != StopReason::Cancelled
+}
+
 /// The latest task and step of a session.
 #[derive(Debug, Default)]
 pub struct Steps {
     pub task: Option<TaskProgress>,
-    /// The last completed step.
-    pub cursor: Option<StepId>,
+    /// The last step whose end is recorded.
+    cursor: Option<StepId>,
     /// The running step, and its number in the task.
     current: Option<(StepId, u32)>,
+    /// Whether the running step has its response, and is complete although no record says so yet.
+    is_answered: bool,
     /// Steps that one run adds to the limit of the task.
     steps_per_run: u32,
 }
 
 impl Steps {
     pub fn start_task(&mut self, prompt: &Message, max_steps: u32) {
-        self.current = None;
+        (self.current, self.is_answered) = (None, false);
         self.steps_per_run = max_steps;
         self.task = Some(TaskProgress {
             task_id: prompt.task_id.clone(),
@@ -84,6 +91,7 @@ impl Steps {
             self.cursor = Some(before);
         }
         self.current = Some((step_id.clone(), step_count));
+        self.is_answered = false;
         self.complete(step_count.saturating_sub(1));
         // A step beyond the limit shows that another run continued the task.
         if self.task.as_ref().is_some_and(|task| step_count > task.max_steps) {
@@ -91,15 +99,24 @@ impl Steps {
         }
     }
 
+    /// Notes the response of the running step.
+    pub fn answer(&mut self, message: &Message, stop_reason: StopReason) {
+        if let Some((_, count)) = self.current.as_ref().filter(|_| ends_step(message, stop_reason)) {
+            self.complete(*count);
+            self.is_answered = true;
+        }
+    }
+
     pub fn complete_step(&mut self, step_id: &StepId, step_count: u32) {
         self.cursor = Some(step_id.clone());
-        self.current = None;
+        (self.current, self.is_answered) = (None, false);
         self.complete(step_count);
     }
 
     pub fn end_task(&mut self, end: &TaskEnd, step_count: u32) {
         self.complete(step_count);
         self.enter(end.into());
+        self.is_answered = false;
         // The last response of a completed task is a step without calls.
         if let Some((step, _)) = self.current.take().filter(|(_, count)| *count <= step_count) {
             self.cursor = Some(step);
@@ -132,6 +149,12 @@ impl Steps {
         if self.task.as_ref().is_some_and(|task| is_gone(&task.task_id)) {
             self.task = None;
         }
+    }
+
+    /// Returns the last completed step.
+    pub fn last_step(&self) -> Option<&StepId> {
+        let answered = self.current.as_ref().filter(|_| self.is_answered).map(|(step, _)| step);
+        answered.or(self.cursor.as_ref())
     }
 
     fn add_steps(&mut self) {

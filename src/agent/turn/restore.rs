@@ -37,6 +37,12 @@ impl TurnMachine {
             let Applied { closed, change, .. } = state.apply(&record);
             self.restore_change(change, (restored(closed, &rows), state.calls(), &mut rows), at);
         }
+        // A step with a response and no calls is complete, although no record says so.
+        if let (Some(task), Some(progress)) = (&mut self.task, state.task())
+            && task.id == progress.task_id
+        {
+            task.step_count = progress.step_count;
+        }
         self.restore_calls(restored(state.take_calls(), &rows));
         self.count_what_was_lost(state.uncounted_bytes());
         self.tell_of_lost_summary(state.is_compacting);

@@ -1,6 +1,9 @@
 //! Crashes after each record of each case: calls that need approval never run without it, and results of blocked runs reach the model.
 
 use super::*;
+use crate::protocol::{StepId, StopReason, TaskId};
+use crate::session::{SessionState, TallyCounter, TallyEntry};
+use std::collections::HashMap;
 
 /// Returns the committed records of a case.
 fn records_of(path: &Path) -> (Sim, Vec<Record>) {
@@ -132,4 +135,80 @@ fn a_restored_machine_and_the_state_of_its_journal_agree() {
         }
     }
     assert!(compared > 500, "only {compared} journals were compared");
+}
+
+/// Steps of a journal, as the three views of it count them.
+#[derive(Debug, PartialEq)]
+struct Steps {
+    /// Of an export, and of a session that is opened.
+    last_task: Option<(TaskId, u32)>,
+    cursor: Option<StepId>,
+    /// Of the session list.
+    listed: u64,
+    /// Of all tasks together.
+    counted: u64,
+}
+
+fn steps_of(records: &[Record]) -> Steps {
+    let (mut state, mut list, mut tasks) = (SessionState::default(), TallyCounter::default(), HashMap::new());
+    for record in records {
+        state.apply(record);
+        let json = serde_json::to_vec(record).unwrap();
+        list.add(&TallyEntry::parse(&json).unwrap());
+        if let Some(task) = state.task() {
+            tasks.insert(task.task_id.clone(), u64::from(task.step_count));
+        }
+    }
+    Steps {
+        last_task: state.task().map(|task| (task.task_id.clone(), task.step_count)),
+        cursor: state.step_cursor().cloned(),
+        listed: list.tally.steps,
+        counted: tasks.values().sum(),
+    }
+}
+
+#[test]
+fn wherever_the_process_dies_every_view_has_the_same_steps() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
+    let (mut compared, mut answered) = (0, 0);
+    for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let (mut sim, all) = records_of(&file);
+        for length in 1..=all.len() {
+            for how in ["", "go-on", "replace"] {
+                sim.records = all[..length].to_vec();
+                let place = format!("{} after {length} records, {how}", file.display());
+                let before = steps_of(&sim.records);
+                assert_eq!(before.listed, before.counted, "{place}: list and export");
+                let effects = sim.crash(how);
+                // A client knows the last step from the response to its first request, and then from events.
+                let completed = effects.iter().rev().find_map(|effect| match effect {
+                    Effect::Emit { kind: EventKind::StepCompleted { .. }, step_id, .. } => step_id.clone(),
+                    _ => None,
+                });
+                sim.perform(effects);
+                let after = steps_of(&sim.records);
+                assert_eq!(after.listed, after.counted, "{place}: list and export after it");
+                assert_eq!(completed.or(before.cursor), after.cursor, "{place}: the last step");
+                let machine = sim.machine.task.as_ref().filter(|task| task.own.is_none()).or(sim.machine.ended.as_ref());
+                let known = machine.map(|task| (task.id.clone(), task.step_count));
+                if known.as_ref().map(|(id, _)| id) == after.last_task.as_ref().map(|(id, _)| id) {
+                    assert_eq!(known, after.last_task, "{place}: the running session");
+                }
+                let ends_with_words = |record: &Record| match record {
+                    Record::Answer { message, stop_reason, .. } => {
+                        !message.content.is_empty()
+                            && message.tool_calls().next().is_none()
+                            && *stop_reason != StopReason::Cancelled
+                    }
+                    _ => false,
+                };
+                if all[..length].last().is_some_and(ends_with_words) && how == "" {
+                    assert_eq!(before.last_task, after.last_task, "{place}: before and after");
+                    answered += 1;
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1_500 && answered > 30, "only {compared} journals were compared, {answered} of them end with a response");
 }
