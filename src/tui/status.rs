@@ -337,6 +337,12 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             Some(Typing::Command(_)) | None => vec!["enter run", "tab complete", "up down move", "esc close"],
         };
     }
+    composer_hints(model)
+}
+
+/// Returns the key hints while the composer has the keyboard and nothing is pending.
+fn composer_hints(model: &Model) -> Vec<&'static str> {
+    let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     if running && !model.composer.is_empty() && model.task.activity != Activity::Stopping {
         let steer = if model.keys.kitty { "ctrl+enter steer" } else { "/steer send now" };

@@ -56,11 +56,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Esc if !model.is_running() => super::rewind::escape(model, before, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::BackTab => super::policy::stricter(model, now, effects),
-        KeyCode::Tab => {
-            if !model.dialogs.is_empty() && !model.is_too_small() {
-                model.dialogs.open_current(model.keys.last_text);
-            }
-        }
+        KeyCode::Tab => review(model),
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => leave(model, now, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
@@ -124,6 +120,13 @@ fn changed(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::compo
 fn new_line_in_draft(model: &mut Model, now: u64) {
     model.composer.new_line();
     draft_changed(model, now);
+}
+
+/// Opens the pending dialog, if there is one.
+fn review(model: &mut Model) {
+    if !model.dialogs.is_empty() && !model.is_too_small() {
+        model.dialogs.open_current(model.keys.last_text);
+    }
 }
 
 /// Handles Enter; `steer` sends the message to the next step of the running task.

@@ -39,19 +39,10 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             take(model, now, effects);
             onboarding::by_command(model, now, effects);
         }
-        ("continue", "") => {
-            take(model, now, effects);
-            effects.push(Effect::Send(Command::Continue));
-        }
+        ("continue", "") => send(model, Command::Continue, now, effects),
         ("mode", name) => policy::mode(model, name, now, effects),
-        ("policy", "grants") => {
-            take(model, now, effects);
-            effects.push(Effect::Send(Command::ListGrants));
-        }
-        ("policy", "undo") => {
-            take(model, now, effects);
-            effects.push(Effect::Send(Command::UndoGrant));
-        }
+        ("policy", "grants") => send(model, Command::ListGrants, now, effects),
+        ("policy", "undo") => send(model, Command::UndoGrant, now, effects),
         ("policy", what) => policy::policy(model, what, now, effects),
         ("steer", words) => queue::steer(model, words, now, effects),
         ("queue", words) => queue::queue(model, words, now, effects),
@@ -88,4 +79,10 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             model.show_toast(words, now);
         }
     }
+}
+
+/// Sends a command of the session, whose words leave the draft.
+fn send(model: &mut Model, command: Command, now: u64, effects: &mut Vec<Effect>) {
+    take(model, now, effects);
+    effects.push(Effect::Send(command));
 }
