@@ -95,7 +95,9 @@ impl Screen {
     /// Counts the matches in the whole transcript.
     pub fn find(&self, words: &str) -> usize {
         let query = super::transcript::Query::new(words);
-        query.map_or(0, |query| self.model.transcript.find(&query, &super::transcript::SearchMatches::default(), 0).count())
+        query.map_or(0, |query| {
+            super::transcript::find_all(&self.model.transcript, &query, &super::transcript::SearchMatches::default(), 0).count()
+        })
     }
 
     pub fn frame(&mut self) -> io::Result<()> {

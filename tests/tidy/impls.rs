@@ -11,7 +11,6 @@ const MAX_FILES: usize = 3;
 const SPREAD: &[Exception] = &[
     Exception { modules: &["agent"], count: 2 },
     Exception { modules: &["tools"], count: 1 },
-    Exception { modules: &["tui"], count: 3 },
 ];
 
 /// The types with an inherent impl in this code.

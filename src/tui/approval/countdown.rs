@@ -1,6 +1,6 @@
 //! Remaining time of an approval prompt with a time limit, after which it is denied.
 
-use super::{Dialog, DialogStack, Question};
+use super::{Dialog, Question};
 
 /// Remaining milliseconds from which seconds are shown instead of minutes.
 const MINUTE_MS: u64 = 60_000;
@@ -15,33 +15,23 @@ fn words(ends: u64, now: u64) -> String {
 }
 
 /// Returns when the text changes next, or `None` once the time is up.
-fn next(ends: u64, now: u64) -> Option<u64> {
+pub fn next(ends: u64, now: u64) -> Option<u64> {
     let left = ends.saturating_sub(now);
     let unit = if left > MINUTE_MS { MINUTE_MS } else { 1000 };
     Some(ends - left.div_ceil(unit).checked_sub(1)? * unit)
 }
 
-impl Dialog {
-    /// Starts the time limit now.
-    pub(super) fn begin_wait(&mut self, now: u64) {
-        self.came = Some(now);
-        if let Question::Approval(approval) = &self.question {
-            self.ends = approval.timeout_ms.map(|after| now.saturating_add(after));
-        }
-    }
-
-    /// Returns the remaining time as text, and whether it is less than a minute.
-    pub fn left(&self, now: u64) -> Option<(String, bool)> {
-        self.ends.map(|ends| (words(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
+/// Starts the time limit now.
+pub(super) fn begin_wait(panel: &mut Dialog, now: u64) {
+    panel.came = Some(now);
+    if let Question::Approval(approval) = &panel.question {
+        panel.ends = approval.timeout_ms.map(|after| now.saturating_add(after));
     }
 }
 
-impl DialogStack {
-    /// Returns when the shown countdown changes: in the open dialog, or in the row of the only one.
-    pub(super) fn next_count(&self, now: u64) -> Option<u64> {
-        let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
-        next(shown.ends?, now)
-    }
+/// Returns the remaining time as text, and whether it is less than a minute.
+pub fn time_left(panel: &Dialog, now: u64) -> Option<(String, bool)> {
+    panel.ends.map(|ends| (words(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
 }
 
 #[cfg(test)]

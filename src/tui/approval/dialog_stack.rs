@@ -1,6 +1,9 @@
 //! Stack of pending dialogs, one of which can have the keyboard.
 
+use super::answer::answer;
+use super::countdown::{self, begin_wait};
 use super::inbox::Inbox;
+use super::parts::open_rule;
 use super::{ChoiceAction, Dialog, Question};
 use crate::protocol::{ApprovalId, CallId, RuleTold};
 use crate::tui::composer::Field;
@@ -105,7 +108,7 @@ impl DialogStack {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
             panel.number = self.came;
-            panel.begin_wait(now);
+            begin_wait(panel, now);
         }
         self.fit_disk(now);
         if self.is_open() { String::new() } else { std::mem::take(&mut self.orphaned) }
@@ -116,6 +119,12 @@ impl DialogStack {
         let of_inbox = self.inbox.as_ref().and_then(|inbox| inbox.deadline(&self.list, now));
         let of_key = || self.open().and_then(|panel| panel.guard.deadline(now).filter(|_| !panel.has_field()));
         of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
+    }
+
+    /// Returns when the shown countdown changes: in the open dialog, or in the row of the only one.
+    fn next_count(&self, now: u64) -> Option<u64> {
+        let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
+        countdown::next(shown.ends?, now)
     }
 
     /// Takes unfinished input from the dialog that has the keyboard, for the next one that gets it.
@@ -195,7 +204,7 @@ impl DialogStack {
 
     /// Opens the rule of the selected part. Returns whether there is one.
     pub fn open_rule(&mut self, last_text: Option<u64>) -> bool {
-        let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_rule);
+        let opened = self.list.get_mut(self.current).is_some_and(open_rule);
         if opened {
             self.arm_anew(last_text);
         }
@@ -312,7 +321,7 @@ impl DialogStack {
     /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and that nothing
     /// waits for, is removed.
     pub fn put_off(&mut self) {
-        let is_called_for = self.open().is_some_and(Dialog::is_called_for);
+        let is_called_for = self.open().is_some_and(|panel| panel.question.is_called_for());
         self.close();
         if is_called_for {
             self.remove(self.current, None);
@@ -380,7 +389,7 @@ impl DialogStack {
     /// Answers a dialog of the list.
     pub fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::Answer> {
         let at = self.position(number)?;
-        let answer = self.list[at].answer(act, None)?;
+        let answer = answer(&mut self.list[at], act, None)?;
         self.remove(at, None);
         Some(answer)
     }

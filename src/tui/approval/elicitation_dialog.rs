@@ -223,22 +223,20 @@ fn address(url: &str) -> Vec<Note> {
     notes
 }
 
-impl Dialog {
-    /// Rebuilds the dialog from the current form and scrolls to the current field.
-    pub fn refresh_asking(&mut self) {
-        let Question::Asking(asking) = &self.question else { return };
-        (self.title, self.reason, self.body) = (asking.title(), asking.reason(), asking.body());
-        self.choices = asking.choices();
-        if asking.is_filling() {
-            let (notes, marked) = asking.notes();
-            let width = self.seen_width.max(1);
-            let rows = |part: &[Note]| Body::notes(part.to_vec(), VERB, String::new()).rows(width);
-            let (from, to) = (rows(&notes[..marked.start]), rows(&notes[..marked.end]));
-            let shown = self.shown.max(1);
-            if to > self.scroll + shown {
-                self.scroll = to - shown;
-            }
-            self.scroll = self.scroll.min(from);
+/// Rebuilds the dialog from the current form and scrolls to the current field.
+pub fn refresh_form(panel: &mut Dialog) {
+    let Question::Asking(asking) = &panel.question else { return };
+    (panel.title, panel.reason, panel.body) = (asking.title(), asking.reason(), asking.body());
+    panel.choices = asking.choices();
+    if asking.is_filling() {
+        let (notes, marked) = asking.notes();
+        let width = panel.seen_width.max(1);
+        let rows = |part: &[Note]| Body::notes(part.to_vec(), VERB, String::new()).rows(width);
+        let (from, to) = (rows(&notes[..marked.start]), rows(&notes[..marked.end]));
+        let shown = panel.shown.max(1);
+        if to > panel.scroll + shown {
+            panel.scroll = to - shown;
         }
+        panel.scroll = panel.scroll.min(from);
     }
 }

@@ -35,10 +35,8 @@ pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
     spots
 }
 
-impl Dialog {
-    /// Returns the enabled choice at this position of the last frame.
-    pub fn choice_at(&self, place: Position) -> Option<usize> {
-        let found = self.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
-        self.choices.get(found).filter(|choice| choice.enabled).map(|_| found)
-    }
+/// Returns the enabled choice at this position of the last frame.
+pub fn choice_at(panel: &Dialog, place: Position) -> Option<usize> {
+    let found = panel.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
+    panel.choices.get(found).filter(|choice| choice.enabled).map(|_| found)
 }

@@ -1,5 +1,6 @@
 //! List of pending dialogs: low-risk ones can be decided together, the others are opened individually.
 
+use super::summary::{alone, is_command, name, risk_token, whole};
 use super::{Dialog, Frame};
 use crate::text;
 use crate::tui::format::counted;
@@ -119,7 +120,7 @@ impl Inbox {
     fn alone(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());
-        panel.alone().or(hidden)
+        alone(panel).or(hidden)
     }
 
     /// Returns the selected dialogs that are still pending, in list order. If there are none, it sets the message.
@@ -169,13 +170,13 @@ impl Inbox {
         };
         let is_roomy = area.height >= ROOMY;
         let row = usize::from(inner).max(1);
-        let shows = |at: usize, panel: &Dialog| match panel.name() {
+        let shows = |at: usize, panel: &Dialog| match name(panel) {
             // A very long name certainly does not fit and is not wrapped in each frame.
             name if name.len() > 16 * row => false,
             name if is_roomy => text::wrap(&name, row).len() <= DETAIL_ROWS,
             name => text::width(&name) <= cells(at, panel, inner, &waits(panel, frame.now)).0,
         };
-        let cut = panels.iter().enumerate().filter(|(at, panel)| panel.is_command() && !shows(*at, panel));
+        let cut = panels.iter().enumerate().filter(|(at, panel)| is_command(panel) && !shows(*at, panel));
         self.cut = cut.map(|(_, panel)| panel.number).collect();
         let draft = u16::from(!frame.draft.is_empty());
         let below = 1 + 2 + if is_roomy { DETAIL_ROWS as u16 } else { 0 };
@@ -196,7 +197,7 @@ impl Inbox {
         }
         let mut y = area.y + 1 + room;
         if is_roomy {
-            let words = self.said.clone().or_else(|| panels.get(place).map(Dialog::whole)).unwrap_or_default();
+            let words = self.said.clone().or_else(|| panels.get(place).map(whole)).unwrap_or_default();
             let token = if self.said.is_some() { Token::Warn } else { Token::Muted };
             let parts = text::wrap(&words, usize::from(inner).max(1));
             for (at, part) in parts.iter().take(DETAIL_ROWS).enumerate() {
@@ -229,14 +230,14 @@ impl Inbox {
         let waits = waits(panel, frame.now);
         let risk = panel.risk_words.clone();
         let (room, right) = cells(at, panel, width, &waits);
-        let name = text::truncate(&panel.name(), room).into_owned();
+        let name = text::truncate(&name(panel), room).into_owned();
         let gap = room.saturating_sub(text::width(&name));
         let name_token = if is_at { Token::Heading } else { Token::Text };
         let mut spans = vec![
             Span::styled(lead, theme.style(if self.marked.contains(&panel.number) { Token::Accent } else { Token::Muted })),
             Span::styled(name, theme.style(name_token)),
             Span::raw(" ".repeat(gap + 2)),
-            Span::styled(risk, theme.style(panel.risk_token())),
+            Span::styled(risk, theme.style(risk_token(panel))),
         ];
         if right > 0 {
             spans.push(Span::styled(format!("  {waits}"), theme.style(Token::Faint)));

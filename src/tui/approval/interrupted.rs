@@ -17,21 +17,19 @@ pub struct InterruptedCall {
     pub ran_ms: Option<u64>,
 }
 
-impl Dialog {
-    pub fn interrupted(id: CallId, tool: &str, summary: &str, left: &InterruptedCall) -> Self {
-        let act = |letter, confirm, resolution, words: &str, short| {
-            choice(letter, confirm, ChoiceAction::Resolve(resolution), words.to_owned(), short)
-        };
-        let choices = vec![
-            act('r', Confirm::LetterThenEnter, Resolution::Rerun, "run again (asks you first)", "run again"),
-            act('s', Confirm::Letter, Resolution::Skip, "skip it", "skip"),
-            act('t', Confirm::Letter, Resolution::TellModel, "tell the model that the outcome is unknown", "tell the model"),
-        ];
-        let reason = "aye exited while this was running; nothing is rerun automatically".to_owned();
-        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call to {}", text::reveal_line(tool)) };
-        let title = format!("{what} was interrupted: outcome unknown");
-        Self::new(Question::Interrupted { id }, title, reason, choices, Body::words(words(summary, left)))
-    }
+pub fn interrupted_dialog(id: CallId, tool: &str, summary: &str, left: &InterruptedCall) -> Dialog {
+    let act = |letter, confirm, resolution, words: &str, short| {
+        choice(letter, confirm, ChoiceAction::Resolve(resolution), words.to_owned(), short)
+    };
+    let choices = vec![
+        act('r', Confirm::LetterThenEnter, Resolution::Rerun, "run again (asks you first)", "run again"),
+        act('s', Confirm::Letter, Resolution::Skip, "skip it", "skip"),
+        act('t', Confirm::Letter, Resolution::TellModel, "tell the model that the outcome is unknown", "tell the model"),
+    ];
+    let reason = "aye exited while this was running; nothing is rerun automatically".to_owned();
+    let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call to {}", text::reveal_line(tool)) };
+    let title = format!("{what} was interrupted: outcome unknown");
+    Dialog::new(Question::Interrupted { id }, title, reason, choices, Body::words(words(summary, left)))
 }
 
 fn words(summary: &str, left: &InterruptedCall) -> String {

@@ -7,32 +7,29 @@ use crate::tui::interface::{LockAnswer, LockQuestion};
 /// Number of ID characters that tell sessions apart.
 const ID: usize = 4;
 
-impl Dialog {
-    pub fn held(held: LockQuestion) -> Self {
-        let id: String = held.session.as_str().chars().take(ID).collect();
-        let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
-        let title = match held.pid {
-            // No process has it open, and it still cannot be opened.
-            0 => format!("Session {id} cannot be opened"),
-            pid => format!("Session {id} is open in process {pid}{since}"),
-        };
-        let reason = match &held.problem {
-            Some(problem) => text::reveal_line(problem),
-            None => "only one process may write, or they would overwrite each other's changes".to_owned(),
-        };
-        let act =
-            |letter, confirm, answer, words: String, short| choice(letter, confirm, ChoiceAction::Held(answer), words, short);
-        let read = "read-only: view the conversation; nothing is sent".to_owned();
-        let choices = vec![
-            act('r', Confirm::Letter, LockAnswer::ReadOnly, read, "read-only"),
-            take_over(&held),
-            act('n', Confirm::Letter, LockAnswer::Another, "choose another session".to_owned(), "another"),
-            act('q', Confirm::Letter, LockAnswer::Quit, "quit".to_owned(), "quit"),
-        ];
-        let words = "Unsent text moves here when you take over. Commands running there are stopped, and you are asked \
-                     before any of them runs again.";
-        Self::new(Question::Held(Some(held)), title, reason, choices, Body::words(words.to_owned()))
-    }
+pub fn lock_dialog(held: LockQuestion) -> Dialog {
+    let id: String = held.session.as_str().chars().take(ID).collect();
+    let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
+    let title = match held.pid {
+        // No process has it open, and it still cannot be opened.
+        0 => format!("Session {id} cannot be opened"),
+        pid => format!("Session {id} is open in process {pid}{since}"),
+    };
+    let reason = match &held.problem {
+        Some(problem) => text::reveal_line(problem),
+        None => "only one process may write, or they would overwrite each other's changes".to_owned(),
+    };
+    let act = |letter, confirm, answer, words: String, short| choice(letter, confirm, ChoiceAction::Held(answer), words, short);
+    let read = "read-only: view the conversation; nothing is sent".to_owned();
+    let choices = vec![
+        act('r', Confirm::Letter, LockAnswer::ReadOnly, read, "read-only"),
+        take_over(&held),
+        act('n', Confirm::Letter, LockAnswer::Another, "choose another session".to_owned(), "another"),
+        act('q', Confirm::Letter, LockAnswer::Quit, "quit".to_owned(), "quit"),
+    ];
+    let words = "Unsent text moves here when you take over. Commands running there are stopped, and you are asked \
+                 before any of them runs again.";
+    Dialog::new(Question::Held(Some(held)), title, reason, choices, Body::words(words.to_owned()))
 }
 
 /// Returns the take-over choice. It stops another process, so it needs two keys.

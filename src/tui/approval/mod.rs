@@ -6,6 +6,7 @@ mod choices;
 mod command;
 mod countdown;
 mod dialog_stack;
+mod disk_state;
 mod effects;
 mod elicitation_dialog;
 mod hit_regions;
@@ -25,23 +26,34 @@ mod rule_choice;
 mod scroll;
 mod session_dialogs;
 mod staleness;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod title;
 mod view;
 
+pub use answer::answer;
 pub use body::Body;
 pub use choices::{Choice, ChoiceAction, YesNo, choice};
 pub use dialog_stack::DialogStack;
+pub use disk_state::{Staleness, is_awaited, says_changed};
+pub use elicitation_dialog::refresh_form;
+pub use hit_regions::choice_at;
 pub use hunks::{HunkMark, Hunks};
 pub use inbox::{Inbox, YES, said};
-pub use interrupted::InterruptedCall;
+pub use interrupted::{InterruptedCall, interrupted_dialog};
+pub use lock_dialog::lock_dialog;
 pub use note::{CHANGED, Note, Verb};
+pub use onboarding_dialog::refresh_setup;
 pub use pager::Pager;
+pub use parts::mark_part;
 pub use pending_bar::strip_words;
-pub use rewind_dialog::{Mark, RewindChoice};
+pub use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub use rule_choice::RuleChoice;
-pub use staleness::Staleness;
+pub use session_dialogs::{deletion_dialog, mode_dialog, trust_dialog};
+pub use staleness::approval_dialog;
+#[cfg(test)]
+pub use summary::name;
 pub use view::{Frame, draw, height, hints};
 
 use super::composer::{Field, Lines};
@@ -341,7 +353,7 @@ impl Dialog {
         if let Question::Asking(asking) = &mut self.question {
             // Nothing can be typed into the form before it is chosen.
             asking.leave();
-            self.refresh_asking();
+            refresh_form(self);
         }
         self.guard = guard(self.choices.iter().map(|choice| choice.key).collect());
         if self.guard.is_strict() {

@@ -205,12 +205,10 @@ impl Onboarding {
     }
 }
 
-impl Dialog {
-    /// Rebuilds the content of the current page.
-    pub fn refresh_setup(&mut self) {
-        let Question::Setup(setup) = &self.question else { return };
-        (self.title, self.reason, self.body, self.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
-    }
+/// Rebuilds the content of the current page.
+pub fn refresh_setup(panel: &mut Dialog) {
+    let Question::Setup(setup) = &panel.question else { return };
+    (panel.title, panel.reason, panel.body, panel.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
 }
 
 /// Returns the current key hints, most likely first.

@@ -1,12 +1,12 @@
-//! Pending dialogs: their row above the composer, and their names in the list.
+//! Row of the pending dialogs above the composer.
 
+use super::DialogStack;
+use super::countdown::time_left;
 use super::inbox;
-use super::{Dialog, DialogStack, Question};
-use crate::protocol::Risk;
+use super::summary::name;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::metrics::GUTTER;
-use crate::tui::theme::Token;
 
 /// Minimum number of cells of the name next to the hints.
 const NAME: usize = 12;
@@ -35,9 +35,9 @@ pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) 
         let fits = text::width(&words) <= usize::from(width.saturating_sub(GUTTER));
         return Some((if fits { words } else { short }, &[]));
     }
-    let name = first.name();
+    let name = name(first);
     // The hint stays; the name is shortened first, then the reassurance is dropped.
-    let left = first.left(now).map(|(words, _)| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
+    let left = time_left(first, now).map(|(words, _)| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
     let tail = format!(" {} waiting for you{left} {} tab to review", glyphs.dash, glyphs.dot);
     let whole = format!("{name}{tail} (typing stays in your draft)");
     let room = usize::from(width.saturating_sub(GUTTER));
@@ -62,7 +62,7 @@ fn several(panels: &DialogStack, room: usize) -> String {
         let each = (left / (shown - nth)).saturating_sub(3);
         let risk = panel.risk.map_or("", |risk| if panel.critical { "CRITICAL" } else { risk.as_str() });
         let risk = if risk.is_empty() { String::new() } else { format!("  {risk}") };
-        let name = format!("{} {}", at + 1, panel.name());
+        let name = format!("{} {}", at + 1, name(panel));
         let (name_room, risk) = match each.saturating_sub(risk.len()) {
             room if room >= SHORT => (room, risk),
             // The risk is kept, unless there is room for nothing else.
@@ -77,65 +77,4 @@ fn several(panels: &DialogStack, room: usize) -> String {
         words = format!("{words}   {item}");
     }
     words
-}
-
-impl Dialog {
-    /// Returns a short name of the dialog.
-    pub fn name(&self) -> String {
-        match &self.question {
-            Question::Approval(approval) => match (&approval.command, self.body.counts()) {
-                (Some(command), _) => format!("$ {}", text::reveal_name(&command.line)),
-                (None, Some(counts)) => format!("{} {counts}", self.title),
-                (None, None) => self.title.clone(),
-            },
-            Question::Keep(_)
-            | Question::Reading(_)
-            | Question::Interrupted { .. }
-            | Question::Trust(_)
-            | Question::Mode(_)
-            | Question::Held(_)
-            | Question::Setup(_)
-            | Question::Asking(_)
-            | Question::Forget(_)
-            | Question::Rewind(_) => self.title.clone(),
-        }
-    }
-
-    pub fn is_command(&self) -> bool {
-        matches!(&self.question, Question::Approval(approval) if approval.command.is_some())
-    }
-
-    /// Returns the name with what the user must know before deciding it together with others.
-    pub fn whole(&self) -> String {
-        match &self.question {
-            Question::Approval(_) if !self.is_command() && self.unseen() > 0 => {
-                format!("{}: not read yet; enter opens it", self.name())
-            }
-            _ => self.name(),
-        }
-    }
-
-    /// Returns why the dialog must be decided individually, if it must.
-    pub fn alone(&self) -> Option<String> {
-        let Question::Approval(_) = &self.question else {
-            return Some("this one is decided individually; enter opens it".to_owned());
-        };
-        if self.changed_on_disk || !matches!(self.disk, super::Staleness::AsShown) {
-            return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
-        }
-        match (self.critical, self.risk) {
-            (true, _) => Some("critical risk is always decided individually; enter opens it".to_owned()),
-            (false, Some(Risk::High)) => Some("high risk is always decided individually; enter opens it".to_owned()),
-            (false, Some(Risk::Low | Risk::Medium) | None) => None,
-        }
-    }
-
-    pub fn risk_token(&self) -> Token {
-        match (self.critical, self.risk) {
-            (true, _) => Token::Critical,
-            (false, Some(Risk::High)) => Token::Danger,
-            (false, Some(Risk::Medium)) => Token::Warn,
-            (false, Some(Risk::Low) | None) => Token::Muted,
-        }
-    }
 }

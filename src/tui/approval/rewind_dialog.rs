@@ -172,37 +172,30 @@ impl RewindChoice {
     }
 }
 
-impl Dialog {
-    pub fn rewind(plan: RewindPlan) -> Self {
-        let title = match (&plan.target, &plan.point) {
-            (RewindTarget::Redo, _) => "Redo: undo the last rewind".to_owned(),
-            (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
-            (_, None) => "Rewind".to_owned(),
-        };
-        let reason = match plan.target {
-            RewindTarget::Redo => "nothing has changed yet; /undo would revert this",
-            RewindTarget::Before { .. } | RewindTarget::Last => "nothing has changed yet; /redo would revert this",
-        };
-        let rewinding = RewindChoice::new(plan);
-        let (body, choices, facts) = (rewinding.body(), rewinding.choices(), rewinding.facts());
-        let panel = Self::new(Question::Rewind(Box::new(rewinding)), title, reason.to_owned(), choices, body);
-        Self { facts, ..panel }
-    }
+pub fn rewind_dialog(plan: RewindPlan) -> Dialog {
+    let title = match (&plan.target, &plan.point) {
+        (RewindTarget::Redo, _) => "Redo: undo the last rewind".to_owned(),
+        (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
+        (_, None) => "Rewind".to_owned(),
+    };
+    let reason = match plan.target {
+        RewindTarget::Redo => "nothing has changed yet; /undo would revert this",
+        RewindTarget::Before { .. } | RewindTarget::Last => "nothing has changed yet; /redo would revert this",
+    };
+    let rewinding = RewindChoice::new(plan);
+    let (body, choices, facts) = (rewinding.body(), rewinding.choices(), rewinding.facts());
+    let panel = Dialog::new(Question::Rewind(Box::new(rewinding)), title, reason.to_owned(), choices, body);
+    Dialog { facts, ..panel }
+}
 
-    /// Returns whether there are conflicting paths to select.
-    pub fn marks(&self) -> bool {
-        matches!(&self.question, Question::Rewind(rewinding) if rewinding.marks())
+/// Applies a key to the conflicting paths. Returns whether it was for them.
+pub fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
+    let Question::Rewind(rewinding) = &mut panel.question else { return false };
+    if !rewinding.mark(mark) {
+        return false;
     }
-
-    /// Applies a key to the conflicting paths. Returns whether it was for them.
-    pub fn mark(&mut self, mark: Mark) -> bool {
-        let Question::Rewind(rewinding) = &mut self.question else { return false };
-        if !rewinding.mark(mark) {
-            return false;
-        }
-        self.body = rewinding.body();
-        true
-    }
+    panel.body = rewinding.body();
+    true
 }
 
 fn scope_words(scope: RewindScope) -> &'static str {

@@ -1,5 +1,6 @@
 //! Distribution of the panel rows among body, reason and choices.
 
+use super::disk_state::says_changed;
 use super::note::{CHANGED, CHANGED_SHORT};
 use super::{Choice, Confirm, Dialog, Height, Question};
 use crate::text;
@@ -226,7 +227,7 @@ pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
         _ => reason[range.clone()].to_owned(),
     };
     let mut lines: Vec<String> = shown.map(row).collect();
-    if panel.says_changed() {
+    if says_changed(panel) {
         // Replaces a row that is there anyway, so that nothing moves when it appears or disappears.
         let words = if text::width(CHANGED) <= room { CHANGED } else { CHANGED_SHORT };
         match lines.first_mut() {

@@ -5,79 +5,79 @@ use crate::protocol::{Mode, Risk, SessionId};
 use crate::text;
 use crate::tui::interface::{TrustAnswer, TrustQuestion};
 
-impl Dialog {
-    pub fn trust(trust: TrustQuestion) -> Self {
-        let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
-        let reason = match &trust.changes {
-            Some(_) => "it has changed since you trusted it",
-            None => "nothing from this project has been run or applied yet",
-        };
-        let mut choices = Vec::new();
-        if trust.broken.is_none() {
-            let words = "trust: apply all of this until it changes".to_owned();
-            choices.push(choice('y', Confirm::LetterThenEnter, ChoiceAction::Trust(TrustAnswer::Yes), words, "trust"));
+pub fn trust_dialog(trust: TrustQuestion) -> Dialog {
+    let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
+    let reason = match &trust.changes {
+        Some(_) => "it has changed since you trusted it",
+        None => "nothing from this project has been run or applied yet",
+    };
+    let mut choices = Vec::new();
+    if trust.broken.is_none() {
+        let words = "trust: apply all of this until it changes".to_owned();
+        choices.push(choice('y', Confirm::LetterThenEnter, ChoiceAction::Trust(TrustAnswer::Yes), words, "trust"));
+    }
+    let words = "open read-only and ignore its settings".to_owned();
+    choices.push(choice('n', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::ReadOnly), words, "read-only"));
+    if !trust.files.is_empty() {
+        choices.push(choice('o', Confirm::Letter, ChoiceAction::Look, "view the files".to_owned(), "open"));
+    }
+    choices.push(choice('q', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
+    let body = Body::words(trust_words(&trust));
+    Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
+}
+
+pub fn mode_dialog(mode: Mode) -> Dialog {
+    let words = match mode {
+        Mode::Plan => "Tools write nothing, and commands only read.",
+        Mode::Ask => "aye asks whenever the policy says so.",
+        Mode::AutoEdit => "Writes in the workspace run without asking. Commands ask as before.",
+        Mode::Auto => {
+            "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns it off. High risk still asks."
         }
-        let words = "open read-only and ignore its settings".to_owned();
-        choices.push(choice('n', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::ReadOnly), words, "read-only"));
-        if !trust.files.is_empty() {
-            choices.push(choice('o', Confirm::Letter, ChoiceAction::Look, "view the files".to_owned(), "open"));
-        }
-        choices.push(choice('q', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
-        let body = Body::words(trust_words(&trust));
-        Self::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
-    }
+    };
+    let name = mode.as_str();
+    let choices = vec![
+        choice('y', Confirm::LetterThenEnter, ChoiceAction::Mode(YesNo::Yes), format!("change to {name}"), "change"),
+        choice('n', Confirm::Letter, ChoiceAction::Mode(YesNo::No), "keep the current mode".to_owned(), "keep"),
+    ];
+    let panel = Dialog::new(
+        Question::Mode(mode),
+        format!("Change the mode to {name}?"),
+        "this mode asks less often".to_owned(),
+        choices,
+        Body::words(format!("{words}\n\nNo mode overrides a deny, a protected path or a managed policy.")),
+    );
+    Dialog { risk: Some(Risk::High), ..panel }
+}
 
-    pub fn mode(mode: Mode) -> Self {
-        let words = match mode {
-            Mode::Plan => "Tools write nothing, and commands only read.",
-            Mode::Ask => "aye asks whenever the policy says so.",
-            Mode::AutoEdit => "Writes in the workspace run without asking. Commands ask as before.",
-            Mode::Auto => {
-                "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns it off. High risk still asks."
-            }
-        };
-        let name = mode.as_str();
-        let choices = vec![
-            choice('y', Confirm::LetterThenEnter, ChoiceAction::Mode(YesNo::Yes), format!("change to {name}"), "change"),
-            choice('n', Confirm::Letter, ChoiceAction::Mode(YesNo::No), "keep the current mode".to_owned(), "keep"),
-        ];
-        let panel = Self::new(
-            Question::Mode(mode),
-            format!("Change the mode to {name}?"),
-            "this mode asks less often".to_owned(),
-            choices,
-            Body::words(format!("{words}\n\nNo mode overrides a deny, a protected path or a managed policy.")),
-        );
-        Self { risk: Some(Risk::High), ..panel }
-    }
+/// Creates the dialog that confirms the deletion of a session.
+pub fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
+    let short: String = id.as_str().chars().take(8).collect();
+    let choices = vec![
+        choice('y', Confirm::LetterThenEnter, ChoiceAction::Forget(YesNo::Yes), "delete permanently".to_owned(), "delete"),
+        choice('n', Confirm::Letter, ChoiceAction::Forget(YesNo::No), "keep it".to_owned(), "keep"),
+    ];
+    let words = "This deletes the conversation, its artifacts and its rewind checkpoints for good. \
+                 Project files are not touched.";
+    let title = format!("Delete the session \"{}\"?", text::reveal_line(title));
+    let reason = format!("session {} cannot be restored", text::reveal_line(&short));
+    let panel = Dialog::new(Question::Forget(id), title, reason, choices, Body::words(words.to_owned()));
+    Dialog { risk: Some(Risk::Medium), ..panel }
+}
 
-    /// Creates the dialog that confirms the deletion of a session.
-    pub fn forget(id: SessionId, title: &str) -> Self {
-        let short: String = id.as_str().chars().take(8).collect();
-        let choices = vec![
-            choice('y', Confirm::LetterThenEnter, ChoiceAction::Forget(YesNo::Yes), "delete permanently".to_owned(), "delete"),
-            choice('n', Confirm::Letter, ChoiceAction::Forget(YesNo::No), "keep it".to_owned(), "keep"),
-        ];
-        let words = "This deletes the conversation, its artifacts and its rewind checkpoints for good. \
-                     Project files are not touched.";
-        let title = format!("Delete the session \"{}\"?", text::reveal_line(title));
-        let reason = format!("session {} cannot be restored", text::reveal_line(&short));
-        let panel = Self::new(Question::Forget(id), title, reason, choices, Body::words(words.to_owned()));
-        Self { risk: Some(Risk::Medium), ..panel }
-    }
-
-    pub fn is_forget(&self) -> bool {
-        matches!(self.question, Question::Forget(_))
+impl Question {
+    pub fn is_deletion(&self) -> bool {
+        matches!(self, Question::Forget(_))
     }
 
     /// Returns whether it is about this session.
-    pub fn forgets(&self, session: &SessionId) -> bool {
-        matches!(&self.question, Question::Forget(id) if id == session)
+    pub fn deletes(&self, session: &SessionId) -> bool {
+        matches!(self, Question::Forget(id) if id == session)
     }
 
     /// Returns whether the user requested the dialog, and nothing waits for the answer.
     pub fn is_called_for(&self) -> bool {
-        matches!(self.question, Question::Forget(_) | Question::Mode(_))
+        matches!(self, Question::Forget(_) | Question::Mode(_))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Drawing of the dialog panel.
 
+use super::countdown::time_left;
+use super::disk_state::says_changed;
 use super::hit_regions::spots;
 use super::hunks::MIN_BESIDE;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
@@ -7,6 +9,7 @@ use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_ready_words, packed, packed_gap,
     packed_lead, packed_tail, packed_words, reason_lines,
 };
+use super::summary::risk_token;
 use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
 use crate::protocol::Risk;
 use crate::text;
@@ -79,7 +82,7 @@ pub fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_
 fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
     if rows.rules {
-        let token = match (panel.says_changed(), panel.critical) {
+        let token = match (says_changed(panel), panel.critical) {
             (true, _) => Token::Warn,
             (false, true) => Token::Danger,
             (false, false) => Token::Muted,
@@ -261,8 +264,8 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
     let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
     let room = usize::from(width.saturating_sub(GUTTER));
-    let left = panel.left(frame.now).map(|(words, short)| (words, if short { Token::Warn } else { Token::Muted }));
-    let facts = match panel.says_changed() {
+    let left = time_left(panel, frame.now).map(|(words, short)| (words, if short { Token::Warn } else { Token::Muted }));
+    let facts = match says_changed(panel) {
         true if rows.rules => (String::new(), Token::Muted),
         true => (CHANGED_SHORT.to_owned(), Token::Warn),
         false => (facts, Token::Muted),
@@ -275,17 +278,17 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
         _ => panel.risk_words.as_str(),
     };
     let (risk, count) = (risk.to_owned(), if width < TIGHT { String::new() } else { count });
-    let mut right = [facts, (risk, panel.risk_token())].to_vec();
+    let mut right = [facts, (risk, risk_token(panel))].to_vec();
     right.extend(left);
     right.push((count, Token::Muted));
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // The title matters more than the line counts; the risk is always shown.
-    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !panel.says_changed() {
+    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !says_changed(panel) {
         right.remove(0);
     }
     // The staleness warning gives way to the risk and to the beginning of the title.
-    if panel.says_changed()
+    if says_changed(panel)
         && wide(&right) + SHORT_TITLE > room + 1
         && let Some((mark, _)) = right.iter_mut().find(|(words, _)| words == CHANGED_SHORT)
     {
@@ -483,12 +486,24 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
         }
         Height::Part => {}
     }
+    content_hints(panel, &mut hints);
+    if keeping {
+        hints.push("enter save and continue");
+    } else if count > 1 {
+        hints.push("tab next");
+    }
+    hints.push("up down enter choose");
+    hints
+}
+
+/// Adds the hints for the content: its hunks, its parts and its layout.
+fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
-    if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !panel.says_changed() {
+    if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !says_changed(panel) {
         hints.insert(0, "[ ] hunk");
         hints.insert(1, "space select");
     }
-    match (panel.marked_part(), panel.has_parts()) {
+    match (panel.body.marked_part(), panel.body.has_parts()) {
         (Some(_), _) => hints.splice(0..0, ["enter open rule", "[ ] part"]).for_each(drop),
         (None, true) => hints.push("[ ] part"),
         (None, false) => {}
@@ -502,13 +517,6 @@ pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -
     if has(ChoiceAction::Wrap) {
         hints.push(if panel.wraps { "w truncate" } else { "w wrap" });
     }
-    if keeping {
-        hints.push("enter save and continue");
-    } else if count > 1 {
-        hints.push("tab next");
-    }
-    hints.push("up down enter choose");
-    hints
 }
 
 fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: Frame<'_>) {

@@ -13,7 +13,7 @@ use super::question::{self, Reply};
 use super::writer::LineWriter;
 use crate::protocol::{Branch, Command, EventKind, RewindTarget};
 use crate::text;
-use crate::tui::approval::{Body, ChoiceAction};
+use crate::tui::approval::{Body, ChoiceAction, is_awaited};
 use crate::tui::interface::ExitReason;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::status;
@@ -358,7 +358,7 @@ impl<W: Write> LineApp<W> {
             }
             ("/unsaved", "") => return self.paper.say("The whole session is saved."),
             ("/rewind", number) if !number.is_empty() => return self.rewind(number, now, effects),
-            ("/tree", number) if !number.is_empty() => return self.branch(number, now, effects),
+            ("/tree", number) if !number.is_empty() => return lists::branch(self, number, now, effects),
             ("/model" | "/models", "") => self.teller.models_asked(),
             ("/help", words) => return self.help(words),
             ("/keys" | "/keymap" | "/keybindings", words) => return self.keys(words),
@@ -423,7 +423,7 @@ impl<W: Write> LineApp<W> {
         }
         // Lists are printed when they arrive; the user chooses by name.
         self.model.picker = None;
-        self.tell_lists()?;
+        lists::tell_lists(self)?;
         self.tell_saving()?;
         self.question(now)?;
         self.prompt()?;
@@ -447,7 +447,7 @@ impl<W: Write> LineApp<W> {
         }
         let place = (self.model.dialogs.place(), count);
         self.tell_renewed(now)?;
-        let Some(panel) = self.model.dialogs.open().filter(|panel| !panel.is_awaited()) else { return Ok(()) };
+        let Some(panel) = self.model.dialogs.open().filter(|panel| !is_awaited(panel)) else { return Ok(()) };
         let key = question::key(panel);
         if let Some(PromptState::Written(asked) | PromptState::Open(asked)) = &self.asked
             && *asked == key

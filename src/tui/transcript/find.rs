@@ -93,19 +93,17 @@ impl SearchMatches {
     }
 }
 
-impl Transcript {
-    /// Searches all entries; if the query only grew, searches only those that matched before.
-    pub fn find(&self, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
-        let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
-        let count = |at: usize| self.entries.get(at).map_or(0, |entry| query.count_in(entry));
-        let hits = |at: usize| Some((at, count(at))).filter(|(_, count)| *count > 0);
-        let entries = if narrows {
-            before.entries.iter().filter_map(|(at, _)| hits(*at)).collect()
-        } else {
-            (0..self.entries.len()).filter_map(hits).collect()
-        };
-        let mut found = SearchMatches { entries, at: 0, words: query.words.clone() };
-        found.go_to(from);
-        found
-    }
+/// Searches all entries; if the query only grew, searches only those that matched before.
+pub fn find_all(transcript: &Transcript, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
+    let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
+    let count = |at: usize| transcript.entries.get(at).map_or(0, |entry| query.count_in(entry));
+    let hits = |at: usize| Some((at, count(at))).filter(|(_, count)| *count > 0);
+    let entries = if narrows {
+        before.entries.iter().filter_map(|(at, _)| hits(*at)).collect()
+    } else {
+        (0..transcript.entries.len()).filter_map(hits).collect()
+    };
+    let mut found = SearchMatches { entries, at: 0, words: query.words.clone() };
+    found.go_to(from);
+    found
 }

@@ -17,11 +17,12 @@ mod viewport;
 
 pub use card::{Card, CardState};
 pub use entry::{AnswerState, Entry, Kind, Tone};
-pub use find::{Query, SearchMatches};
+pub use find::{Query, SearchMatches, find_all};
 pub use marks::{Marks, Point, Selection, SelectionShape};
 pub use output::{exit_of, take_exit};
 pub use plain::code_blocks;
 pub use recovery::{Recovery, RecoveryState};
+pub use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};
 
 use super::glyphs::Glyphs;
 use super::markdown::Document;

@@ -5,7 +5,9 @@ use crate::tui::browse::{Browse, leave};
 use crate::tui::clipboard::Clip;
 use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Entry, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript};
+use crate::tui::transcript::{
+    Entry, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript, find_all,
+};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
@@ -218,7 +220,7 @@ fn look_for(model: &mut Model, now: u64) {
     let Some(browse) = model.browse.as_mut() else { return };
     let words = browse.typing.clone().unwrap_or_default();
     let query = Query::new(&words);
-    browse.found = query.as_ref().map(|query| model.transcript.find(query, &browse.found, from)).unwrap_or_default();
+    browse.found = query.as_ref().map(|query| find_all(&model.transcript, query, &browse.found, from)).unwrap_or_default();
     model.transcript.marks.query = query;
     go_to_found(model, now);
 }
@@ -239,7 +241,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
     let Some(browse) = model.browse.as_mut() else { return };
     // New messages are searched too.
     let at = browse.found.at;
-    browse.found = model.transcript.find(&query, &SearchMatches::default(), from);
+    browse.found = find_all(&model.transcript, &query, &SearchMatches::default(), from);
     browse.found.at = at.min(browse.found.count().saturating_sub(1));
     browse.found.step(forward);
     go_to_found(model, now);

@@ -7,7 +7,7 @@ use crate::text;
 use crate::tui::clipboard::Clip;
 use crate::tui::interface::EditorTarget;
 use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, code_blocks};
+use crate::tui::transcript::{AnswerState, Kind, Transcript, code_blocks};
 
 /// Copies an entry as Markdown.
 pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
@@ -69,7 +69,7 @@ pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>)
             Ok(_) | Err(_) => return model.show_toast("use /copy, /copy code, or /copy 2 for the second-last response", now),
         },
     };
-    let mut answers = model.transcript.answers();
+    let mut answers = answers(&model.transcript);
     let clip = match which {
         "code" => {
             let code = answers.find_map(|words| code_blocks(words).pop());
@@ -116,14 +116,12 @@ pub fn done(model: &mut Model, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }
 
-impl crate::tui::transcript::Transcript {
-    /// Returns the responses that are part of the conversation, newest first.
-    fn answers(&self) -> impl Iterator<Item = &str> {
-        (0..self.len()).rev().filter_map(|at| self.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
-            match &entry.kind {
-                Kind::Answer { document, state: crate::tui::transcript::AnswerState::Done } => Some(document.text()),
-                _ => None,
-            }
-        })
-    }
+/// Returns the responses that are part of the conversation, newest first.
+fn answers(transcript: &Transcript) -> impl Iterator<Item = &str> {
+    (0..transcript.len()).rev().filter_map(|at| transcript.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
+        match &entry.kind {
+            Kind::Answer { document, state: AnswerState::Done } => Some(document.text()),
+            _ => None,
+        }
+    })
 }

@@ -5,7 +5,8 @@ use super::draft::draft_changed;
 use super::{amend, elicitation, inbox, onboarding, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
 use crate::text;
-use crate::tui::approval::{Answer, ChoiceAction, Dialog, Question, REASONS};
+use crate::tui::approval::answer as give_answer;
+use crate::tui::approval::{Answer, ChoiceAction, Question, REASONS, approval_dialog, mark_part};
 use crate::tui::composer::Field;
 use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
@@ -24,7 +25,7 @@ pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
         model.dialogs.forget_approval(&approval.approval_id, last_text);
-        model.dialogs.add(Dialog::asked(approval), focus, last_text);
+        model.dialogs.add(approval_dialog(approval), focus, last_text);
     }
 }
 
@@ -104,13 +105,13 @@ fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
         _ => return false,
     };
     let Some(panel) = model.dialogs.open_mut() else { return false };
-    panel.has_parts() && panel.guard.mark(letter, now) && panel.mark_part(forward)
+    panel.body.has_parts() && panel.guard.mark(letter, now) && mark_part(panel, forward)
 }
 
 /// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether it did.
 fn opens_rule(model: &mut Model, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
-    if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.marked_part().is_none() {
+    if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
         return false;
     }
     // The typed keys were selections.
@@ -280,7 +281,7 @@ fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
 }
 
 pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
-    let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
+    let Some(answer) = model.dialogs.open_mut().and_then(|panel| give_answer(panel, act, reason)) else { return };
     model.toast = None;
     model.dialogs.done(None);
     model.keys.answer_given(now);

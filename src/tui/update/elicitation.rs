@@ -2,7 +2,7 @@
 
 use super::notes::note;
 use crate::protocol::{Command, Elicitation, ElicitationAnswer, ElicitationOutcome};
-use crate::tui::approval::{Dialog, Question};
+use crate::tui::approval::{Dialog, Question, refresh_form};
 use crate::tui::clipboard::Clip;
 use crate::tui::composer::Field;
 use crate::tui::elicitation::{ElicitationForm, EnterResult, Entry, FormAction};
@@ -87,7 +87,7 @@ fn show(model: &mut Model) {
     if let Question::Asking(asking) = &panel.question {
         panel.words = asking.field();
     }
-    panel.refresh_asking();
+    refresh_form(panel);
 }
 
 /// Handles a key of a form. Returns whether one is being filled in.
@@ -114,7 +114,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Esc => {
             asking.leave();
             panel.words = None;
-            panel.refresh_asking();
+            refresh_form(panel);
             // The choices take effect once they are on the screen again.
             model.dialogs.arm_again(Some(now));
             return true;
@@ -140,7 +140,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         _ if is_typed => {
             let Some(field) = &mut panel.words else { return true };
             edit(field, asking.entry_mut(), key);
-            panel.refresh_asking();
+            refresh_form(panel);
             return true;
         }
         code => {
@@ -180,7 +180,7 @@ pub fn pasted(model: &mut Model, words: &str) -> bool {
         field.insert(words);
         entry.set_text(&field.text());
     }
-    panel.refresh_asking();
+    refresh_form(panel);
     true
 }
 
@@ -199,6 +199,6 @@ pub fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
         None => asking.leave(),
     }
     panel.words = asking.field();
-    panel.refresh_asking();
+    refresh_form(panel);
     Ok(())
 }

@@ -12,14 +12,14 @@ use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, Event,
 use crate::text;
 use crate::tui::model::{Activity, Model, Policy, TOAST_MS};
 use crate::tui::text_viewer::TextViewer;
-use crate::tui::transcript::{Card, CardState, Kind, Tone};
+use crate::tui::transcript::{Card, CardState, Kind, Tone, tag_new_entries};
 
 /// Minimum time a notice stays readable before an event may remove it, in milliseconds.
 const READ_MS: u64 = 2000;
 
 /// Tags the entry of an event with its task and step.
 pub fn of_its_task(model: &mut Model, event: Event) -> Event {
-    model.transcript.belongs_to(event.task_id.as_ref(), event.step_id.as_ref());
+    tag_new_entries(&mut model.transcript, event.task_id.as_ref(), event.step_id.as_ref());
     event
 }
 

@@ -4,7 +4,7 @@ use super::activity::tool_ended;
 use super::events::{asked, draft_restored, interrupted, of_its_task, shared};
 use super::{dialog, elicitation, history_page, recovery, rewind, worktree};
 use crate::protocol::{Event, EventKind};
-use crate::tui::approval::{Dialog, InterruptedCall};
+use crate::tui::approval::{InterruptedCall, interrupted_dialog};
 use crate::tui::model::Model;
 
 /// Applies a live event.
@@ -31,7 +31,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             interrupted(model, &tool_call_id, &summary);
             model.dialogs.forget_call(&tool_call_id, last_text);
             let left = InterruptedCall { known, last_output, ran_ms };
-            model.dialogs.add(Dialog::interrupted(tool_call_id, &tool_name, &summary, &left), focus, last_text);
+            model.dialogs.add(interrupted_dialog(tool_call_id, &tool_name, &summary, &left), focus, last_text);
         }
         EventKind::DraftRestored { text } => draft_restored(model, &text, now),
         EventKind::ElicitationRequested(asked) => elicitation::asked(model, asked, now),

@@ -1,6 +1,6 @@
 //! Dialog before the start about a session that another process has open.
 
-use crate::tui::approval::{Dialog, Question};
+use crate::tui::approval::{Question, lock_dialog};
 use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
@@ -8,7 +8,7 @@ use crate::tui::transcript::{Kind, Tone};
 pub fn ask(model: &mut Model, held: LockQuestion, now: u64) {
     forget(model);
     let focus = model.may_take_focus(now);
-    model.dialogs.add(Dialog::held(held), focus, model.keys.last_text);
+    model.dialogs.add(lock_dialog(held), focus, model.keys.last_text);
 }
 
 /// Removes the dialog, because the session is open.

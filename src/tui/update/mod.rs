@@ -69,7 +69,7 @@ pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
 pub use tree::go as go_to_branch;
 
 use self::draft::{draft_changed, save_draft};
-use super::approval::Dialog;
+use super::approval::trust_dialog;
 use super::input::{Input, is_text};
 use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
 use super::keymap::Focus;
@@ -115,19 +115,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let typed = !matches!(msg, Msg::Event(_) | Msg::Time);
     match msg {
         Msg::Input(input) => on_input(model, input, now, &mut effects),
-        Msg::Event(event) => {
-            model.dirty = true;
-            match event.kind {
-                EventKind::LookedUp(told) => query_results::told(model, told, now, &mut effects),
-                EventKind::ServersChanged { .. } => {
-                    live_events::apply(model, *event, now);
-                    menu::servers_changed(model, &mut effects);
-                }
-                _ => live_events::apply(model, *event, now),
-            }
-            effects.extend(model.to_edit.take().map(Effect::EditFile));
-            worktree::look(model, &mut effects);
-        }
+        Msg::Event(event) => on_event(model, *event, now, &mut effects),
         Msg::Start(start) => on_start(model, *start, now, &mut effects),
         Msg::Ahead(ahead) => {
             model.dirty = true;
@@ -172,13 +160,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         }
         Msg::Done(words) => copy_export::done(model, &words, now),
         Msg::NoStart => effects.push(Effect::Exit(ExitReason::Closed)),
-        Msg::SessionGone => {
-            model.dirty = true;
-            let text = "the session has ended; the conversation is saved. ctrl+d to quit";
-            let text = model.keymap.sentence(Focus::Composer, text).into_owned();
-            model.transcript.push(Kind::Note { text, tone: Tone::Failure });
-            model.set_activity(Activity::Idle, now);
-        }
+        Msg::SessionGone => on_session_gone(model, now),
     }
     let orphaned = model.dialogs.settle(now);
     if !orphaned.is_empty() {
@@ -194,6 +176,28 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     }
     notifications::look(model, &mut effects);
     effects
+}
+
+fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>) {
+    model.dirty = true;
+    match event.kind {
+        EventKind::LookedUp(told) => query_results::told(model, told, now, effects),
+        EventKind::ServersChanged { .. } => {
+            live_events::apply(model, event, now);
+            menu::servers_changed(model, effects);
+        }
+        _ => live_events::apply(model, event, now),
+    }
+    effects.extend(model.to_edit.take().map(Effect::EditFile));
+    worktree::look(model, effects);
+}
+
+fn on_session_gone(model: &mut Model, now: u64) {
+    model.dirty = true;
+    let text = "the session has ended; the conversation is saved. ctrl+d to quit";
+    let text = model.keymap.sentence(Focus::Composer, text).into_owned();
+    model.transcript.push(Kind::Note { text, tone: Tone::Failure });
+    model.set_activity(Activity::Idle, now);
 }
 
 /// Returns the effects of the start, before any message.
@@ -352,7 +356,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     if let Some(trust) = start.trust {
         let focus = model.may_take_focus(now);
-        model.dialogs.add(Dialog::trust(trust), focus, model.keys.last_text);
+        model.dialogs.add(trust_dialog(trust), focus, model.keys.last_text);
     }
     if start.is_first {
         onboarding::ask(effects);

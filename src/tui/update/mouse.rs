@@ -1,6 +1,7 @@
 //! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
 
 use super::{history_page, sessions};
+use crate::tui::approval::choice_at;
 use crate::tui::clipboard::Clip;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
@@ -53,7 +54,7 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
         return inbox.click(place, panels, now);
     }
     let Some(panel) = model.dialogs.open_mut() else { return };
-    if let Some(choice) = panel.choice_at(place) {
+    if let Some(choice) = choice_at(panel, place) {
         panel.point(choice, now);
     }
 }

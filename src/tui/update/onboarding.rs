@@ -2,7 +2,7 @@
 
 use crate::protocol::{Command, Query, SetupAsked, SetupFound, SetupTold};
 use crate::text;
-use crate::tui::approval::Question;
+use crate::tui::approval::{Question, refresh_setup};
 use crate::tui::input::is_text;
 use crate::tui::interface::{ExitReason, ModelAccess, ThemeChoice};
 use crate::tui::model::{Effect, Model};
@@ -86,7 +86,7 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
             Out::Show => model.dialogs.show_setup(Some(now)),
             Out::Words => {
                 if let Some(panel) = model.dialogs.setup() {
-                    panel.refresh_setup();
+                    refresh_setup(panel);
                     if turned {
                         // The preview of the theme is at the end.
                         panel.scroll_by(isize::MAX);

@@ -3,7 +3,7 @@
 use super::draft::take;
 use crate::protocol::{Command, Mode, PolicyLayer};
 use crate::text;
-use crate::tui::approval::{Dialog, Question};
+use crate::tui::approval::{Question, mode_dialog};
 use crate::tui::model::{Effect, ExpiryStage, Model};
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
@@ -39,7 +39,7 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
         Ordering::Greater => {
             let last_text = model.keys.last_text;
             model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
-            model.dialogs.add(Dialog::mode(mode), false, last_text);
+            model.dialogs.add(mode_dialog(mode), false, last_text);
             // The user has just requested it, and the guard holds back what is typed next.
             if !model.is_too_small() {
                 model.dialogs.focus(model.dialogs.len() - 1, last_text);

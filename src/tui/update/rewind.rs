@@ -4,11 +4,11 @@ use super::draft::{draft_changed, take};
 use super::readiness::hears;
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
-use crate::tui::approval::{Dialog, Mark, Question};
+use crate::tui::approval::{Dialog, Mark, Question, mark_conflict, rewind_dialog};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::picker::PickerResult;
 use crate::tui::rewind::{PendingRewind, RewindList};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{Kind, Tone, last_standing_answer, redo_latest, undo_from};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Minimum time without a key before the first of two Escapes, in milliseconds.
@@ -104,7 +104,7 @@ pub fn planned(model: &mut Model, plan: RewindPlan) {
     model.toast = None;
     forget_question(model);
     let last_text = model.keys.last_text;
-    model.dialogs.add(Dialog::rewind(plan), false, last_text);
+    model.dialogs.add(rewind_dialog(plan), false, last_text);
     // The user has just requested it; text typed since is a draft, and the guard holds back what is typed next.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
     if quiet && !model.is_too_small() && model.search.is_none() {
@@ -138,11 +138,11 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     super::streaming::end(model);
     if done.scope.conversation() {
         match &done.target {
-            RewindTarget::Before { task_id, step_id } => model.transcript.undo(Some(task_id), step_id.as_ref()),
-            RewindTarget::Last => model.transcript.undo(None, None),
-            RewindTarget::Redo => model.transcript.redo(),
+            RewindTarget::Before { task_id, step_id } => undo_from(&mut model.transcript, Some(task_id), step_id.as_ref()),
+            RewindTarget::Last => undo_from(&mut model.transcript, None, None),
+            RewindTarget::Redo => redo_latest(&mut model.transcript),
         }
-        model.last_answer = model.transcript.last_standing_answer();
+        model.last_answer = last_standing_answer(&model.transcript);
         model.task.paused = None;
         let last_text = model.keys.last_text;
         // Dialogs of undone tasks are removed; nothing of these tasks is running.
@@ -208,8 +208,12 @@ pub fn leaves(model: &mut Model, now: u64) -> bool {
 /// Returns whether the letter was a key for a conflicting path; within text it is a letter.
 pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::of(letter) else { return false };
-    let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.marks()) else { return false };
-    panel.guard.mark(letter, now) && panel.mark(mark)
+    let Some(panel) =
+        model.dialogs.open_mut().filter(|panel| matches!(&panel.question, Question::Rewind(choice) if choice.marks()))
+    else {
+        return false;
+    };
+    panel.guard.mark(letter, now) && mark_conflict(panel, mark)
 }
 
 /// Handles a key of the list. Returns whether it is open.

@@ -3,7 +3,7 @@
 use super::draft::{save_draft, take};
 use crate::protocol::{Command, ForkUntil, LookUp, Query, RunningState, SessionId, TaskId};
 use crate::text;
-use crate::tui::approval::Dialog;
+use crate::tui::approval::deletion_dialog;
 use crate::tui::interface::{ExitReason, SessionTarget};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::sessions::{Choice, Sessions, WIDE as SESSIONS_WIDE};
@@ -149,7 +149,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     model.toast = None;
     // Pending dialogs come first; Enter belongs to the dialog about the highlighted session.
     let at = sessions.at().map(|at| &at.session_id);
-    let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.forgets(at)));
+    let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.question.deletes(at)));
     if key.code == KeyCode::Tab && waits || asks {
         model.dialogs.open_current(model.keys.last_text);
         return true;
@@ -205,8 +205,8 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
         Choice::Rename(session_id, title) => look_up(effects, LookUp::Rename { session_id, title }),
         Choice::Delete(id, title) => {
             let last_text = model.keys.last_text;
-            model.dialogs.forget(Dialog::is_forget, last_text);
-            model.dialogs.add(Dialog::forget(id, &title), false, last_text);
+            model.dialogs.forget(|panel| panel.question.is_deletion(), last_text);
+            model.dialogs.add(deletion_dialog(id, &title), false, last_text);
             model.dialogs.focus(model.dialogs.len() - 1, last_text);
         }
         Choice::Other => match key.code {

@@ -12,31 +12,29 @@ use std::io::{self, Write};
 /// Maximum number of sessions printed.
 const MAX: usize = 20;
 
-impl<W: Write> LineApp<W> {
-    /// Prints a list once it is complete.
-    pub(super) fn tell_lists(&mut self) -> io::Result<()> {
-        let mut lines = Vec::new();
-        if let Some(list) = self.model.sessions.take_if(|list| list.is_whole()) {
-            lines.extend(sessions(&list));
-        }
-        if let Some(tree) = self.model.tree.take_if(|tree| !tree.branches().is_empty()) {
-            tree.branches().clone_into(&mut self.branches);
-            lines.push("Branches of this session; type /tree NUMBER to continue one:".to_owned());
-            lines.extend(self.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));
-        }
-        lines.iter().try_for_each(|line| self.paper.say(line))
+/// Prints a list once it is complete.
+pub(super) fn tell_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
+    let mut lines = Vec::new();
+    if let Some(list) = app.model.sessions.take_if(|list| list.is_whole()) {
+        lines.extend(sessions(&list));
     }
+    if let Some(tree) = app.model.tree.take_if(|tree| !tree.branches().is_empty()) {
+        tree.branches().clone_into(&mut app.branches);
+        lines.push("Branches of this session; type /tree NUMBER to continue one:".to_owned());
+        lines.extend(app.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));
+    }
+    lines.iter().try_for_each(|line| app.paper.say(line))
+}
 
-    /// Switches to a branch by its number in the last list (`/tree 2`).
-    pub(super) fn branch(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
-        let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        match at.and_then(|at| self.branches.get(at)).cloned() {
-            Some(branch) => {
-                update::go_to_branch(&mut self.model, branch, now, effects);
-                Ok(())
-            }
-            None => self.paper.say(&format!("No branch {number} in the list; type /tree to show it.")),
+/// Switches to a branch by its number in the last list (`/tree 2`).
+pub(super) fn branch<W: Write>(app: &mut LineApp<W>, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+    let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    match at.and_then(|at| app.branches.get(at)).cloned() {
+        Some(branch) => {
+            update::go_to_branch(&mut app.model, branch, now, effects);
+            Ok(())
         }
+        None => app.paper.say(&format!("No branch {number} in the list; type /tree to show it.")),
     }
 }
 

@@ -23,9 +23,9 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
         let mut model = asked(width, height);
         assert_eq!(play(&mut model, 2000, "]"), [""; 0]);
         // The riskiest part comes first: the one that runs the downloaded code.
-        assert_eq!(model.dialogs.open().unwrap().marked_part(), Some(4));
+        assert_eq!(model.dialogs.open().unwrap().body.marked_part(), Some(4));
         assert!(draw(&mut model, 2100).contains("▸ part 5 of 5"), "{width}");
-        while model.dialogs.open().unwrap().marked_part() != Some(3) {
+        while model.dialogs.open().unwrap().body.marked_part() != Some(3) {
             play(&mut model, 2200, "]");
         }
         assert!(draw(&mut model, 2500).contains("▸ part 4 of 5"), "it is brought into view");

@@ -298,7 +298,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
             let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
             // Nobody waits for the answer here.
             drop(answer);
-            desk.model.dialogs.add(crate::tui::approval::Dialog::trust(question), true, None);
+            desk.model.dialogs.add(crate::tui::approval::trust_dialog(question), true, None);
             desk.at(1000, Msg::Time);
         }
         "mode" => types(&mut desk, "/mode auto<enter>", 7000),
@@ -638,7 +638,7 @@ fn a_wait_that_was_looked_at_too_late_begins_anew() {
 fn trust_and_a_laxer_mode_take_two_keys() {
     let mut model = model(100, 40);
     let (question, _answered) = trust(&["AGENTS.md"]);
-    model.dialogs.add(crate::tui::approval::Dialog::trust(question), true, None);
+    model.dialogs.add(crate::tui::approval::trust_dialog(question), true, None);
     draw(&mut model, 1000);
     play(&mut model, 3000, "y");
     assert_eq!(wait(&mut model, 3350), Vec::<String>::new());

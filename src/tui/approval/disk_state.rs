@@ -1,0 +1,27 @@
+//! Relation between the change that a dialog shows and the file on disk.
+
+use super::{Choice, Dialog};
+
+/// Relation between the shown change and the file on disk.
+#[derive(Debug, Default)]
+pub enum Staleness {
+    /// The shown change is the one that would be applied.
+    #[default]
+    AsShown,
+    /// The change was updated just before it was to be applied, and has not been shown yet.
+    MadeAnew,
+    /// The change cannot be applied; the former choices come back if the file does.
+    Outdated { before: Vec<Choice> },
+    /// The user requested the updated proposal, which has not arrived yet.
+    Awaited,
+}
+
+/// Returns whether the head says that the file has changed.
+pub fn says_changed(panel: &Dialog) -> bool {
+    panel.changed_on_disk || matches!(panel.disk, Staleness::Outdated { .. } | Staleness::Awaited)
+}
+
+/// Returns whether it waits for the updated proposal.
+pub fn is_awaited(panel: &Dialog) -> bool {
+    matches!(panel.disk, Staleness::Awaited)
+}

@@ -1,0 +1,66 @@
+//! Summary of a dialog for the list and the row of pending ones: its name and its risk.
+
+use super::disk_state::Staleness;
+use super::{Dialog, Question};
+use crate::protocol::Risk;
+use crate::text;
+use crate::tui::theme::Token;
+
+/// Returns a short name of the dialog.
+pub fn name(panel: &Dialog) -> String {
+    match &panel.question {
+        Question::Approval(approval) => match (&approval.command, panel.body.counts()) {
+            (Some(command), _) => format!("$ {}", text::reveal_name(&command.line)),
+            (None, Some(counts)) => format!("{} {counts}", panel.title),
+            (None, None) => panel.title.clone(),
+        },
+        Question::Keep(_)
+        | Question::Reading(_)
+        | Question::Interrupted { .. }
+        | Question::Trust(_)
+        | Question::Mode(_)
+        | Question::Held(_)
+        | Question::Setup(_)
+        | Question::Asking(_)
+        | Question::Forget(_)
+        | Question::Rewind(_) => panel.title.clone(),
+    }
+}
+
+pub fn is_command(panel: &Dialog) -> bool {
+    matches!(&panel.question, Question::Approval(approval) if approval.command.is_some())
+}
+
+/// Returns the name with what the user must know before deciding it together with others.
+pub fn whole(panel: &Dialog) -> String {
+    match &panel.question {
+        Question::Approval(_) if !is_command(panel) && panel.unseen() > 0 => {
+            format!("{}: not read yet; enter opens it", name(panel))
+        }
+        _ => name(panel),
+    }
+}
+
+/// Returns why the dialog must be decided individually, if it must.
+pub fn alone(panel: &Dialog) -> Option<String> {
+    let Question::Approval(_) = &panel.question else {
+        return Some("this one is decided individually; enter opens it".to_owned());
+    };
+    if panel.changed_on_disk || !matches!(panel.disk, Staleness::AsShown) {
+        return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
+    }
+    match (panel.critical, panel.risk) {
+        (true, _) => Some("critical risk is always decided individually; enter opens it".to_owned()),
+        (false, Some(Risk::High)) => Some("high risk is always decided individually; enter opens it".to_owned()),
+        (false, Some(Risk::Low | Risk::Medium) | None) => None,
+    }
+}
+
+pub fn risk_token(panel: &Dialog) -> Token {
+    match (panel.critical, panel.risk) {
+        (true, _) => Token::Critical,
+        (false, Some(Risk::High)) => Token::Danger,
+        (false, Some(Risk::Medium)) => Token::Warn,
+        (false, Some(Risk::Low) | None) => Token::Muted,
+    }
+}
