@@ -1,3 +1,4 @@
+use super::super::Enforcer;
 use super::*;
 use crate::policy::Context;
 use crate::policy::{Bundle, Layer, Sandbox, Scope};
