@@ -39,7 +39,7 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.emulator)?;
     let mut host = Host::new(front, modes, size)?;
     let ended = host.run().await;
-    host.hear_answers().await;
+    host.drain_replies().await;
     let Host { model, modes, reader, inputs, .. } = host;
     drop(reader);
     drop(modes);
@@ -152,11 +152,11 @@ impl Host {
     }
 
     async fn run(&mut self) -> io::Result<ExitReason> {
-        self.ask()?;
+        self.query_terminal()?;
         let effects = begin(&mut self.model);
         self.perform(effects).await?;
         self.frame(Instant::now())?;
-        self.mouse(self.model.pointer.is_ours)?;
+        self.mouse(self.model.pointer.is_captured)?;
         loop {
             let (at, msgs) = match self.next().await {
                 // Size reports arrive in order with the keys. A report with the known size is not a change.
@@ -186,7 +186,7 @@ impl Host {
                     (Instant::now(), vec![Msg::Resize(size)])
                 }
                 HostEvent::Resumed => {
-                    self.come_back()?;
+                    self.resume_terminal()?;
                     (Instant::now(), vec![Msg::Resumed])
                 }
                 HostEvent::Signal(number) => (Instant::now(), vec![Msg::Signal(number)]),
@@ -219,14 +219,14 @@ impl Host {
         }
     }
 
-    fn ask(&mut self) -> io::Result<()> {
+    fn query_terminal(&mut self) -> io::Result<()> {
         let questions = self.model.terminal.emulator.questions(self.model.options.colours);
         self.asked = (!questions.is_empty()).then(Instant::now);
         self.display.write(&questions)
     }
 
     /// Reads pending terminal replies, which a shell would otherwise take as input.
-    async fn hear_answers(&mut self) {
+    async fn drain_replies(&mut self) {
         let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
         if is_over || self.model.terminal.has_answered || !terminal::is_ours() {
             return;
@@ -335,49 +335,50 @@ impl Host {
 
     /// Restores the terminal and stops the process, like ctrl+z in a shell.
     async fn suspend(&mut self) -> io::Result<Vec<Effect>> {
-        self.give_back();
+        self.release_terminal();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
         // An orphaned process group is not stopped; continue after a timeout.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
-        self.come_back()?;
-        Ok(self.hear(Msg::Resumed))
+        self.resume_terminal()?;
+        Ok(self.dispatch(Msg::Resumed))
     }
 
-    fn hear(&mut self, msg: Msg) -> Vec<Effect> {
+    fn dispatch(&mut self, msg: Msg) -> Vec<Effect> {
         let at = self.pace.since_start(Instant::now());
         update(&mut self.model, msg, at)
     }
 
     /// Hands the terminal and keyboard to the user's editor and processes the result. Text typed before that goes to the draft
     /// and never answers a question.
-    async fn lend<T: Send + 'static>(
+    async fn run_with_terminal_released<T: Send + 'static>(
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,
         heard: impl FnOnce(Result<T, String>) -> Option<Msg>,
     ) -> io::Result<Vec<Effect>> {
         // The editor must be the only reader.
         self.reader = None;
-        self.give_back();
+        self.release_terminal();
         let left = tokio::task::spawn_blocking(editor).await;
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
         let typed = unread(std::mem::replace(&mut self.inputs, inputs));
         // Ignore a ctrl+c that was meant for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
-        self.come_back()?;
+        self.resume_terminal()?;
         let left = left.unwrap_or_else(|_| Err("could not run the editor".to_owned()));
         let told = [Some(Msg::Resumed), heard(left), Some(Msg::TypedBefore(typed))];
-        Ok(told.into_iter().flatten().flat_map(|msg| self.hear(msg)).collect())
+        Ok(told.into_iter().flatten().flat_map(|msg| self.dispatch(msg)).collect())
     }
 
     async fn edit(&mut self, edit: EditFile) -> io::Result<Vec<Effect>> {
         let (editor, name, text) = (self.editor.clone(), edit.name.clone(), edit.text.clone());
-        self.lend(move || (editor.0)(&name, &text), |outcome| Some(Msg::Edited(Box::new(edit), outcome))).await
+        self.run_with_terminal_released(move || (editor.0)(&name, &text), |outcome| Some(Msg::Edited(Box::new(edit), outcome)))
+            .await
     }
 
     async fn show(&mut self, shown: super::interface::EditorTarget) -> io::Result<Vec<Effect>> {
         let shows = self.model.options.shows.clone();
-        self.lend(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
+        self.run_with_terminal_released(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
 
     /// Copies through the terminal at once, and through programs in the background, so that a slow one blocks nothing.
@@ -399,16 +400,16 @@ impl Host {
     }
 
     /// Restores the terminal and remembers the active modes.
-    fn give_back(&mut self) {
+    fn release_terminal(&mut self) {
         self.pushed.extend(terminal::pushed().filter(|what| what.is_of_terminal()));
         self.modes = None;
     }
 
-    fn come_back(&mut self) -> io::Result<()> {
-        self.give_back();
+    fn resume_terminal(&mut self) -> io::Result<()> {
+        self.release_terminal();
         let pushed = std::mem::take(&mut self.pushed);
         self.modes = Some(RawModeGuard::enter(&mut io::stdout(), &self.model.terminal.emulator)?);
-        self.mouse(self.model.pointer.is_ours)?;
+        self.mouse(self.model.pointer.is_captured)?;
         for what in pushed {
             self.display.write(terminal::push(what))?;
         }

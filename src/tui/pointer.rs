@@ -16,7 +16,7 @@ pub enum Click {
 #[derive(Debug)]
 pub struct Pointer {
     /// Whether the terminal reports mouse events.
-    pub is_ours: bool,
+    pub is_captured: bool,
     /// Time at which the window got the focus.
     pub focused: Option<u64>,
     /// Entry and cell where the button was pressed.
@@ -28,8 +28,8 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    pub fn new(is_ours: bool) -> Self {
-        Self { is_ours, focused: None, pressed: None, strip: Vec::new(), edge: None }
+    pub fn new(is_captured: bool) -> Self {
+        Self { is_captured, focused: None, pressed: None, strip: Vec::new(), edge: None }
     }
 
     pub fn deadline(&self) -> Option<u64> {

@@ -98,13 +98,13 @@ impl DialogStack {
     }
 
     /// Remembers that the window changed or got the focus.
-    pub fn unsettle(&mut self, now: u64) {
+    pub fn note_unsettled(&mut self, now: u64) {
         self.unsettled = Some(now);
     }
 
     /// Numbers the new dialogs and starts their time. Returns text typed into a dialog that is gone, if nothing has the
     /// keyboard.
-    pub fn settle(&mut self, now: u64) -> String {
+    pub fn flush_guard(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
             panel.number = self.came;
@@ -302,7 +302,7 @@ impl DialogStack {
     }
 
     /// Moves the focus to the next or previous dialog, wrapping around.
-    pub fn turn(&mut self, forward: bool, last_text: Option<u64>) {
+    pub fn cycle(&mut self, forward: bool, last_text: Option<u64>) {
         let count = self.list.len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.focus((self.current + step) % count, last_text);
@@ -320,7 +320,7 @@ impl DialogStack {
 
     /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and that nothing
     /// waits for, is removed.
-    pub fn put_off(&mut self) {
+    pub fn dismiss(&mut self) {
         let is_called_for = self.open().is_some_and(|panel| panel.question.is_called_for());
         self.close();
         if is_called_for {

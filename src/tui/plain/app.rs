@@ -286,7 +286,7 @@ impl<W: Write> LineApp<W> {
                 if update::leave_rewind(&mut self.model, now) {
                     return Ok(());
                 }
-                self.model.dialogs.put_off();
+                self.model.dialogs.dismiss();
                 self.known = self.model.dialogs.len();
                 return self.paper.say("Left undecided. Type /answer to return to it.");
             }

@@ -107,7 +107,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     match key.code {
         KeyCode::Esc => model.dialogs.open_current(Some(now)),
-        KeyCode::Char('c') if ctrl => model.dialogs.put_off(),
+        KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('s') if ctrl => take(model, now, effects),
         KeyCode::Enter if what == AmendTarget::Command && key.modifiers.is_empty() => take(model, now, effects),
         KeyCode::Enter if what == AmendTarget::Hunk && alt => take(model, now, effects),

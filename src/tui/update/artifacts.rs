@@ -1,6 +1,6 @@
 //! Listing and opening of the artifacts of the session.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
 use crate::text;
@@ -14,7 +14,7 @@ const BEFORE_NAME: usize = 17;
 /// Handles `/artifacts`: lists the artifacts, or opens one by its number or URI.
 pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
     if which.is_empty() {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         return effects.push(Effect::Ask(Query::Session(SessionQuery::ListArtifacts)));
     }
     let listed = which.parse::<usize>().ok().and_then(|number| model.artifacts.get(number.checked_sub(1)?));
@@ -23,7 +23,7 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
         None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
         None => return model.show_toast("give the number of an artifact; `/artifacts` lists them", now),
     };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 

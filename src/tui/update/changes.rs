@@ -1,6 +1,6 @@
 //! The `/diff` view: request, display and keys.
 
-use super::draft::take;
+use super::draft::take_draft;
 use crate::protocol::{ChangedFiles, Query, SessionQuery};
 use crate::tui::changes::Changes;
 use crate::tui::interface::ModelAccess;
@@ -8,7 +8,7 @@ use crate::tui::model::{Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take(model, now, effects);
+    take_draft(model, now, effects);
     if model.model_access != Some(ModelAccess::Ready) {
         return model.show_toast("no changes: there is no session yet", now);
     }

@@ -1,6 +1,6 @@
 //! Background commands: moving, listing and stopping.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use crate::protocol::{Command, RunningCommand, RunningState};
 use crate::text;
@@ -33,7 +33,7 @@ pub fn runs_command(model: &Model) -> bool {
 
 /// Handles `/ps`: lists background commands with their last output.
 pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take(model, now, effects);
+    take_draft(model, now, effects);
     if model.commands.is_empty() {
         return model.show_toast("nothing is running in the background", now);
     }
@@ -75,14 +75,14 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     };
     let Some(id) = found else {
         if running.is_empty() {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             return model.show_toast("nothing is running in the background", now);
         }
         let ids: Vec<&str> = running.iter().map(|one| one.id.as_str()).collect();
         let which = format!("specify which one: {}", ids.join(", "));
         return model.show_toast(which, now);
     };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     effects.push(Effect::Send(Command::Stop { id }));
 }
 

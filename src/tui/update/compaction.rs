@@ -1,6 +1,6 @@
 //! Context window: its content, and the summary that frees space in it.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use super::readiness::is_ready;
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
@@ -20,7 +20,7 @@ pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effec
     if !is_ready(model, now) {
         return;
     }
-    take(model, now, effects);
+    take_draft(model, now, effects);
     effects.push(Effect::Send(match words {
         "undo" => Command::UndoCompaction,
         "" => Command::Compact { focus: None },
@@ -31,7 +31,7 @@ pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effec
 /// Handles `/context`.
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if is_ready(model, now) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         effects.push(Effect::Send(Command::ShowContext));
     }
 }

@@ -1,6 +1,6 @@
 //! Copying, opening in an editor, and exporting parts of the session.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::readiness::hears;
 use crate::protocol::{ExportForm, Query};
 use crate::text;
@@ -85,7 +85,7 @@ pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>)
         let words = if which == "code" { "no response contains code yet" } else { "there is no such response yet" };
         return model.show_toast(words, now);
     };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     effects.push(Effect::Copy(clip));
 }
 
@@ -105,7 +105,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
         }
         None => (ExportForm::of_file(words), words),
     };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     let path = Some(file).filter(|file| !file.is_empty()).map(Into::into);
     super::worktree::exports(model);
     effects.push(Effect::Ask(Query::Export { form, path }));

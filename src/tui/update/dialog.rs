@@ -82,13 +82,13 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('f') if ctrl => panel.turn_height(),
         KeyCode::Home => panel.scroll_by(isize::MIN),
         KeyCode::End => panel.scroll_by(isize::MAX),
-        KeyCode::Tab => model.dialogs.turn(true, model.keys.last_text),
-        KeyCode::BackTab => model.dialogs.turn(false, model.keys.last_text),
+        KeyCode::Tab => model.dialogs.cycle(true, model.keys.last_text),
+        KeyCode::BackTab => model.dialogs.cycle(false, model.keys.last_text),
         KeyCode::Esc if model.dialogs.close_always(model.keys.last_text) => {}
         KeyCode::Esc if rewind::leaves(model, now) => {}
         KeyCode::Char('c') if ctrl && rewind::leaves(model, now) => {}
-        KeyCode::Esc => model.dialogs.put_off(),
-        KeyCode::Char('c') if ctrl => model.dialogs.put_off(),
+        KeyCode::Esc => model.dialogs.dismiss(),
+        KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('q') if ctrl => inbox::open(model, now),
@@ -204,7 +204,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
     model.toast = None;
     amend::take_back(model, now);
     model.dialogs.stay();
-    let held = model.dialogs.settle(now);
+    let held = model.dialogs.flush_guard(now);
     to_draft(model, &(held + text), now);
 }
 
@@ -357,7 +357,7 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
         KeyCode::Esc => {
             model.dialogs.open_current(model.keys.last_text);
         }
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.dialogs.put_off(),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.dialogs.dismiss(),
         KeyCode::Char(digit @ '1'..='9') if keeps.is_none() && field.text().is_empty() => {
             let nth = digit as usize - '1' as usize;
             field.insert(REASONS.get(nth).map_or(digit.encode_utf8(&mut [0; 4]), |words| words));

@@ -7,7 +7,7 @@ use crate::tui::model::{Effect, Model};
 const SAVE_DRAFT_MS: u64 = 300;
 
 /// Takes the draft to send it; the saved draft is deleted.
-pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
+pub fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {
         model.show_toast(format!("cannot write the prompt history: {error}"), now);

@@ -120,7 +120,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             return true;
         }
         KeyCode::Char('c') if ctrl => {
-            model.dialogs.put_off();
+            model.dialogs.dismiss();
             return true;
         }
         KeyCode::Char('z') if ctrl => {

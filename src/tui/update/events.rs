@@ -57,9 +57,9 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
             note(model, &format!("mode {}", mode.as_str()), Tone::Plain);
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
-        EventKind::QueueChanged { waiting } => queue::changed(model, waiting, now),
+        EventKind::QueueChanged { waiting } => queue::on_queue_changed(model, waiting, now),
         EventKind::Steered { text } => {
-            queue::said(model, &text, now);
+            queue::on_delivered(model, &text, now);
             streaming::end(model);
             model.transcript.push(Kind::User(text::clean(&text).into_owned()));
         }
@@ -265,7 +265,7 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
 
 fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.toast = None;
-    queue::said(model, prompt, now);
+    queue::on_delivered(model, prompt, now);
     model.task.paused = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
     model.task.usage = Usage::default();

@@ -49,8 +49,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::PageDown => inbox.move_by(page, panels),
         KeyCode::Home => inbox.move_by(isize::MIN, panels),
         KeyCode::End => inbox.move_by(isize::MAX, panels),
-        KeyCode::Esc => model.dialogs.put_off(),
-        KeyCode::Char('c' | 'q') if ctrl => model.dialogs.put_off(),
+        KeyCode::Esc => model.dialogs.dismiss(),
+        KeyCode::Char('c' | 'q') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Tab | KeyCode::BackTab => model.dialogs.open_current(model.keys.last_text),
         _ => {}

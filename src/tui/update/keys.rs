@@ -1,6 +1,6 @@
 //! Keys while the composer has the keyboard.
 
-use super::draft::{draft_changed, take};
+use super::draft::{draft_changed, take_draft};
 use super::focus::focus;
 use super::quit::{ask_to_quit, leave};
 use super::readiness::{is_ready, refuse, wait_for_session};
@@ -153,7 +153,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
             model.show_toast("no session here: tab to continue setup, `aye` to start a session", now);
         }
         None => {
-            let text = take(model, now, effects);
+            let text = take_draft(model, now, effects);
             wait_for_session(model, &text, now);
         }
         Some(ModelAccess::ReadOnly { .. }) => {
@@ -176,7 +176,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
                 return;
             }
             let steer = steer || queue::steers_again(model);
-            let text = take(model, now, effects);
+            let text = take_draft(model, now, effects);
             queue::send(model, text, steer, effects);
         }
     }
@@ -196,7 +196,7 @@ fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
-        let _ = take(model, now, effects);
+        let _ = take_draft(model, now, effects);
         return model.show_toast("draft cleared · up to restore", now);
     }
     if model.is_running() && model.task.activity != Activity::Stopping {

@@ -162,7 +162,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::NoStart => effects.push(Effect::Exit(ExitReason::Closed)),
         Msg::SessionGone => on_session_gone(model, now),
     }
-    let orphaned = model.dialogs.settle(now);
+    let orphaned = model.dialogs.flush_guard(now);
     if !orphaned.is_empty() {
         // The text was typed into a dialog that is gone.
         dialog_text::to_draft(model, &orphaned, now);
@@ -293,11 +293,11 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     if model.dialogs.is_open() {
         return dialog::key(model, key, now, effects);
     }
-    to_front(model, key, now, effects);
+    dispatch_key(model, key, now, effects);
 }
 
 /// Passes a key to the open list, the transcript or the composer.
-fn to_front(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if !models::key(model, key, now, effects)
         && !sessions::key(model, key, now, effects)
         && !palette::key(model, key, now, effects)
@@ -375,7 +375,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
 }
 
 fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.dialogs.unsettle(now);
+    model.dialogs.note_unsettled(now);
     if model.dialogs.is_open() {
         dialog::stimulus(model, GuardInput::Unsettled, now, effects);
     }

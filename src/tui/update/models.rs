@@ -1,6 +1,6 @@
 //! Choice of the model: `/model`, `/effort` and the model list.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::failures;
 use super::readiness::{has_session, is_ready};
 use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
@@ -15,10 +15,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Handles `/model NAME`; without a name, opens the list.
 pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         return open(model, now, effects);
     }
-    take(model, now, effects);
+    take_draft(model, now, effects);
     if name.is_empty() {
         return open(model, now, effects);
     }
@@ -69,7 +69,7 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
         }
     };
     if is_ready(model, now) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         effects.push(Effect::Send(Command::SetEffort { effort }));
     }
 }

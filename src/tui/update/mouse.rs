@@ -66,7 +66,7 @@ fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     model.dirty = true;
     match click {
         Click::End => model.transcript.follow(),
-        Click::Review if model.dialogs.is_open() => model.dialogs.turn(true, model.keys.last_text),
+        Click::Review if model.dialogs.is_open() => model.dialogs.cycle(true, model.keys.last_text),
         Click::Review => model.dialogs.open_current(model.keys.last_text),
     }
     true
@@ -93,7 +93,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
             model.dirty = true;
             sessions::look(model, effects);
         }
-        Some(ClickResult::Taken) => super::to_front(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
+        Some(ClickResult::Taken) => super::dispatch_key(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
     }
     true
 }

@@ -15,6 +15,6 @@ pub fn show_called_for(model: &mut Model, what: Kind) {
     model.transcript.push(what);
     model.transcript.follow();
     if model.dialogs.waits_for_idle() {
-        model.dialogs.put_off();
+        model.dialogs.dismiss();
     }
 }

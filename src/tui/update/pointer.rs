@@ -5,9 +5,9 @@ use crate::tui::pointer::Pointer;
 
 /// Handles ctrl+s: gives the mouse to the terminal for its own selection, or takes it back.
 pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    let is_ours = !model.pointer.is_ours;
-    model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_ours) };
-    effects.push(Effect::Mouse(is_ours));
-    let words = if is_ours { "aye handles the mouse again" } else { "the terminal handles the mouse · ctrl+s to undo" };
+    let is_captured = !model.pointer.is_captured;
+    model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_captured) };
+    effects.push(Effect::Mouse(is_captured));
+    let words = if is_captured { "aye handles the mouse again" } else { "the terminal handles the mouse · ctrl+s to undo" };
     model.show_toast(words.replace('·', model.glyphs.dot), now);
 }

@@ -1,6 +1,6 @@
 //! Commands about the policy and the mode.
 
-use super::draft::take;
+use super::draft::take_draft;
 use crate::protocol::{Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Question, mode_dialog};
@@ -14,12 +14,12 @@ pub const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto]
 pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
     match what {
         "" => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             let text = text::clean(&view(model)).into_owned();
             model.transcript.push(Kind::Note { text, tone: Tone::Plain });
         }
         "reload" => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             effects.push(Effect::Send(Command::ReloadPolicy));
         }
         _ => model.show_toast("`/policy` shows the policy in effect, `/policy reload` rereads the files", now),
@@ -32,7 +32,7 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
         let now_on = model.header.mode.as_str();
         return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
     };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     match mode.cmp(&model.header.mode) {
         Ordering::Equal => model.show_toast(format!("the mode is already {name}"), now),
         Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),

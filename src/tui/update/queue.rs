@@ -1,7 +1,7 @@
 //! Queued messages: sent with the next step or after the task, listed, edited and removed.
 
 use super::draft::draft_changed;
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use crate::protocol::{Command, Waiting};
 use crate::text;
@@ -16,7 +16,7 @@ pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
         return model.show_toast("missing message: `/steer use the other parser`", now);
     }
     if super::readiness::is_ready(model, now) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         send(model, words, true, effects);
     }
 }
@@ -33,7 +33,7 @@ pub fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effe
 pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
     if verb.is_empty() {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         return list(model, now);
     }
     let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
@@ -48,7 +48,7 @@ pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
         let there = if ids.is_empty() { "none are queued".to_owned() } else { format!("queued: {}", ids.join(", ")) };
         return model.show_toast(format!("no queued message {id}; {there}"), now);
     }
-    take(model, now, effects);
+    take_draft(model, now, effects);
     if verb == "edit" {
         return take_back(model, Some(id), now, effects);
     }
@@ -95,7 +95,7 @@ pub fn steers_again(model: &Model) -> bool {
 }
 
 /// Applies the queue of the session.
-pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
+pub fn on_queue_changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
     for one in &waiting {
         taken_up(&mut model.task.sent, &one.text);
     }
@@ -125,7 +125,7 @@ pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
 }
 
 /// Removes messages that have reached the model, possibly several in one text.
-pub fn said(model: &mut Model, words: &str, now: u64) {
+pub fn on_delivered(model: &mut Model, words: &str, now: u64) {
     taken_up(&mut model.task.sent, words);
     let clean = text::clean(words);
     let mut lost = Vec::new();

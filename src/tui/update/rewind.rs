@@ -1,6 +1,6 @@
 //! Commands `/rewind`, `/undo` and `/redo`: request, display and execution.
 
-use super::draft::{draft_changed, take};
+use super::draft::{draft_changed, take_draft};
 use super::readiness::hears;
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
@@ -24,7 +24,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     if !model.composer.is_empty() {
-        take(model, now, effects);
+        take_draft(model, now, effects);
     }
     model.help = None;
     model.reading = None;
@@ -40,7 +40,7 @@ pub fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec
     if !can(model, name, now) {
         return;
     }
-    take(model, now, effects);
+    take_draft(model, now, effects);
     plan(model, target, now, effects);
 }
 

@@ -1,7 +1,7 @@
 //! MCP servers of the session: reports of changes, access to their resources and prompts, and the `/mcp` list.
 
 use super::draft::draft_changed;
-use super::draft::take;
+use super::draft::take_draft;
 use super::menu;
 use super::notes::note;
 use super::notes::show_called_for;
@@ -30,11 +30,11 @@ pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
 /// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.
 pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if model.servers.statuses.is_empty() {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         return model.show_toast("no MCP servers; add one with `aye mcp add` or in [mcp.servers] in config.toml", now);
     }
     if words.is_empty() {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         model.help = None;
         model.reading = None;
         model.search = None;
@@ -49,7 +49,7 @@ pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) 
         let words = format!("unknown MCP server `{}`; there are: {}", text::reveal(name), names.join(", "));
         return model.show_toast(text::clean(&words).into_owned(), now);
     };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     if reconnects { reconnect(model, status.name, now, effects) } else { tell(model, &status) }
 }
 
@@ -134,7 +134,7 @@ pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64
         return true;
     }
     if is_ready(model, now) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         let ServerPrompt { server, name, .. } = prompt;
         model.show_toast(format!("loading the prompt from {}", text::clean(&server)), now);
         model.servers.asked = Some((server.clone(), name.clone()));

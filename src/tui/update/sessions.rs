@@ -1,6 +1,6 @@
 //! Sessions: the list, a new one, a fork, and renaming.
 
-use super::draft::{save_draft, take};
+use super::draft::{save_draft, take_draft};
 use crate::protocol::{Command, ForkUntil, LookUp, Query, RunningState, SessionId, TaskId};
 use crate::text;
 use crate::tui::approval::deletion_dialog;
@@ -15,7 +15,7 @@ const TITLE_CHARS: usize = 80;
 /// Opens the list at once; its content follows.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
-        take(model, now, effects);
+        take_draft(model, now, effects);
     }
     show(model, effects);
 }
@@ -64,7 +64,7 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
 /// Handles `/new`: leaves the session unchanged, so that it can be resumed.
 pub fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/new", now) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         leave(model, SessionTarget::New, effects);
     }
 }
@@ -93,7 +93,7 @@ pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     }
     let looks_like_one = (6..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if looks_like_one {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         return resume(model, SessionId::new(id.to_ascii_lowercase()), now, effects);
     }
     open(model, now, effects);
@@ -107,7 +107,7 @@ pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
 pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
-        take(model, now, effects);
+        take_draft(model, now, effects);
         model.show_toast("forking the session", now);
         look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
     }
@@ -129,7 +129,7 @@ pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect
         return model.show_toast("missing title: `/rename Validate the name`", now);
     }
     let Some(session_id) = has_words(model, "/rename", now) else { return };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     look_up(effects, LookUp::Rename { session_id, title });
 }
 

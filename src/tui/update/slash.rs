@@ -1,6 +1,6 @@
 //! Execution of slash commands.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::quit::quit;
 use super::{
     artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, policy, queue, rewind,
@@ -24,19 +24,19 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("status", "") => status_command::ask(model, now, effects),
         ("plan", "") => policy::mode(model, "plan", now, effects),
         ("editor", "") => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             editor::open(model, effects);
         }
         ("help", words) => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             help::open(model, words, now, effects);
         }
         ("quit", "") => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             quit(model, effects);
         }
         ("setup", "") => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             onboarding::by_command(model, now, effects);
         }
         ("continue", "") => send(model, Command::Continue, now, effects),
@@ -62,12 +62,12 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("artifacts", which) => artifacts::artifacts(model, which, now, effects),
         ("copy", which) => copy_export::copy(model, which, now, effects),
         ("paste", "") => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             attachments::ask(model, now, effects);
         }
         ("export", words) => copy_export::export(model, words, now, effects),
         ("vim", "") => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             let words =
                 if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
             model.show_toast(words, now);
@@ -83,6 +83,6 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
 
 /// Sends a command of the session, whose words leave the draft.
 fn send(model: &mut Model, command: Command, now: u64, effects: &mut Vec<Effect>) {
-    take(model, now, effects);
+    take_draft(model, now, effects);
     effects.push(Effect::Send(command));
 }

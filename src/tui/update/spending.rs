@@ -1,6 +1,6 @@
 //! Usage and budgets: `/cost` and `/budget`.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use super::readiness::is_ready;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
@@ -35,7 +35,7 @@ pub fn doubt(model: &mut Model, estimated: bool) {
 
 /// Handles `/cost`: tokens and cost of the session and of its last task.
 pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take(model, now, effects);
+    take_draft(model, now, effects);
     let (session, task) = (model.tally.usage, model.task.usage);
     if session == Usage::default() {
         return model.show_toast("no requests in this session yet", now);
@@ -86,7 +86,7 @@ fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
 pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if words.is_empty() {
         if is_ready(model, now) {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             model.tally.budgets_asked = true;
             effects.push(Effect::Send(Command::ShowBudget));
         }
@@ -94,7 +94,7 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     }
     match parse(words) {
         Ok(limit) if is_ready(model, now) => {
-            take(model, now, effects);
+            take_draft(model, now, effects);
             model.tally.budgets_asked = true;
             effects.push(Effect::Send(Command::SetBudget { limit }));
         }

@@ -1,6 +1,6 @@
 //! Tool statistics of `/stats`.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use crate::protocol::ToolUse;
 use crate::text;
@@ -16,7 +16,7 @@ const FEW_FIGURES: usize = 24;
 
 /// Shows one row per tool, most used first.
 pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take(model, now, effects);
+    take_draft(model, now, effects);
     let uses = model.tool_uses.list();
     if uses.is_empty() {
         return model.show_toast("no tool calls in this session yet", now);

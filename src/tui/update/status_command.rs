@@ -1,6 +1,6 @@
 //! Overview of the session for `/status`.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::notes::show_called_for;
 use crate::protocol::{LookUp, Query};
 use crate::text;
@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 const NAMES: usize = 12;
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take(model, now, effects);
+    take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::LookUp(LookUp::Places)));
 }
 

@@ -1,6 +1,6 @@
 //! The `/theme` command.
 
-use super::draft::take;
+use super::draft::take_draft;
 use crate::protocol::{LookUp, Query};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
@@ -10,7 +10,7 @@ use crate::tui::transcript::{Kind, Tone};
 
 pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     if name.is_empty() {
-        let _ = take(model, now, effects);
+        let _ = take_draft(model, now, effects);
         return note(model, list(model), Tone::Plain);
     }
     let choice = match name {
@@ -22,7 +22,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
             Err(problem) => return note(model, problem, Tone::Warning),
         },
     };
-    let _ = take(model, now, effects);
+    let _ = take_draft(model, now, effects);
     model.options.theme = choice;
     model.choose_theme();
     effects.push(Effect::Ask(Query::LookUp(LookUp::KeepTheme { name: name.to_owned() })));

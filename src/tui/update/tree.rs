@@ -1,6 +1,6 @@
 //! The `/tree` list: branches of this session, to continue one of them.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::sessions::{has_words, look_up, may_leave, resume};
 use crate::protocol::{Branch, ForkUntil, LookUp};
 use crate::tui::model::{Effect, Model};
@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/tree", now) else { return };
-    take(model, now, effects);
+    take_draft(model, now, effects);
     model.help = None;
     model.reading = None;
     model.search = None;

@@ -1,6 +1,6 @@
 //! Custom commands: Markdown files whose text becomes a prompt. Two are built in.
 
-use super::draft::take;
+use super::draft::take_draft;
 use super::readiness::{is_ready, wait_for_session};
 use super::{menu, queue, servers};
 use crate::protocol::CustomCommand;
@@ -50,12 +50,12 @@ pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &m
     }
     if model.model_access.is_none() && !model.options.sets_up {
         let prompt = command.expand(arguments);
-        take(model, now, effects);
+        take_draft(model, now, effects);
         wait_for_session(model, &prompt, now);
     } else if is_ready(model, now) {
         let prompt = command.expand(arguments);
         // The history keeps what was typed.
-        take(model, now, effects);
+        take_draft(model, now, effects);
         queue::send(model, prompt, false, effects);
     }
     true

@@ -1,6 +1,6 @@
 //! Commands that the user runs with `!command` and `!!command`. The model sees the first kind with the next prompt.
 
-use super::draft::take;
+use super::draft::take_draft;
 use crate::protocol::{CallId, Command};
 use crate::text;
 use crate::tui::interface::ModelAccess;
@@ -34,7 +34,7 @@ pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: 
     if model.is_running() || model.dialogs.approvals() > 0 {
         return model.show_toast("a task is running: your command stays in the draft until it ends or you stop it with esc", now);
     }
-    take(model, now, effects);
+    take_draft(model, now, effects);
     model.transcript.follow();
     effects.push(Effect::Send(Command::Shell { line: command, shared }));
 }

@@ -217,7 +217,7 @@ fn without_unicode_every_sign_of_ours_is_ascii() {
     for (width, turn) in [(60, false), (120, true), (40, false)] {
         feed(&mut model, Msg::Resize(Size::new(width, 20)), 10_000);
         if turn {
-            model.dialogs.turn(true, None);
+            model.dialogs.cycle(true, None);
         }
         let drawn = picture(&mut model, 20_000);
         assert!(drawn.is_ascii(), "{drawn}");

@@ -66,7 +66,7 @@ fn a_change_whose_file_is_another_one_by_now() {
         let (approval_id, tool_call_id) = (approval.approval_id.clone(), approval.tool_call_id.clone());
         tell(model, EventKind::ApprovalRequested(approval), 9500);
         tell(model, EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated: true }, 9500);
-        model.dialogs.settle(9500);
+        model.dialogs.flush_guard(9500);
     });
 }
 

@@ -92,7 +92,7 @@ fn what_was_in_flight() {
         tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
         tell(&mut model, interrupted("2", "$ cargo test --workspace"), 1200);
         tell(&mut model, EventKind::DraftRestored { text: "and the README".to_owned() }, 1200);
-        model.dialogs.put_off();
+        model.dialogs.dismiss();
         snapshot::check(&format!("ui-recovered-{width}x{height}"), &picture(&mut model, 20_000));
     }
 }
