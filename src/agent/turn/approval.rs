@@ -1,11 +1,13 @@
 //! Approval requests for calls, and their decisions.
 
 use super::amend::no_amendment;
-use super::call_runner::CallRunner;
+use super::call::{Call, CallState, Pending};
+use super::call_runner::{Batch, CallRunner};
+use super::denial::{CANCELLED, NO_ANSWER, denial};
+use super::io::{Effect, InputTime};
+use super::options::Approver;
 use super::preview::{PreviewRequest, no_preview};
 use super::sandbox_escalation::names;
-use super::tool_calls::Batch;
-use super::{Approver, Call, CallState, Effect, InputTime, Pending, TurnMachine};
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, LayerRun, Plan, Record};
 use crate::protocol::approval::CommandLine;
@@ -13,16 +15,11 @@ use crate::protocol::{
     Action, Always, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Outside,
     Risk, RuleTold, Target,
 };
-use jiff::Timestamp;
 use std::path::Path;
 use std::time::Duration;
 
 /// Maximum number of rules that the user may write for one approval.
 const OFFERS: usize = 32;
-/// Prefix of the reason of a denial after a timeout.
-const NO_ANSWER: &str = "no answer within";
-/// Reason of a denial caused by the end of a task.
-pub(super) const CANCELLED: &str = "the task was cancelled";
 
 impl CallRunner<'_> {
     pub(super) fn ask(
@@ -34,18 +31,17 @@ impl CallRunner<'_> {
         batch: &mut Batch,
         at: InputTime,
     ) {
-        if self.options.approver == Approver::Everyone {
+        if self.cx.options.approver == Approver::Everyone {
             return self.permit(call, index, plan, question.approve(), batch);
         }
-        self.counters.approvals += 1;
+        let approval_id = self.cx.numbers.next_approval();
         call.marks(&mut plan);
         offer_first(&mut plan, &question);
-        let approval_id = ApprovalId::new(format!("appr_{:03}", self.counters.approvals));
-        let mut approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
-        if self.options.approver == Approver::Nobody {
+        let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
+        if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
             let rule = question.rule.clone();
-            self.out.event(EventKind::ApprovalRequested(approval));
+            self.cx.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
             let instead = match self.goes_in_circles(call) {
                 Some(_) => "its result is already in your context: do something else, or say what you cannot do",
@@ -55,8 +51,8 @@ impl CallRunner<'_> {
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
-        approval.timeout_ms = self.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
-        approval.origins = self.policy.origins(&approval.rule, &approval.parts);
+        approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+        approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
         approval.always = if !plan.opens.is_empty() {
             self.always_open(&plan.opens, at)
         } else if self.is_doubted(&plan, at) {
@@ -64,15 +60,12 @@ impl CallRunner<'_> {
         } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
             Always { never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()], ..Always::default() }
         } else {
-            self.policy.always(&plan.actions, at.now)
+            self.cx.policy.always(&plan.actions, at.now)
         };
-        self.out.record(Record::ApprovalRequested { approval: approval.clone() });
+        self.cx.out.record(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.asked = true;
-        let ticket = self.options.approval_timeout.map(|_| {
-            self.counters.tickets += 1;
-            self.counters.tickets
-        });
+        let ticket = self.cx.options.approval_timeout.map(|_| self.cx.numbers.next_ticket());
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
     }
@@ -87,7 +80,7 @@ impl CallRunner<'_> {
         batch: &mut Batch,
         at: InputTime,
     ) {
-        match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
+        match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
             Err(denial) => self.refuse_by_policy(call, &denial),
         }
@@ -104,7 +97,7 @@ impl CallRunner<'_> {
         }
         let names = names(&plan.opens);
         let reason = format!("the sandbox blocked {names}; if you approve, the command runs once more with that access");
-        match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
+        match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(mut question) => {
                 if plan.opens.contains(&Outside::Network) {
                     question.risk = Risk::High;
@@ -122,7 +115,7 @@ impl CallRunner<'_> {
             Outside::Write { .. } | Outside::Host { .. } | Outside::Network => None,
         });
         match paths.collect::<Option<Vec<_>>>() {
-            Some(paths) => self.policy.always_readable(&paths, at.now),
+            Some(paths) => self.cx.policy.always_readable(&paths, at.now),
             None => {
                 Always { never: vec!["access outside the sandbox is allowed for one run only".to_owned()], ..Always::default() }
             }
@@ -131,13 +124,13 @@ impl CallRunner<'_> {
 
     /// Returns whether the policy allows the call, and only facts on disk require approval.
     fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
-        let allowed = matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
+        let allowed = matches!(self.cx.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
         allowed && !self.allowed_by_rule(plan, at)
     }
 
     /// Returns whether only the repetition requires approval.
     pub(super) fn allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
-        matches!(plan.judged(self.policy, at.now), Verdict::Allow(_))
+        matches!(plan.judged(&self.cx.policy, at.now), Verdict::Allow(_))
     }
 
     /// Returns whether the user already approved it by typing it.
@@ -147,7 +140,7 @@ impl CallRunner<'_> {
 
     /// Returns the timer after which an approval counts as denied.
     pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
-        let after = self.options.approval_timeout?;
+        let after = self.cx.options.approval_timeout?;
         let ticket = calls.iter().find_map(|call| match &call.state {
             CallState::Asking(pending) if pending.approval_id == *approval_id => pending.ticket,
             _ => None,
@@ -160,7 +153,7 @@ impl CallRunner<'_> {
         let found = match offers.len() {
             0 => Err("no rule can be saved for this approval".to_owned()),
             OFFERS.. => Err(format!("{OFFERS} rules have been tried; choose one of them")),
-            _ => self.policy.offer_written(&pending.plan.actions, offers, rule, at.now),
+            _ => self.cx.policy.offer_written(&pending.plan.actions, offers, rule, at.now),
         };
         match found {
             Err(message) => RuleTold::Refused { message },
@@ -171,30 +164,30 @@ impl CallRunner<'_> {
         }
     }
 
-    fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: InputTime) {
+    pub(super) fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: InputTime) {
         let call = &mut calls[index];
         let CallState::Asking(pending) = &call.state else { return };
         if decision == Decision::Previewed
             && let Some(why) = no_preview(&pending.plan)
         {
-            return self.out.notice(format!("no preview: {why}"));
+            return self.cx.out.notice(format!("no preview: {why}"));
         }
         if decision == Decision::Renewed && !call.proposes_files() {
-            return self.out.notice("this change does not depend on any file on disk");
+            return self.cx.out.notice("this change does not depend on any file on disk");
         }
         if let Decision::Amended { amendment } = &decision
             && let Some(why) = no_amendment(&pending.plan, amendment)
         {
-            return self.out.notice(format!("cannot apply this change to the proposal: {why}"));
+            return self.cx.out.notice(format!("cannot apply this change to the proposal: {why}"));
         }
         let approves = matches!(decision, Decision::Approved | Decision::ApprovedAlways { .. });
         let unlisted = pending.plan.effects.as_ref().and_then(|effects| effects.unlisted());
         if let (true, Some(why)) = (approves, unlisted) {
-            return self.out.notice(why);
+            return self.cx.out.notice(why);
         }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
-        self.resolve_approval(call, &approval_id, decision.clone(), waited(since, at));
+        self.resolve_approval(call, &approval_id, decision.clone(), at.since(since));
         let no = matches!(decision, Decision::Denied { .. });
         // The policy may have changed since the approval was requested.
         if !no && let Some(denial) = self.denied_by_now(&plan, at) {
@@ -210,7 +203,7 @@ impl CallRunner<'_> {
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
             Decision::ApprovedAlways { remember } => {
                 let choice = (remember, directory(&plan));
-                self.grants.remember(&always, choice, self.policy, &mut self.out);
+                self.grants.remember(&always, choice, self.cx);
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
@@ -227,22 +220,36 @@ impl CallRunner<'_> {
         self.carry_out(calls, batch);
     }
 
+    /// Denies an approval whose time is up. A preview counts as a response, and is followed by another approval with its own timer.
+    pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
+        let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
+        let Pending { approval_id, since, plan, .. } = *pending;
+        let reason = format!("{NO_ANSWER} {}", in_words(timeout));
+        self.cx
+            .out
+            .event(EventKind::ApprovalTimeout { approval_id: approval_id.clone(), tool_call_id: call.call.tool_call_id.clone() });
+        let (code, message) = denial(Some(&reason));
+        self.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, at.since(since));
+        call.refuse(code, format!("{message}{}", discarded(&plan)));
+        self.report(call, 0);
+    }
+
     /// Ends the approval of a call without a decision.
     pub(super) fn withdraw_question(&mut self, call: &Call, at: InputTime) {
         if let CallState::Asking(pending) = &call.state {
             let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
-            self.resolve_approval(call, &pending.approval_id, decision, waited(pending.since, at));
+            self.resolve_approval(call, &pending.approval_id, decision, at.since(pending.since));
         }
     }
 
     pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
         let tool_call_id = call.call.tool_call_id.clone();
-        self.out.record(Record::Decided {
+        self.cx.out.record(Record::Decided {
             approval_id: approval_id.clone(),
             tool_call_id: tool_call_id.clone(),
             decision: decision.clone(),
         });
-        self.out.event(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
+        self.cx.out.event(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
     }
 
     /// Records the amendment in the journal, then plans the call with it.
@@ -250,8 +257,8 @@ impl CallRunner<'_> {
         call.amended.yes = amendment.is_yes().then(|| plan.actions.clone());
         call.amended.by.push(amendment.clone());
         call.state = CallState::Planning;
-        self.out.commit(Durability::Process);
-        self.out.effect(Effect::Amend { index, plan, amendment });
+        self.cx.out.commit(Durability::Process);
+        self.cx.out.effect(Effect::Amend { index, plan, amendment });
     }
 
     /// Returns whether the user approved exactly this call; then only the policy can still deny it.
@@ -267,65 +274,8 @@ impl CallRunner<'_> {
             Verdict::Allow(permit) => permit,
         };
         let (tool_call_id, proposal) = (call.call.tool_call_id.clone(), plan.proposal.clone());
-        self.out.record(Record::Previewed { tool_call_id, proposal });
+        self.cx.out.record(Record::Previewed { tool_call_id, proposal });
         self.permit(call, index, plan, permit, batch);
-    }
-}
-
-impl TurnMachine {
-    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
-        let mut known = false;
-        self.with_calls(|runner, calls| {
-            let asked = |call: &Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id);
-            let Some(index) = calls.iter().position(asked) else { return };
-            known = true;
-            runner.settle_decision(calls, index, decision, at);
-        });
-        if !known {
-            self.notice(format!("approval `{approval_id}` is unknown or already decided"));
-        }
-        self.advance(at);
-        // A denial is committed like an approval, even while other approvals are open.
-        self.commit(Durability::Process);
-    }
-
-    /// Denies an approval whose time is up. Each approval has its own timer, which starts when it is shown. A preview counts as a response,
-    /// and is followed by another approval with its own timer.
-    pub(super) fn unanswered(&mut self, ticket: u64, at: InputTime) {
-        let Some(timeout) = self.options.approval_timeout else { return };
-        let mut late = false;
-        self.with_calls(|runner, calls| {
-            let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
-            let Some(call) = calls.iter_mut().find(waits) else { return };
-            let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
-            late = true;
-            let Pending { approval_id, since, plan, .. } = *pending;
-            let reason = format!("{NO_ANSWER} {}", in_words(timeout));
-            runner.out.event(EventKind::ApprovalTimeout {
-                approval_id: approval_id.clone(),
-                tool_call_id: call.call.tool_call_id.clone(),
-            });
-            let (code, message) = denial(Some(&reason));
-            runner.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, waited(since, at));
-            call.refuse(code, format!("{message}{}", discarded(&plan)));
-            runner.report(call, 0);
-        });
-        if late {
-            self.advance(at);
-            self.commit(Durability::Process);
-        }
-    }
-}
-
-/// Returns the error for a denied call: denied by the user, timed out, or cancelled with the task.
-pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
-    match reason {
-        Some(reason) if reason.starts_with(NO_ANSWER) => {
-            (ErrorCode::ApprovalTimeout, format!("not approved: {reason}. Continue without it, or say what you need it for."))
-        }
-        Some(CANCELLED) => (ErrorCode::Cancelled, "the task was stopped before this call ran".to_owned()),
-        Some(reason) => (ErrorCode::UserDenied, format!("the user denied this call: {reason}")),
-        None => (ErrorCode::UserDenied, "the user denied this call".to_owned()),
     }
 }
 
@@ -334,6 +284,13 @@ fn discarded(plan: &Plan) -> &'static str {
     match plan.layer {
         LayerRun::Ended(_) => "; it ran in a copy, its changes there were discarded, and its output is withheld",
         LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => "",
+    }
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 
@@ -346,18 +303,6 @@ fn offer_first(plan: &mut Plan, question: &Question) {
         *count < question.parts.len() && !first.trim().is_empty() && worst(&question.parts[..*count]) < all
     });
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
-}
-
-/// Returns the milliseconds since then; 0 if the clock was set back.
-pub(super) fn waited(since: Timestamp, at: InputTime) -> u64 {
-    u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
-}
-
-fn in_words(time: Duration) -> String {
-    match time.as_secs() {
-        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
-        seconds => format!("{seconds} s"),
-    }
 }
 
 /// Returns the directory that a command would run in.

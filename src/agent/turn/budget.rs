@@ -2,23 +2,14 @@
 //! requests. A step that exceeds a limit is finished, and the next request is not sent.
 
 use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
+use super::options::Approver;
+use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
-use super::{Approver, Options};
-use crate::policy::{Enforcer, Most};
+use crate::policy::Most;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, Usage};
 use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
-
-/// Limit set before the session, with its source.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Allowance {
-    pub limit: BudgetLimit,
-    /// Source: `config.toml:12`, `--max-steps`.
-    pub set_by: String,
-    /// Whether the limit was set for this run, so that it overrides what the user set in the session before.
-    pub for_this_run: bool,
-}
 
 /// Source of limits that the user sets in the session.
 const BY_PERSON: &str = "you";
@@ -44,10 +35,18 @@ pub(super) struct Budgets {
     /// Limits that the user was warned about.
     warned: Vec<(BudgetScope, BudgetUnit)>,
     /// Whether the task is paused because a budget is used up.
-    pub paused: bool,
+    is_paused: bool,
 }
 
 impl Budgets {
+    pub fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     pub fn set(&mut self, limit: BudgetLimit) {
         self.set.retain(|one| (one.scope, one.unit) != (limit.scope, limit.unit));
         self.set.push(limit);
@@ -67,11 +66,9 @@ impl Budgets {
 /// Check of the budgets against the usage.
 pub(super) struct BudgetCheck<'a> {
     pub budgets: &'a Budgets,
-    pub policy: &'a Enforcer,
-    pub options: &'a Options,
+    pub cx: &'a TurnContext,
     /// Usage of the session.
     pub session: Totals,
-    pub steps: u32,
     /// Usage of the current or last task.
     pub task: Option<TaskUsage>,
 }
@@ -85,7 +82,7 @@ impl BudgetCheck<'_> {
     /// Returns the limits and their usage, including the steps of a task.
     pub fn list_with_steps(&self) -> Vec<Budget> {
         let mut budgets = self.list();
-        let max_steps = self.task.map_or(self.options.max_steps, |task| task.max_steps);
+        let max_steps = self.task.map_or(self.cx.options.max_steps, |task| task.max_steps);
         budgets.push(Budget {
             scope: Task,
             unit: Steps,
@@ -125,7 +122,7 @@ impl BudgetCheck<'_> {
     /// Returns why a request with this estimated usage may not be sent.
     pub fn forbids(&self, next: &Usage) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
-        let cost = self.options.model.cost_usd(next);
+        let cost = self.cx.options.model.cost_usd(next);
         for limit in self.limits() {
             let used = self.used(limit.scope, limit.unit);
             let more = match limit.unit {
@@ -171,14 +168,14 @@ impl BudgetCheck<'_> {
     fn set_by(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<(f64, String)> {
         let same = |limit: &BudgetLimit| limit.scope == scope && limit.unit == unit;
         let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, BY_PERSON.to_owned()));
-        let before = || self.options.limits.iter().find(|allowance| same(&allowance.limit));
+        let before = || self.cx.options.limits.iter().find(|allowance| same(&allowance.limit));
         said.or_else(|| before().map(|allowance| (allowance.limit.limit, allowance.set_by.clone())))
     }
 
     fn most(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<Most> {
         match (scope, unit) {
-            (Session, Tokens) => self.policy.most_session_tokens(),
-            (Session, CostUsd) => self.policy.most_session_cost(),
+            (Session, Tokens) => self.cx.policy.most_session_tokens(),
+            (Session, CostUsd) => self.cx.policy.most_session_cost(),
             (Session, Steps) | (Task, Tokens | Steps | CostUsd) => None,
         }
     }
@@ -188,7 +185,7 @@ impl BudgetCheck<'_> {
         match (scope, unit) {
             (Session, Tokens) => self.session.tokens() as f64,
             (Session, CostUsd) => self.session.cost_usd.unwrap_or(0.0),
-            (Session, Steps) => f64::from(self.steps),
+            (Session, Steps) => f64::from(self.cx.numbers.steps()),
             (Task, Tokens) => task.map_or(0.0, |task| task.totals.tokens() as f64),
             (Task, CostUsd) => task.and_then(|task| task.totals.cost_usd).unwrap_or(0.0),
             (Task, Steps) => task.map_or(0.0, |task| f64::from(task.step_count)),
@@ -232,7 +229,7 @@ impl BudgetCheck<'_> {
         let wanted = most.map_or(wanted, |most| wanted.min(most.limit));
         let allows =
             most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
-        if self.options.approver == Approver::Person {
+        if self.cx.options.approver == Approver::Person {
             let words = match (limit.scope, limit.unit) {
                 (Session, CostUsd) => format!("{wanted}"),
                 (Session, Tokens) => format!("tokens {wanted}"),
@@ -251,7 +248,7 @@ impl BudgetCheck<'_> {
 
     /// Returns the failure of a dollar limit that cannot be enforced because the price is unknown.
     fn unpriced(&self, limit: &InForce) -> Failure {
-        let (model, amount, place) = (&self.options.model.name, worth(CostUsd, limit.limit), &limit.set_by);
+        let (model, amount, place) = (&self.cx.options.model.name, worth(CostUsd, limit.limit), &limit.set_by);
         let whose = whose(limit.scope);
         let message = format!(
             "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \

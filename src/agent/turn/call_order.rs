@@ -1,6 +1,5 @@
 //! Order of the calls of one response: which of them wait for an earlier one.
 
-use super::{Call, CallState};
 use crate::ports::{Plan, Reach, touched};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
@@ -63,7 +62,7 @@ impl Order {
     /// Returns whether this call waits for an earlier one. Calls on the same path run in call order if one of them changes it. The paths of
     /// a command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
     /// file, waits for every command, which may create what is missing.
-    fn waits_for(&self, earlier: &Self) -> bool {
+    pub(super) fn waits_for(&self, earlier: &Self) -> bool {
         self.reach().collides(&earlier.reach())
             || self.command && earlier.writes
             || earlier.command && (self.writes || self.failed)
@@ -92,16 +91,4 @@ fn reads_nothing(action: &Action) -> bool {
 
 fn runs(action: &Action) -> bool {
     matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. })
-}
-
-impl Call {
-    /// Returns whether an earlier call has to be done first.
-    pub(super) fn waits(&self, before: &[Call]) -> bool {
-        before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
-    }
-
-    /// Makes the call wait for an earlier one. It is planned and judged again afterwards, because its effect may have changed.
-    pub(super) fn defer(&mut self) {
-        self.state = CallState::Deferred;
-    }
 }

@@ -4,26 +4,43 @@
 
 use super::super::limits::SAME_POLLS;
 use super::amend::Amended;
+use super::call::{Call, CallState};
 use super::call_order::{Order, writes};
 use super::grants::Grants;
+use super::io::{Effect, InputTime, Planned};
 use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
-use super::outputs::Outputs;
+use super::options::Approver;
 use super::policy::denied;
 use super::preview::{ActivePreview, PreviewRequest, is_quiet};
 use super::rewind::Rewinds;
 use super::sandbox_escalation::BlockedRun;
-use super::tool_calls::{Batch, leftovers, outcome_unknown};
-use super::{Approver, Call, CallState, Counters, Effect, InputTime, Options, Planned};
+use super::side_effects;
+use super::turn_context::TurnContext;
 use crate::policy::permit::Denial;
-use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
+use crate::policy::{Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, Edited, LayerRun, Plan, Record};
-use crate::protocol::{Action, Amendment, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
+use crate::protocol::{Action, Amendment, Approval, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
+
+/// Actions that follow a batch of plans once it is in the journal.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub asks: Vec<Approval>,
+    pub previews: Vec<(u64, PreviewRequest)>,
+    pub runs: Vec<(usize, Plan, Permit)>,
+}
+
+/// Notices about commands in layers that were already given; each is given once.
+#[derive(Debug, Default)]
+pub(super) struct LayerNotices {
+    /// Whether the user was told that commands run in a layer first.
+    pub told_of_layers: bool,
+    /// Whether the user was told why they do not.
+    pub told_of_no_layers: bool,
+}
 
 /// Parts of the session that the calls of a step need.
 pub(super) struct CallRunner<'a> {
-    pub policy: &'a mut Enforcer,
-    pub options: &'a Options,
-    pub counters: &'a mut Counters,
+    pub cx: &'a mut TurnContext,
     pub grants: &'a mut Grants,
     pub rewinds: &'a mut Rewinds,
     pub guard: &'a mut LoopGuard,
@@ -34,7 +51,7 @@ pub(super) struct CallRunner<'a> {
     pub cancelling: bool,
     /// Whether the session is ending.
     pub quitting: bool,
-    pub out: Outputs,
+    pub layers: &'a mut LayerNotices,
 }
 
 /// Handling of planned calls.
@@ -75,7 +92,7 @@ impl CallRunner<'_> {
                 self.report(call, 0);
             }
             Some(Ok(mut plan)) => {
-                let verdict = plan.judged(self.policy, at.now);
+                let verdict = plan.judged(&self.cx.policy, at.now);
                 call.order = Order::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
                 let waits = !cancelling && call.waits(before);
                 if waits && !plan.changes && call.scope.iter().any(writes) {
@@ -114,9 +131,9 @@ impl CallRunner<'_> {
             return;
         }
         call.announced = Some(Edited { summary: call.summary.clone(), actions: actions.to_vec() });
-        call.ran = super::side_effects::ran(actions, &call.summary, call.changes);
+        call.ran = side_effects::ran(actions, &call.summary, call.changes);
         if let Some(step_id) = self.step_id.clone() {
-            self.out.record(Record::Intent {
+            self.cx.out.record(Record::Intent {
                 step_id,
                 call: call.call.clone(),
                 summary: call.summary.clone(),
@@ -125,7 +142,7 @@ impl CallRunner<'_> {
                 changes: call.changes,
             });
         }
-        self.out.event(EventKind::ToolRequested {
+        self.cx.out.event(EventKind::ToolRequested {
             tool_call_id: call.call.tool_call_id.clone(),
             tool_name: call.call.tool_name.clone(),
             capability: actions.first().map(|action| action.capability().to_owned()),
@@ -173,19 +190,20 @@ impl CallRunner<'_> {
         }
         if let Some(reason) = call.no_preview.clone() {
             plan.preview = PreviewOffer::Impossible { reason };
-        } else if self.policy.preview() == Preview::Never {
+        } else if self.cx.policy.preview() == Preview::Never {
             plan.preview = PreviewOffer::Impossible { reason: "the policy offers no preview".to_owned() };
         }
     }
 
     /// Returns the permit for a preview that the policy requires before asking.
     pub(super) fn first_look(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
-        let wanted = self.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
+        let wanted =
+            self.cx.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
         match verdict {
             // A call that cannot write has no effects to preview.
             Verdict::Allow(permit) if wanted && !permit.reads_only() => Some(permit.preview()),
             // Without a user, nobody can review the effects.
-            Verdict::Ask(question) if wanted && self.options.approver != Approver::Nobody => Some(question.preview()),
+            Verdict::Ask(question) if wanted && self.cx.options.approver != Approver::Nobody => Some(question.preview()),
             Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => None,
         }
     }
@@ -196,7 +214,7 @@ impl CallRunner<'_> {
     }
 
     fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
-        if self.options.approver == Approver::Nobody {
+        if self.cx.options.approver == Approver::Nobody {
             return None;
         }
         if let Some(reason) = &call.no_preview {
@@ -233,7 +251,7 @@ impl CallRunner<'_> {
     pub(super) fn plan_again(&mut self, call: &mut Call, index: usize) {
         call.state = CallState::Planning;
         let planned = call.call.clone();
-        self.out.effect(match &call.held {
+        self.cx.out.effect(match &call.held {
             None if call.amended.by.is_empty() => Effect::Plan(vec![(index, planned)]),
             held => {
                 let opens = held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
@@ -249,7 +267,7 @@ impl CallRunner<'_> {
         }
         call.amended.by.clear();
         call.amended.yes = None;
-        self.out.notice(format!("your edit was not applied: {}; aye asks again about the original proposal", error.message));
+        self.cx.out.notice(format!("your edit was not applied: {}; aye asks again about the original proposal", error.message));
         self.plan_again(call, index);
         true
     }
@@ -269,7 +287,7 @@ impl CallRunner<'_> {
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
         let told = plan.amends.told.clone().filter(|_| edited.is_some() || !call.is_line_again());
         call.amended.told.clone_from(&told);
-        self.out.record(Record::Started { tool_call_id, rule, places, told, edited });
+        self.cx.out.record(Record::Started { tool_call_id, rule, places, told, edited });
         batch.runs.push((index, plan, permit));
     }
 
@@ -278,12 +296,11 @@ impl CallRunner<'_> {
     }
 
     pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut Batch) {
-        self.counters.tickets += 1;
-        let ticket = self.counters.tickets;
+        let ticket = self.cx.numbers.next_ticket();
         call.previewed = true;
         call.layered |= looked.unasked;
         let tool_call_id = call.call.tool_call_id.clone();
-        self.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked });
+        self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked });
         let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
         call.state = CallState::Previewing(Box::new(ActivePreview { ticket, tool_name, actions }));
         batch.previews.push((ticket, looked));
@@ -292,7 +309,7 @@ impl CallRunner<'_> {
     /// Stops a preview that is no longer needed.
     pub(super) fn stop_preview(&mut self, call: &Call) {
         if let CallState::Previewing(viewing) = &call.state {
-            self.out.effect(Effect::StopPreview { ticket: viewing.ticket });
+            self.cx.out.effect(Effect::StopPreview { ticket: viewing.ticket });
         }
     }
 
@@ -300,33 +317,33 @@ impl CallRunner<'_> {
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
         call.previewed = false;
         call.proposal = None;
-        self.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
+        self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
     }
 
     /// Commits what the batch is about to do, then does it.
     pub(super) fn carry_out(&mut self, calls: &[Call], batch: Batch) {
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
-            self.out.commit(Durability::Power);
+            self.cx.out.commit(Durability::Power);
         } else if !(batch.asks.is_empty() && batch.previews.is_empty()) {
-            self.out.commit(Durability::Process);
+            self.cx.out.commit(Durability::Process);
         }
         for approval in batch.asks {
             let wait = self.end_of_wait(calls, &approval.approval_id);
-            self.out.event(EventKind::ApprovalRequested(approval));
+            self.cx.out.event(EventKind::ApprovalRequested(approval));
             if let Some(wait) = wait {
-                self.out.effect(wait);
+                self.cx.out.effect(wait);
             }
         }
         for (ticket, PreviewRequest { index, plan, permit, approval_id, unasked: _ }) in batch.previews {
             let tool_call_id = calls[index].call.tool_call_id.clone();
-            self.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
-            self.out.effect(Effect::Preview { index, plan, permit, ticket });
+            self.cx.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
+            self.cx.out.effect(Effect::Preview { index, plan, permit, ticket });
         }
         for (index, plan, permit) in batch.runs {
             let tool_call_id = calls[index].call.tool_call_id.clone();
             let summary = calls[index].edited(&plan).map(|edited| edited.summary);
-            self.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary });
-            self.out.effect(Effect::Run { index, plan, permit, most_bytes: self.options.result_bytes(calls.len()) });
+            self.cx.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary });
+            self.cx.out.effect(Effect::Run { index, plan, permit, most_bytes: self.cx.options.result_bytes(calls.len()) });
         }
     }
 
@@ -341,14 +358,14 @@ impl CallRunner<'_> {
         call.settle(result);
         self.report(call, latency_ms);
         if call.changes {
-            self.out.commit(Durability::Process);
+            self.cx.out.commit(Durability::Process);
         }
     }
 
     /// Returns whether the user is asked to allow blocked access before the model sees this result.
     pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
-        let person = self.options.approver == Approver::Person && self.policy.mode() != Mode::Plan;
+        let person = self.cx.options.approver == Approver::Person && self.cx.policy.mode() != Mode::Plan;
         let offline = call.amended.by.contains(&Amendment::Offline);
         person && !stopping && !offline && call.held.is_none() && !result.denied.is_empty()
     }
@@ -356,8 +373,8 @@ impl CallRunner<'_> {
     /// Holds a result back, recorded, while the user is asked.
     pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
-        self.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
-        self.out.commit(Durability::Process);
+        self.cx.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
+        self.cx.out.commit(Durability::Process);
         call.held = Some(BlockedRun::new(result, latency_ms));
         // The effects of a preview have been applied.
         call.previewed = false;
@@ -380,13 +397,13 @@ impl CallRunner<'_> {
     pub(super) fn make_anew(&mut self, call: &mut Call, index: usize) {
         call.amended = Amended { renewed: true, ..Amended::default() };
         let tool_call_id = call.call.tool_call_id.clone();
-        self.out.record(Record::Renewed { tool_call_id });
-        self.out.commit(Durability::Process);
+        self.cx.out.record(Record::Renewed { tool_call_id });
+        self.cx.out.commit(Durability::Process);
         self.plan_again(call, index);
     }
 
     pub(super) fn refuse_by_policy(&mut self, call: &mut Call, denial: &Denial) {
-        self.out.record(Record::Refused {
+        self.cx.out.record(Record::Refused {
             tool_call_id: call.call.tool_call_id.clone(),
             rule: denial.rule.clone(),
             reason: denial.reason.clone(),
@@ -397,28 +414,28 @@ impl CallRunner<'_> {
 
     /// Returns why an allowed call would be denied now.
     pub(super) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
-        denied(self.policy, &plan.tool_name, &plan.actions, at)
+        denied(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
 
     pub(super) fn interrupted(&mut self, call: &mut Call) {
         self.announce(call, &[]);
-        if self.options.approver == Approver::Person {
+        if self.cx.options.approver == Approver::Person {
             call.state = CallState::Unknown;
-            self.out.event(EventKind::ToolInterrupted {
+            self.cx.out.event(EventKind::ToolInterrupted {
                 tool_call_id: call.call.tool_call_id.clone(),
                 tool_name: call.call.tool_name.clone(),
                 summary: call.summary.clone(),
                 known: match &call.partly {
                     Some(words) => format!("interrupted: partly done; {words}"),
                     None => {
-                        format!("interrupted: outcome unknown; it was running when aye exited{}", leftovers(call))
+                        format!("interrupted: outcome unknown; it was running when aye exited{}", call.leftovers())
                     }
                 },
                 last_output: call.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),
                 ran_ms: call.tail.as_ref().map(|tail| tail.ran_ms),
             });
         } else {
-            outcome_unknown(call);
+            call.outcome_unknown();
             self.report(call, 0);
         }
     }
@@ -427,9 +444,9 @@ impl CallRunner<'_> {
     pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
         let CallState::Done(result) = &call.state else { return };
         let latency_ms = call.held.as_ref().and_then(BlockedRun::latency_ms).unwrap_or(latency_ms);
-        self.out.record(Record::Finished { result: result.clone(), latency_ms });
+        self.cx.out.record(Record::Finished { result: result.clone(), latency_ms });
         let applied = result.error.is_none() && call.changes;
-        self.out.event(EventKind::ToolCompleted {
+        self.cx.out.event(EventKind::ToolCompleted {
             tool_call_id: result.tool_call_id.clone(),
             tool_name: result.tool_name.clone(),
             status: result.status,

@@ -1,48 +1,10 @@
 //! "Always allow": rules are saved in memory or in policy files, and removed again.
 
-use super::Effect;
-use super::outputs::Outputs;
-use crate::policy::Enforcer;
-use crate::ports::{Durability, Record, Saved};
-use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Remember};
-use std::path::PathBuf;
-
-/// Rule saved in this run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
-    pub rules: Vec<GrantRule>,
-    pub scope: GrantScope,
-    /// Rule names, as in verdicts.
-    pub names: Vec<String>,
-    /// Directory of the command that was approved.
-    pub directory: Option<PathBuf>,
-}
-
-/// Result of reading or changing the policy files.
-#[derive(Debug)]
-pub enum RuleFileResult {
-    Saved(Grant, Result<Saved, String>),
-    Removed(Grant, Result<Saved, String>),
-    Listed(Result<Vec<String>, String>),
-    /// Recent commands, to be compared with this offer of an approval.
-    Recent {
-        approval_id: ApprovalId,
-        offer: usize,
-        commands: Result<Vec<String>, String>,
-    },
-}
-
-impl RuleFileResult {
-    /// Returns whether commands get access to other directories from now on.
-    pub fn changes_what_is_seen(&self) -> bool {
-        match self {
-            Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
-                grant.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }))
-            }
-            Self::Saved(_, Err(_)) | Self::Removed(_, Err(_)) | Self::Listed(_) | Self::Recent { .. } => false,
-        }
-    }
-}
+use super::io::Effect;
+use super::rule_files::{Grant, RuleFileResult};
+use super::turn_context::TurnContext;
+use crate::ports::{Durability, Record};
+use crate::protocol::{Always, GrantRule, GrantScope, Remember};
 
 /// Rules that the user saved in this run.
 #[derive(Debug, Default)]
@@ -63,9 +25,8 @@ impl Grants {
     pub fn remember(
         &mut self,
         always: &Always,
-        (remember, directory): (Remember, Option<PathBuf>),
-        policy: &mut Enforcer,
-        out: &mut Outputs,
+        (remember, directory): (Remember, Option<std::path::PathBuf>),
+        TurnContext { policy, out, .. }: &mut TurnContext,
     ) {
         let Some(offer) = always.offers.get(remember.offer) else {
             return out.notice("no rule was saved: no such offer; allowed this once");
@@ -97,7 +58,7 @@ impl Grants {
     }
 
     /// Removes the rule saved last.
-    pub fn undo(&mut self, policy: &mut Enforcer, out: &mut Outputs) {
+    pub fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
         match self.saved.pop() {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
             Some(grant) if grant.scope == GrantScope::Session => {
@@ -112,7 +73,7 @@ impl Grants {
     }
 
     /// Handles the result of a change of the policy files.
-    pub fn on_outcome(&mut self, outcome: RuleFileResult, policy: &mut Enforcer, out: &mut Outputs) {
+    pub fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);
         }

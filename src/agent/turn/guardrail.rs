@@ -3,15 +3,20 @@
 //! The note exists only in the thread and follows from the record of the task's end. It is placed after the text of the next prompt, or
 //! after the last result if the same task continues, because every provider accepts text there.
 
+use super::super::context::estimate;
 use super::super::limits::BLOCKED_CHARS;
-use super::TurnMachine;
+use super::super::thread::Thread;
 use crate::ports::TaskEnd;
 use crate::protocol::{FailureKind, Message, Part, Role};
 
-impl TurnMachine {
+/// Message of the guardrail that ended the last task; told to the model with the next request.
+#[derive(Debug, Default)]
+pub(super) struct GuardrailNote(Option<String>);
+
+impl GuardrailNote {
     /// Notes whether a guardrail ended the task, until the next request.
-    pub(super) fn note_blocked(&mut self, end: &TaskEnd) {
-        self.blocked = match end {
+    pub fn on_task_end(&mut self, end: &TaskEnd) {
+        self.0 = match end {
             TaskEnd::Failed { failure } if failure.kind == FailureKind::GuardrailBlocked => {
                 Some(failure.message.chars().take(BLOCKED_CHARS).collect())
             }
@@ -19,20 +24,24 @@ impl TurnMachine {
         };
     }
 
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+
     /// Adds the note to the next prompt, for the thread.
-    pub(super) fn told_of_block(&mut self, mut prompt: Message) -> Message {
-        if let Some(why) = self.blocked.take() {
+    pub fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
+        if let Some(why) = self.0.take() {
             after_the_words(&mut prompt, &note(&why));
-            prompt.token_count = super::estimate(&prompt.content);
+            prompt.token_count = estimate(&prompt.content);
         }
         prompt
     }
 
     /// Adds the note to the last message when the same task continues.
-    pub(super) fn tell_of_block(&mut self) {
-        let Some(why) = self.blocked.take() else { return };
+    pub fn add_to_thread(&mut self, thread: &mut Thread) {
+        let Some(why) = self.0.take() else { return };
         let note = note(&why);
-        self.thread.amend_last(|message| match (message.role, message.content.last_mut()) {
+        thread.amend_last(|message| match (message.role, message.content.last_mut()) {
             // The model's own text stays unchanged.
             (Role::Assistant, _) => {}
             (Role::User | Role::Tool, Some(Part::ToolResult(result))) => {

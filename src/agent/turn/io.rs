@@ -1,6 +1,8 @@
 //! Inputs and effects of the turn machine.
 
-use super::{Grant, PolicyChange, RuleFileResult, Sampled};
+use super::policy::PolicyChange;
+use super::rule_files::{Grant, RuleFileResult};
+use super::sampling::Sampled;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
 use crate::protocol::{
@@ -14,6 +16,13 @@ use jiff::Timestamp;
 pub struct InputTime {
     pub now: Timestamp,
     pub jitter: f64,
+}
+
+impl InputTime {
+    /// Returns the milliseconds since then; 0 if the clock was set back.
+    pub fn since(self, then: Timestamp) -> u64 {
+        u64::try_from(self.now.as_millisecond() - then.as_millisecond()).unwrap_or(0)
+    }
 }
 
 /// Server resource mentioned in a prompt.

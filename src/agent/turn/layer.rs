@@ -1,10 +1,11 @@
 //! Commands approved by their effects: each runs in a layer first, and only its changes need approval.
 
+use super::call::Call;
 use super::call_order::Turn;
-use super::call_runner::CallRunner;
+use super::call_runner::{Batch, CallRunner};
+use super::io::InputTime;
+use super::options::Approver;
 use super::sandbox_escalation::names;
-use super::tool_calls::Batch;
-use super::{Approver, Call, InputTime};
 use crate::policy::{Approve, PreviewPermit, Question, Verdict};
 use crate::ports::{LayerEnd, LayerRun, Plan, Record};
 use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
@@ -18,7 +19,7 @@ impl CallRunner<'_> {
     pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
         let Verdict::Ask(question) = verdict else { return None };
         let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
-        let is_asked = self.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
+        let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
         question.layer().filter(|_| is_first && is_asked && may)
     }
@@ -26,7 +27,7 @@ impl CallRunner<'_> {
     /// Records the effects of a command in its layer before they are used.
     pub(super) fn note_layer(&mut self, call: &Call, plan: &Plan) {
         let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, &plan.effects) else { return };
-        self.out.record(Record::LayerEnded {
+        self.cx.out.record(Record::LayerEnded {
             tool_call_id: call.call.tool_call_id.clone(),
             ended: effects.ended.clone(),
             output: effects.output.clone(),
@@ -96,13 +97,13 @@ impl CallRunner<'_> {
         if effects.is_build_output() {
             return true;
         }
-        let is_in_mode = match self.policy.mode() {
+        let is_in_mode = match self.cx.policy.mode() {
             Mode::Plan | Mode::Ask => false,
             Mode::AutoEdit => !end.beyond_edits && !end.beyond_rewind,
             Mode::Auto => !end.beyond_rewind,
         };
         let Some(actions) = end.actions.as_ref().filter(|actions| is_in_mode && !actions.is_empty()) else { return false };
-        effects.unlisted().is_none() && matches!(self.policy.judge(actions, at.now), Verdict::Allow(_))
+        effects.unlisted().is_none() && matches!(self.cx.policy.judge(actions, at.now), Verdict::Allow(_))
     }
 
     /// Discards the layer, and asks about the command before it runs without one.
@@ -135,7 +136,7 @@ impl CallRunner<'_> {
         let message = "aye exited while this ran in a copy or waited for approval of its changes; nothing was applied";
         call.refuse(ErrorCode::Cancelled, message);
         self.report(call, 0);
-        self.out.notice(format!("`{}` was running in a copy when aye exited; nothing was applied", call.summary));
+        self.cx.out.notice(format!("`{}` was running in a copy when aye exited; nothing was applied", call.summary));
     }
 
     /// Adds to an approval why the command did not run in a layer first.
@@ -146,7 +147,7 @@ impl CallRunner<'_> {
         if let Some(why) = &call.no_layer {
             question.reason = format!("{why}; {}", question.reason);
         } else if let LayerRun::Impossible { reason } = &plan.layer
-            && !std::mem::replace(&mut self.counters.told_of_no_layers, true)
+            && !std::mem::replace(&mut self.layers.told_of_no_layers, true)
         {
             question.reason = format!("{}; it cannot run in a copy first, because {reason}", question.reason);
         }
@@ -155,19 +156,19 @@ impl CallRunner<'_> {
 
     /// Tells the user once about a command that ran without approval.
     fn tell_of_layers(&mut self, call: &Call, effects: &Effects) {
-        if std::mem::replace(&mut self.counters.told_of_layers, true) {
+        if std::mem::replace(&mut self.layers.told_of_layers, true) {
             return;
         }
         let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };
         let message =
             format!("`{}` ran in a copy, without network, and {what}, so aye did not ask; see docs/POLICY.md", call.summary);
-        self.out.notice(message);
+        self.cx.out.notice(message);
     }
 
     /// Returns how a call takes turns with others; `None` if commands are approved before they run.
     pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<Turn> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
-        (self.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
+        (self.cx.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
     }
 }
 

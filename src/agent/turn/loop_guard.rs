@@ -4,8 +4,7 @@
 //! Times of day and durations do not make outcomes different.
 
 use super::super::limits::SAME_CALLS;
-use super::TurnMachine;
-use crate::protocol::{Arguments, ErrorCode, Message, Part, ToolCall, ToolResult};
+use crate::protocol::{Arguments, ErrorCode, ToolCall, ToolResult};
 use regex::Regex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
@@ -58,7 +57,7 @@ impl LoopGuard {
     }
 
     /// Notes the outcomes of the calls of a step, in order. A denied call has no outcome and changes nothing.
-    fn came_to<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
+    pub(super) fn on_results<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
         let outcomes: Vec<Option<u64>> = results.map(outcome).collect();
         // Calls at the end that repeat the last one.
         let times = usize::try_from(self.row.times).unwrap_or(usize::MAX);
@@ -87,19 +86,6 @@ impl LoopGuard {
     pub(super) fn allow(&mut self, row: RepeatCount) {
         if row.number == self.row.number && row.times > self.row.free {
             self.row.free = row.times.saturating_add(SAME_CALLS - 1);
-        }
-    }
-}
-
-impl TurnMachine {
-    /// Notes the results of a completed step.
-    pub(super) fn note_outcomes(&mut self, message: &Message) {
-        let results = message.content.iter().filter_map(|part| match part {
-            Part::ToolResult(result) => Some(result),
-            _ => None,
-        });
-        if let Some(task) = &mut self.task {
-            task.guard.came_to(results);
         }
     }
 }
@@ -209,7 +195,7 @@ mod tests {
         let mut guard = LoopGuard::default();
         let after = |(calls, outputs): &(&[ToolCall], &[&str])| {
             guard.count(calls);
-            guard.came_to(results(outputs).iter());
+            guard.on_results(results(outputs).iter());
             guard.row.times
         };
         steps.iter().map(after).collect()

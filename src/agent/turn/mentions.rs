@@ -1,7 +1,10 @@
 //! Files mentioned in a prompt: read before the task begins, as far as that needs no approval.
 
 use super::super::mentions::{Mention, mentions};
-use super::{Approver, Effect, InputTime, Resource, TurnMachine};
+use super::io::{Effect, InputTime, Resource};
+use super::options::Approver;
+use super::outputs::Outputs;
+use super::turn_context::TurnContext;
 use crate::policy::{Permit, Verdict};
 use crate::ports::Plan;
 use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
@@ -19,124 +22,107 @@ pub(super) struct PendingPrompt {
     offered: Vec<Mention>,
 }
 
-impl TurnMachine {
-    /// Starts a task with this prompt, once the files it mentions are read.
-    pub(super) fn begin(&mut self, text: String, at: InputTime) {
-        let mentions = mentions(&text, &self.servers);
-        if mentions.is_empty() {
-            return self.start(text, Vec::new(), at);
-        }
-        let (id, outputs) = self.queue.add_first(text);
-        self.perform(outputs);
-        let named = mentions.clone();
-        // Server resources are not files, so they are not planned.
-        let (offered, files): (Vec<Mention>, Vec<Mention>) = mentions.into_iter().partition(|mention| mention.server.is_some());
-        let calls: Vec<ToolCall> = files.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
-        let is_planned = !calls.is_empty();
-        self.opening = Some(PendingPrompt { id, named, mentions: files, offered });
-        if is_planned {
-            self.out.push(Effect::PlanMentions { ticket: id, calls });
-        } else {
-            self.mentions_planned(id, Vec::new(), at);
-        }
+/// Reader of what prompts mention.
+#[derive(Debug, Default)]
+pub(super) struct MentionReader {
+    /// Prompt that becomes a task once the files it mentions are read.
+    pending: Option<PendingPrompt>,
+    /// Servers whose resources a prompt may mention.
+    servers: Vec<String>,
+}
+
+impl MentionReader {
+    /// Returns whether a prompt is waiting for the files it mentions.
+    pub fn is_reading(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Forgets the waiting prompt. Returns whether there was one.
+    pub fn cancel(&mut self) -> bool {
+        self.pending.take().is_some()
     }
 
     /// Sets the servers whose resources a prompt may mention.
-    pub fn know_servers(&mut self, names: Vec<String>) {
+    pub fn set_servers(&mut self, names: Vec<String>) {
         self.servers = names;
     }
 
-    /// Reads the mentioned files that need no approval. The others are left to the model, whose call can be reviewed.
-    pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
-        let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
+    /// Returns what the prompt mentions.
+    pub fn find(&self, text: &str) -> Vec<Mention> {
+        mentions(text, &self.servers)
+    }
+
+    /// Plans to read what the queued prompt with this ID mentions. Returns whether the plans follow; otherwise there are none.
+    pub fn begin(&mut self, id: u64, named: Vec<Mention>, out: &mut Outputs) -> bool {
+        // Server resources are not files, so they are not planned.
+        let (offered, files): (Vec<Mention>, Vec<Mention>) = named.iter().cloned().partition(|mention| mention.server.is_some());
+        let calls: Vec<ToolCall> = files.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
+        let is_planned = !calls.is_empty();
+        self.pending = Some(PendingPrompt { id, named, mentions: files, offered });
+        if is_planned {
+            out.effect(Effect::PlanMentions { ticket: id, calls });
+        }
+        is_planned
+    }
+
+    /// Reads the mentioned files that need no approval. The others are left to the model, whose call can be reviewed. Returns whether there
+    /// is nothing to read, so that the prompt can start.
+    pub fn on_plans(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, cx: &mut TurnContext, at: InputTime) -> bool {
+        let Some(pending) = self.pending.take_if(|pending| pending.id == ticket) else { return false };
         let mut runs = Vec::new();
         let mut read = Vec::new();
-        for (mention, plan) in opening.mentions.iter().zip(plans) {
-            match self.may_be_read(mention, plan, at) {
+        for (mention, plan) in pending.mentions.iter().zip(plans) {
+            match may_be_read(mention, plan, cx, at) {
                 Ok(run) => {
                     runs.push(run);
                     read.push(mention.clone());
                 }
-                Err(Some(message)) => self.notice(message),
+                Err(Some(message)) => cx.out.notice(message),
                 Err(None) => {}
             }
         }
         let mut resources = Vec::new();
         let mut offered = Vec::new();
-        for mention in &opening.offered {
-            match self.may_be_handed_over(mention, at) {
+        for mention in &pending.offered {
+            match may_be_handed_over(mention, cx, at) {
                 Ok(resource) => {
                     resources.push(resource);
                     offered.push(mention.clone());
                 }
-                Err(message) => self.notice(message),
+                Err(message) => cx.out.notice(message),
             }
         }
-        self.opening = Some(PendingPrompt { mentions: read, offered, ..opening });
-        if runs.is_empty() && resources.is_empty() {
-            self.mentions_read(ticket, Vec::new(), at);
-        } else {
-            self.out.push(Effect::ReadMentions { ticket, runs, resources });
+        self.pending = Some(PendingPrompt { mentions: read, offered, ..pending });
+        let is_empty = runs.is_empty() && resources.is_empty();
+        if !is_empty {
+            cx.out.effect(Effect::ReadMentions { ticket, runs, resources });
         }
+        is_empty
     }
 
-    /// Judges a resource before anything is sent to the server.
-    fn may_be_handed_over(&self, mention: &Mention, at: InputTime) -> Result<Resource, String> {
-        let path = &mention.path;
-        let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
-        let judged = self.policy.may_read_of(&server, at.now);
-        match judged.map_err(|denial| format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))? {
-            Some(why) if self.options.approver != Approver::Person => {
-                Err(format!("`@{path}` was not attached, because reading it requires approval: {why}"))
-            }
-            asks => Ok(Resource { server, uri, asks }),
-        }
+    /// Ends the reading of this prompt.
+    pub fn finish(&mut self, ticket: u64) -> Option<PendingPrompt> {
+        self.pending.take_if(|pending| pending.id == ticket)
+    }
+}
+
+impl PendingPrompt {
+    /// Returns whether these are the mentions that were read. The user may have edited the prompt in the meantime.
+    pub fn named(&self, mentions: &[Mention]) -> bool {
+        self.named == mentions
     }
 
-    fn may_be_read(
-        &self,
-        mention: &Mention,
-        plan: Result<Plan, ToolError>,
-        at: InputTime,
-    ) -> Result<(Plan, Permit), Option<String>> {
-        let path = &mention.path;
-        let plan = match plan {
-            Ok(plan) if !plan.changes => plan,
-            Ok(_) => return Err(None),
-            Err(error) => return Err(unread(mention, &error)),
-        };
-        match plan.judged(&self.policy, at.now) {
-            Verdict::Allow(permit) => Ok((plan, permit)),
-            Verdict::Deny(denial) => Err(Some(format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))),
-            Verdict::Ask(question) => {
-                let why = question.reason;
-                Err(Some(format!(
-                    "`@{path}` was not attached, because reading it requires approval ({why}); the model may ask for it"
-                )))
-            }
-        }
-    }
-
-    /// Starts the task with its mentions, unless the user removed the prompt in the meantime.
-    pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
-        let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
-        let Some((text, outputs)) = self.queue.take(ticket) else {
-            return self.start_next(at);
-        };
-        self.perform(outputs);
-        if mentions(&text, &self.servers) != opening.named {
-            // The text was edited since then and mentions other files.
-            return self.begin(text, at);
-        }
-        let most_bytes = self.options.result_bytes(results.len());
+    /// Returns the content to attach to the prompt.
+    pub fn attachments(&self, results: Vec<ToolResult>, cx: &mut TurnContext) -> Vec<Part> {
+        let most_bytes = cx.options.result_bytes(results.len());
         let mut parts = Vec::new();
-        for (mention, result) in opening.mentions.iter().chain(&opening.offered).zip(results) {
+        for (mention, result) in self.mentions.iter().chain(&self.offered).zip(results) {
             let images = result.images.clone();
             let result = result.fitted(most_bytes);
             let path = &mention.path;
             if let Some(error) = &result.error {
                 if let Some(message) = unread(mention, error) {
-                    self.notice(message);
+                    cx.out.notice(message);
                 }
                 continue;
             }
@@ -148,7 +134,44 @@ impl TurnMachine {
             parts.push(Part::Text { text: format!("\n\n[Content of `@{path}`{whose}]\n{}", result.text_for_model()) });
             parts.extend(images.into_iter().map(Part::Image));
         }
-        self.start(text, parts, at);
+        parts
+    }
+}
+
+/// Judges a resource before anything is sent to the server.
+fn may_be_handed_over(mention: &Mention, cx: &TurnContext, at: InputTime) -> Result<Resource, String> {
+    let path = &mention.path;
+    let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
+    let judged = cx.policy.may_read_of(&server, at.now);
+    match judged.map_err(|denial| format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))? {
+        Some(why) if cx.options.approver != Approver::Person => {
+            Err(format!("`@{path}` was not attached, because reading it requires approval: {why}"))
+        }
+        asks => Ok(Resource { server, uri, asks }),
+    }
+}
+
+fn may_be_read(
+    mention: &Mention,
+    plan: Result<Plan, ToolError>,
+    cx: &TurnContext,
+    at: InputTime,
+) -> Result<(Plan, Permit), Option<String>> {
+    let path = &mention.path;
+    let plan = match plan {
+        Ok(plan) if !plan.changes => plan,
+        Ok(_) => return Err(None),
+        Err(error) => return Err(unread(mention, &error)),
+    };
+    match plan.judged(&cx.policy, at.now) {
+        Verdict::Allow(permit) => Ok((plan, permit)),
+        Verdict::Deny(denial) => Err(Some(format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))),
+        Verdict::Ask(question) => {
+            let why = question.reason;
+            Err(Some(format!(
+                "`@{path}` was not attached, because reading it requires approval ({why}); the model may ask for it"
+            )))
+        }
     }
 }
 

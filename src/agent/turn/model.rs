@@ -1,159 +1,148 @@
 //! Model changes, and new facts about the current model. The policy judges a model before it is used; a running request is still answered
 //! by the model it was sent to.
 
-use super::{Effect, InputTime, Options, Phase, TurnMachine};
+use super::io::Effect;
+use super::options::Options;
+use super::turn_context::TurnContext;
+use crate::policy::permit::Denial;
 use crate::ports::Record;
 use crate::protocol::{Effort, EventKind, Failure, KeyText, ModelFacts};
 
 /// User's model choices.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct ModelChoice {
     /// Name of the model being opened.
     opening: Option<String>,
     /// Last choice in the journal.
-    pub last: Option<(String, Option<Effort>)>,
+    last: Option<(String, Option<Effort>)>,
     /// Configured output limit, for any model.
     output_tokens: u64,
-    /// Choices made before the first message.
-    pub unsaid: Vec<Record>,
 }
 
-impl Choice {
+/// Change after a model was opened.
+pub(super) enum ModelUpdate {
+    None,
+    /// New facts about the current model are in force.
+    Learned,
+    /// The user's choice is ready to be used.
+    Chosen(ModelFacts),
+}
+
+impl ModelChoice {
     pub fn new(options: &Options) -> Self {
-        Self { opening: None, last: None, output_tokens: options.max_output_tokens, unsaid: Vec::new() }
+        Self { opening: None, last: None, output_tokens: options.max_output_tokens }
     }
-}
 
-impl TurnMachine {
     /// Opens a model, after saving an API key for its provider, if given.
-    pub(super) fn set_model(&mut self, name: String, key: Option<KeyText>) {
-        if let Err(denial) = self.policy.may_call(&name) {
-            return self.refused(&denial);
+    pub fn open(&mut self, name: String, key: Option<KeyText>, cx: &mut TurnContext) {
+        if let Err(denial) = cx.policy.may_call(&name) {
+            return refused(&denial, cx);
         }
-        self.choice.opening = Some(name.clone());
-        self.out.push(Effect::OpenModel { key, name });
+        self.opening = Some(name.clone());
+        cx.out.effect(Effect::OpenModel { key, name });
     }
 
-    pub(super) fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
+    pub fn on_opened(&mut self, opened: Result<ModelFacts, Failure>, cx: &mut TurnContext) -> ModelUpdate {
         let facts = match opened {
             Ok(facts) => facts,
             Err(failure) => {
-                self.choice.opening = None;
+                self.opening = None;
                 let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
-                return self.notice(format!("{}: {}{hint}", self.stays(), failure.message));
+                cx.out.notice(format!("{}: {}{hint}", stays(cx), failure.message));
+                return ModelUpdate::None;
             }
         };
-        let is_asked = facts.name == self.options.model.name;
-        match &self.choice.opening {
+        let is_asked = facts.name == cx.options.model.name;
+        match &self.opening {
             Some(name) if !is_asked || *name == facts.name => {
-                self.choice.opening = None;
-                self.adopt(facts, at);
+                self.opening = None;
+                ModelUpdate::Chosen(facts)
             }
-            _ if is_asked => self.learn(facts),
-            // The facts are about a model that is no longer in use.
-            _ => {}
+            _ if is_asked && facts != cx.options.model => {
+                let message = sentence(&facts);
+                cx.options.model = facts.clone();
+                self.limit_output(cx);
+                cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
+                ModelUpdate::Learned
+            }
+            // There is no news, or the facts are about a model that is no longer in use.
+            _ => ModelUpdate::None,
         }
     }
 
-    /// Learns new facts about the current model from its server.
-    fn learn(&mut self, facts: ModelFacts) {
-        if facts != self.options.model {
-            let message = sentence(&facts);
-            self.options.model = facts.clone();
-            self.fit_answer();
-            self.another_window();
-            self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
-        }
-    }
-
-    /// Uses the model from the next request on.
-    fn adopt(&mut self, facts: ModelFacts, at: InputTime) {
+    /// Uses the model from the next request on. `current`: what another model is still responding with, and its name. Returns whether the
+    /// policy allows the model.
+    pub fn adopt(&self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
-        if let Err(denial) = self.policy.may_call(&facts.name) {
-            return self.refused(&denial);
+        if let Err(denial) = cx.policy.may_call(&facts.name) {
+            refused(&denial, cx);
+            return false;
         }
         let mut message = sentence(&facts);
-        let streams = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_)));
-        let sums_up = self.is_compacting() && self.summary_ticket().is_none();
-        if (streams || sums_up) && facts.name != self.options.model.name {
-            let what = if sums_up { "summary" } else { "response" };
-            message = format!("{message}; the current {what} still comes from {}", self.asked_model());
+        if let Some((what, model)) = current.filter(|_| facts.name != cx.options.model.name) {
+            message = format!("{message}; the current {what} still comes from {model}");
         }
         let name = facts.name.clone();
-        self.options.model = facts.clone();
-        self.fit_answer();
-        self.another_window();
-        self.keep(Record::ModelChosen { model: name.clone(), effort: self.options.effort });
-        self.out.push(Effect::UseModel { name });
-        self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
-        // A user who switches the model during a retry delay does not want to wait.
-        if let Some(ticket) = self.summary_ticket() {
-            self.summary_woken(ticket, at);
-        } else if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Retrying { .. })) {
-            match self.preflight(at) {
-                None => self.request(0, at),
-                Some(failure) => self.forbidden(failure),
-            }
-        }
-    }
-
-    pub(super) fn set_effort(&mut self, effort: Option<Effort>) {
-        self.options.effort = effort;
-        let facts = self.options.model.clone();
-        self.keep(Record::ModelChosen { model: facts.name.clone(), effort });
-        let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to support it" };
-        let message = format!("effort {}{takes_none}", effort.map_or("the model's default", Effort::as_str));
-        self.emit(EventKind::ModelChanged { facts, effort, message });
+        cx.options.model = facts.clone();
+        self.limit_output(cx);
+        cx.keep(Record::ModelChosen { model: name.clone(), effort: cx.options.effort });
+        cx.out.effect(Effect::UseModel { name });
+        cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
+        true
     }
 
     /// Limits the output to what the session and the model allow.
-    pub(super) fn fit_answer(&mut self) {
-        let wanted = self.choice.output_tokens;
-        self.options.max_output_tokens = self.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
-    }
-
-    /// Records earlier choices with the first prompt.
-    pub(super) fn note_choices(&mut self) {
-        self.pending.append(&mut self.choice.unsaid);
+    pub fn limit_output(&self, cx: &mut TurnContext) {
+        let wanted = self.output_tokens;
+        cx.options.max_output_tokens = cx.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
     }
 
     /// Restores a choice from the journal.
-    pub(super) fn fold_choice(&mut self, model: String, effort: Option<Effort>) {
-        if !self.options.effort_for_this_run {
-            self.options.effort = effort;
+    pub fn restore(&mut self, model: String, effort: Option<Effort>, cx: &mut TurnContext) {
+        if !cx.options.effort_for_this_run {
+            cx.options.effort = effort;
         }
-        self.choice.last = Some((model, effort));
+        self.last = Some((model, effort));
     }
 
     /// Applies the command line, which overrides the session, and reports a change.
-    pub(super) fn note_model_of_this_run(&mut self) {
-        let (name, effort) = (self.options.model.name.clone(), self.options.effort);
+    pub fn report_model_of_run(&mut self, cx: &mut TurnContext) {
+        let (name, effort) = (cx.options.model.name.clone(), cx.options.effort);
         if name.is_empty() {
             return;
         }
-        let (before, effort_before) = match self.choice.last.take() {
+        let (before, effort_before) = match self.last.take() {
             Some((model, effort)) => (Some(model), effort),
-            None => (self.options.model_before.take(), effort),
+            None => (cx.options.model_before.take(), effort),
         };
         let Some(before) = before.filter(|before| *before != name || effort != effort_before) else { return };
-        self.note(Record::ModelChosen { model: name.clone(), effort });
-        let facts = self.options.model.clone();
+        cx.out.record(Record::ModelChosen { model: name.clone(), effort });
+        let facts = cx.options.model.clone();
         let mut message = sentence(&facts);
         if before != name {
             message = format!("{message}; was {before}");
         }
-        self.emit(EventKind::ModelChanged { facts, effort, message });
+        cx.out.event(EventKind::ModelChanged { facts, effort, message });
     }
+}
 
-    fn refused(&mut self, denial: &crate::policy::permit::Denial) {
-        self.notice(format!("{}: {} (rule: {})", self.stays(), denial.reason, denial.rule));
-    }
+pub(super) fn set_effort(effort: Option<Effort>, cx: &mut TurnContext) {
+    cx.options.effort = effort;
+    let facts = cx.options.model.clone();
+    cx.keep(Record::ModelChosen { model: facts.name.clone(), effort });
+    let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to support it" };
+    let message = format!("effort {}{takes_none}", effort.map_or("the model's default", Effort::as_str));
+    cx.out.event(EventKind::ModelChanged { facts, effort, message });
+}
 
-    fn stays(&self) -> String {
-        match self.options.model.name.as_str() {
-            "" => "no model was chosen".to_owned(),
-            stays => format!("still using {stays}"),
-        }
+fn refused(denial: &Denial, cx: &mut TurnContext) {
+    cx.out.notice(format!("{}: {} (rule: {})", stays(cx), denial.reason, denial.rule));
+}
+
+fn stays(cx: &TurnContext) -> String {
+    match cx.model_name() {
+        "" => "no model was chosen".to_owned(),
+        stays => format!("still using {stays}"),
     }
 }
 

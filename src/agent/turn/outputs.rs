@@ -1,36 +1,42 @@
-//! Outputs of the sub-machines: records, events and effects, in order.
+//! Output buffer: records, commits, events and effects of the sub-machines, in order.
 
-use super::Effect;
+use super::io::Effect;
 use crate::ports::{Durability, Record};
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, StepId, TaskId};
 
-/// One output of a sub-machine.
-#[derive(Debug)]
-pub(super) enum Output {
-    /// Record for the journal, written with the next commit.
-    Record(Record),
-    Commit(Durability),
-    /// Event; the turn machine adds the task and step.
-    Event(EventKind),
-    Effect(Effect),
+/// Buffer that sub-machines write to. Nothing in it has an effect until the host performs it.
+#[derive(Debug, Default)]
+pub(super) struct Outputs {
+    /// Records for the next commit.
+    pending: Vec<Record>,
+    effects: Vec<Effect>,
+    /// Task and step of the next events.
+    task_id: Option<TaskId>,
+    step_id: Option<StepId>,
 }
 
-/// Outputs in order. They have no effect until the turn machine performs them.
-#[derive(Debug, Default)]
-#[must_use]
-pub(super) struct Outputs(Vec<Output>);
-
 impl Outputs {
+    /// Adds a record, which is written with the next commit.
     pub fn record(&mut self, record: Record) {
-        self.0.push(Output::Record(record));
+        self.pending.push(record);
     }
 
+    /// Adds records, which are written with the next commit.
+    pub fn records(&mut self, records: Vec<Record>) {
+        self.pending.extend(records);
+    }
+
+    /// Commits the records since the last commit, if there are any.
     pub fn commit(&mut self, durability: Durability) {
-        self.0.push(Output::Commit(durability));
+        if !self.pending.is_empty() {
+            let records = std::mem::take(&mut self.pending);
+            self.effects.push(Effect::Commit(records, durability));
+        }
     }
 
     pub fn event(&mut self, kind: EventKind) {
-        self.0.push(Output::Event(kind));
+        let (task_id, step_id) = (self.task_id.clone(), self.step_id.clone());
+        self.effects.push(Effect::Emit { task_id, step_id, kind });
     }
 
     pub fn notice(&mut self, message: impl Into<String>) {
@@ -38,19 +44,52 @@ impl Outputs {
     }
 
     pub fn effect(&mut self, effect: Effect) {
-        self.0.push(Output::Effect(effect));
+        self.effects.push(effect);
     }
 
-    pub fn append(&mut self, Self(mut others): Self) {
-        self.0.append(&mut others);
+    /// Sets the task and step that later events belong to.
+    pub fn set_scope(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>) {
+        (self.task_id, self.step_id) = (task_id, step_id);
+    }
+
+    /// Removes the effects. A state change comes before the events that announce it, so that a reader of these events finds the new state.
+    pub fn take(&mut self) -> Vec<Effect> {
+        let effects = std::mem::take(&mut self.effects);
+        let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());
+        let mut since_change = 0;
+        for effect in effects {
+            if matches!(&effect, Effect::Emit { kind: EventKind::StateChanged { .. }, .. }) {
+                let first = ordered[since_change..].iter().position(announces);
+                ordered.insert(first.map_or(ordered.len(), |first| since_change + first), effect);
+                since_change = ordered.len();
+            } else {
+                ordered.push(effect);
+            }
+        }
+        ordered
+    }
+
+    #[cfg(test)]
+    pub fn pending(&self) -> &[Record] {
+        &self.pending
     }
 }
 
-impl IntoIterator for Outputs {
-    type Item = Output;
-    type IntoIter = std::vec::IntoIter<Output>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
+/// Returns whether an event announces the state change that is reported after it.
+fn announces(effect: &Effect) -> bool {
+    let Effect::Emit { kind, .. } = effect else { return false };
+    matches!(
+        kind,
+        EventKind::SessionPaused { .. }
+            | EventKind::PolicyExpired { .. }
+            | EventKind::TaskStarted { .. }
+            | EventKind::TaskCompleted { .. }
+            | EventKind::TaskFailed { .. }
+            | EventKind::TaskCancelled { .. }
+            | EventKind::ApprovalRequested(_)
+            | EventKind::ApprovalResolved { .. }
+            | EventKind::ApprovalTimeout { .. }
+            | EventKind::ToolStarted { .. }
+            | EventKind::PreviewStarted { .. }
+    )
 }

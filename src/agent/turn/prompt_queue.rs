@@ -1,7 +1,7 @@
 //! Prompt queue: messages of the user that wait for the end of the task, or for its next step.
 
 use super::super::limits::MAX_QUEUED;
-use super::Effect;
+use super::io::Effect;
 use super::outputs::Outputs;
 use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Waiting};
@@ -25,108 +25,99 @@ impl PromptQueue {
     }
 
     /// Adds a message: for the next step if it steers, otherwise for after the task.
-    pub fn add(&mut self, text: String, steer: bool) -> Outputs {
-        let mut outputs = Outputs::default();
+    pub fn add(&mut self, text: String, steer: bool, out: &mut Outputs) {
         if text.trim().is_empty() {
-            return outputs;
+            return;
         }
         if self.waiting.len() >= MAX_QUEUED {
-            outputs.notice(format!("{MAX_QUEUED} messages are already queued; this one is back in your draft"));
-            outputs.append(self.return_to_draft(text));
-            return outputs;
+            out.notice(format!("{MAX_QUEUED} messages are already queued; this one is back in your draft"));
+            return self.return_to_draft(text, out);
         }
         let id = self.next_id();
         self.waiting.push_back(Waiting { id, text, steer });
-        self.saved()
+        self.saved(out);
     }
 
     /// Puts a prompt first while the files it mentions are read. Returns its ID.
-    pub fn add_first(&mut self, text: String) -> (u64, Outputs) {
+    pub fn add_first(&mut self, text: String, out: &mut Outputs) -> u64 {
         let id = self.next_id();
         self.waiting.push_front(Waiting { id, text, steer: false });
-        let mut outputs = Outputs::default();
-        outputs.record(self.record());
-        outputs.commit(Durability::Process);
-        (id, outputs)
+        out.record(self.record());
+        out.commit(Durability::Process);
+        id
     }
 
     /// Changes a queued message, or removes it if the text is empty.
-    pub fn edit(&mut self, id: u64, text: String) -> Outputs {
+    pub fn edit(&mut self, id: u64, text: String, out: &mut Outputs) {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) else {
-            let mut outputs = Outputs::default();
-            outputs.notice(if text.trim().is_empty() {
+            out.notice(if text.trim().is_empty() {
                 "that message was already sent to the model"
             } else {
                 "that message was already sent unchanged; your edit is in the draft"
             });
-            outputs.append(self.return_to_draft(text));
-            return outputs;
+            return self.return_to_draft(text, out);
         };
         if text.trim().is_empty() {
             self.waiting.remove(place);
         } else {
             self.waiting[place].text = text;
         }
-        self.saved()
+        self.saved(out);
     }
 
     /// Removes the message with this ID, which becomes a task.
-    pub fn take(&mut self, id: u64) -> Option<(String, Outputs)> {
+    pub fn take(&mut self, id: u64, out: &mut Outputs) -> Option<String> {
         let place = self.waiting.iter().position(|waiting| waiting.id == id)?;
         let waiting = self.waiting.remove(place)?;
-        let mut outputs = Outputs::default();
-        outputs.record(self.record());
+        out.record(self.record());
         if !self.is_empty() {
-            outputs.event(self.event());
+            out.event(self.event());
         }
-        Some((waiting.text, outputs))
+        Some(waiting.text)
     }
 
     /// Removes all messages for the next step, joined into one, because not every provider accepts several user messages in a row.
-    pub fn take_steering(&mut self) -> Option<(String, Outputs)> {
+    pub fn take_steering(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering()?;
-        Some((text, self.changed()))
+        self.changed(out);
+        Some(text)
     }
 
     /// Removes the next message: steering messages whose step never came first, then the oldest prompt.
-    pub fn take_next(&mut self) -> Option<(String, Outputs)> {
+    pub fn take_next(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering().or_else(|| self.waiting.pop_front().map(|waiting| waiting.text))?;
-        Some((text, self.changed()))
+        self.changed(out);
+        Some(text)
     }
 
     /// Turns steering messages of a failed task into prompts, so that they steer no other task.
-    pub fn stop_steering(&mut self) -> Outputs {
-        if !self.waiting.iter().any(|waiting| waiting.steer) {
-            return Outputs::default();
+    pub fn stop_steering(&mut self, out: &mut Outputs) {
+        if self.waiting.iter().any(|waiting| waiting.steer) {
+            self.waiting.iter_mut().for_each(|waiting| waiting.steer = false);
+            self.changed(out);
         }
-        self.waiting.iter_mut().for_each(|waiting| waiting.steer = false);
-        self.changed()
     }
 
     /// Moves all messages to the draft, because a user who stops a task does not want the queued ones to run.
-    pub fn return_all_to_draft(&mut self) -> Outputs {
-        let mut outputs = Outputs::default();
+    pub fn return_all_to_draft(&mut self, out: &mut Outputs) {
         if self.is_empty() {
-            return outputs;
+            return;
         }
         let text = self.waiting.drain(..).map(|waiting| waiting.text).collect::<Vec<_>>().join("\n\n");
         // The draft is saved before the queue is emptied: a crash in between shows the messages twice rather than never.
-        outputs.effect(Effect::SaveDraft(text.clone()));
-        outputs.append(self.saved());
-        outputs.event(EventKind::DraftRestored { text });
-        outputs
+        out.effect(Effect::SaveDraft(text.clone()));
+        self.saved(out);
+        out.event(EventKind::DraftRestored { text });
     }
 
     /// Moves a message that came too late, or exceeds the limit, to the draft.
-    pub fn return_to_draft(&self, text: String) -> Outputs {
-        let mut outputs = Outputs::default();
+    pub fn return_to_draft(&self, text: String, out: &mut Outputs) {
         if !text.trim().is_empty() {
-            outputs.effect(Effect::SaveDraft(text.clone()));
-            outputs.event(EventKind::DraftRestored { text });
+            out.effect(Effect::SaveDraft(text.clone()));
+            out.event(EventKind::DraftRestored { text });
             // Other messages are still queued.
-            outputs.event(self.event());
+            out.event(self.event());
         }
-        outputs
     }
 
     /// Restores the queue from the journal. Older versions stored no IDs.
@@ -167,19 +158,15 @@ impl PromptQueue {
     }
 
     /// Records the change in the same commit as what follows from it.
-    fn changed(&self) -> Outputs {
-        let mut outputs = Outputs::default();
-        outputs.record(self.record());
-        outputs.event(self.event());
-        outputs
+    fn changed(&self, out: &mut Outputs) {
+        out.record(self.record());
+        out.event(self.event());
     }
 
     /// Records the change and commits it at once.
-    fn saved(&self) -> Outputs {
-        let mut outputs = Outputs::default();
-        outputs.record(self.record());
-        outputs.commit(Durability::Process);
-        outputs.event(self.event());
-        outputs
+    fn saved(&self, out: &mut Outputs) {
+        out.record(self.record());
+        out.commit(Durability::Process);
+        out.event(self.event());
     }
 }

@@ -1,209 +1,391 @@
-//! Resuming after a crash: open work is ended, continued, or shown to the user.
+//! Resumption of a session: it is restored from its journal, and open work is ended, continued, or shown to the user.
 
-use super::restore::Unfinished;
-use super::sandbox_escalation::BlockedRun;
-use super::{Approver, Call, CallState, Effect, InputTime, Phase, Task, TurnMachine};
-use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, Role, SessionStatus, TaskStatus};
+use super::call::Call;
+use super::call_batch::CallBatch;
+use super::call_recovery::restored;
+use super::compaction::report_lost_summary;
+use super::io::{Effect, InputTime};
+use super::loop_guard::RepeatCount;
+use super::machine::TurnMachine;
+use super::options::Unfinished;
+use super::side_effects;
+use super::state::left_behind;
+use super::tasks::Phase;
+use super::user_command::UserCommand;
+use crate::ports::{Durability, Edited, Record, TaskEnd};
+use crate::protocol::{
+    CallId, EventKind, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, TaskStatus,
+    ToolResult, Usage,
+};
+use crate::session::{Applied, CallChange, Change, OpenCall, SessionState, Spent};
 
+/// Restoring.
+impl TurnMachine {
+    /// Restores the session from its records; call this once, on a new machine. `settled` contains the known outcomes of calls that were
+    /// running when the process ended.
+    pub fn restore(
+        &mut self,
+        records: Vec<Record>,
+        settled: Vec<ToolResult>,
+        unfinished: Unfinished,
+        at: InputTime,
+    ) -> Vec<Effect> {
+        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        let (mut state, mut rows) = (SessionState::default(), Vec::new());
+        for record in records {
+            let Applied { closed, change, .. } = state.apply(&record);
+            self.restore_change(change, (restored(closed, &rows), state.calls(), &mut rows), at);
+        }
+        // A step with a response and no calls is complete, although no record says so.
+        if let (Some(task), Some(progress)) = (self.tasks.current(), state.task())
+            && *task.id() == progress.task_id
+        {
+            self.tasks.set_step_count(progress.step_count);
+        }
+        let calls = restored(state.take_calls(), &rows);
+        if !calls.is_empty() {
+            self.tasks.set_phase(Phase::Working(CallBatch::restored(calls)));
+        }
+        let lost_bytes = state.uncounted_bytes();
+        if lost_bytes > 0 && self.tasks.current().is_some() {
+            let input_tokens = self.window.next_input_tokens(&self.cx);
+            self.spending.count_lost(lost_bytes, input_tokens, &mut self.tasks, &mut self.cx);
+        }
+        if state.is_compacting {
+            report_lost_summary(&mut self.cx);
+        }
+        // The hint on how to continue is added by the code that resumes it.
+        let failure = state.pause.filter(|why| *why != left_behind()).unwrap_or_else(|| {
+            Failure::new(
+                FailureKind::Internal,
+                "aye exited during this task; the conversation so far is saved",
+                "continue it, or send another prompt",
+            )
+        });
+        self.with_calls(|batch, runner| batch.settle_commits(settled, runner));
+        let known = std::mem::take(&mut self.known);
+        self.with_calls(|batch, runner| batch.settle_by_disk(known, runner));
+        self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
+        // The previous process already warned the user about these.
+        self.spending.nearly_used(&self.tasks, &self.cx);
+        self.choice.report_model_of_run(&mut self.cx);
+        self.resume(failure, unfinished, at);
+        self.cx.out.take()
+    }
+
+    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open after it;
+    /// `rows`: how often each call of that step was repeated.
+    fn restore_change(
+        &mut self,
+        change: Change<'_>,
+        (closed, open, rows): (Vec<Call>, &[OpenCall], &mut Vec<RepeatCount>),
+        at: InputTime,
+    ) {
+        match change {
+            Change::StepCompleted { message, step_count } => return self.restore_step(message, step_count, closed, at),
+            Change::UserCommandEnded { shared, .. } => {
+                self.command_outputs.add(shared.map(str::to_owned));
+                return self.tasks.end_user_command(&mut self.cx.out);
+            }
+            _ => self.mend(closed, at),
+        }
+        match change {
+            Change::StepStarted { step_id, step_count, .. } => {
+                self.cx.numbers.count_step();
+                self.rewinds.count_step();
+                self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
+                self.tasks.set_step_count(step_count.saturating_sub(1));
+                self.tasks.set_phase(Phase::Paused);
+            }
+            Change::Answered { message, stop_reason, spent, .. } => *rows = self.restore_answer(message, stop_reason, spent),
+            Change::Call { change: CallChange::Asked { .. }, .. } => self.cx.numbers.count_approval(),
+            Change::Call { tool_call_id, change: CallChange::Started { .. } } => self.restore_start(tool_call_id, open, rows),
+            Change::Steered { message } => {
+                self.cx.numbers.count_message(&message.message_id);
+                self.window.push(message.clone());
+            }
+            Change::UserCommandStarted { task_id, step_id, call, line, shared } => {
+                *rows = vec![RepeatCount::default()];
+                self.cx.numbers.count_task();
+                self.cx.numbers.count_step();
+                let command = UserCommand::restored(line, shared);
+                let id = (task_id.clone(), step_id.clone());
+                self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
+            }
+            Change::Spent { spent, .. } => self.count(spent),
+            Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
+            Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),
+            Change::BudgetSet { limit } => self.spending.restore_budget(*limit, &mut self.tasks, &mut self.cx),
+            Change::TaskStarted { .. }
+            | Change::TaskEnded { .. }
+            | Change::Stopping
+            | Change::Continued
+            | Change::Imported { .. } => self.restore_task_change(change),
+            Change::RewindStarted { .. }
+            | Change::Rewound { .. }
+            | Change::Compacted { .. }
+            | Change::CompactionUndone { .. }
+            | Change::Truncated { .. } => self.restore_thread_change(change),
+            Change::None
+            | Change::Repeated
+            | Change::Call { .. }
+            | Change::StepCompleted { .. }
+            | Change::UserCommandEnded { .. }
+            | Change::Paused { .. }
+            | Change::PolicyChanged { .. }
+            | Change::Unreadable => {}
+        }
+    }
+
+    fn restore_task_change(&mut self, change: Change<'_>) {
+        match change {
+            Change::TaskStarted { prompt, max_steps } => self.restore_task(prompt.clone(), max_steps),
+            Change::TaskEnded { end, .. } => {
+                self.guardrail.on_task_end(end);
+                self.spending.end_task(&self.tasks);
+                self.tasks.end_restored(end, &mut self.cx.out);
+            }
+            Change::Stopping => {
+                self.tasks.cancel();
+            }
+            Change::Continued => {
+                self.add_continuation();
+                if self.tasks.current().is_some() {
+                    self.tasks.stop_cancelling();
+                } else {
+                    self.tasks.continue_ended(self.cx.options.max_steps, &mut self.cx.out);
+                }
+                self.command_outputs.add_to_thread(self.window.thread_mut());
+            }
+            Change::Imported { step_count } => {
+                self.cx.numbers.count_steps_to(step_count);
+                self.tasks.set_step_count(step_count);
+            }
+            _ => {}
+        }
+    }
+
+    fn restore_thread_change(&mut self, change: Change<'_>) {
+        match change {
+            Change::RewindStarted { rewind_id, target, scope, overwrite } => {
+                // A rewind starts only while no task runs.
+                self.tasks.drop_current(&mut self.cx.out);
+                self.rewinds.restore_start(rewind_id, (target, scope), overwrite.to_vec(), self.window.thread());
+            }
+            Change::Rewound { rewind_id, from, rewound, .. } => {
+                self.tasks.drop_current(&mut self.cx.out);
+                let effect = self.rewinds.restore_end(rewind_id, from, rewound, self.window.thread_mut());
+                self.adopt_rewind(effect);
+            }
+            Change::Compacted { until, message, verbatim, spent, .. } => {
+                self.cx.numbers.count_message(&message.message_id);
+                self.count(spent);
+                self.window.summarize(until, verbatim, message.clone(), &self.cx);
+            }
+            Change::CompactionUndone { .. } => self.window.undo_summary(&self.cx),
+            Change::Truncated { tokens, .. } => self.window.restore_cut(tokens),
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, spent: Spent) {
+        self.spending.count(spent.usage, spent.cost_usd, &mut self.tasks);
+    }
+
+    /// Restores the start of a call for the rewind points and the repetition count.
+    fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[RepeatCount]) {
+        let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
+        let Some(place) = open.iter().position(started) else { return };
+        let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
+        let ran = runs.map(|Edited { summary, actions }| side_effects::ran(actions, summary, open[place].changes));
+        self.rewinds.add_side_effects(ran.unwrap_or_default());
+        if let Some(guard) = self.tasks.guard_mut() {
+            guard.allow(rows.get(place).copied().unwrap_or_default());
+        }
+    }
+
+    /// Adds a marker for a prompt that cannot be read, because a thread has to begin with a prompt.
+    fn restore_lost_prompt(&mut self, answer: &Message) {
+        let content = vec![Part::Text { text: "[This version of aye cannot read this message.]".to_owned() }];
+        let message_id = MessageId::new(format!("{}+", answer.message_id));
+        let prompt = Message { message_id, role: Role::User, content, step_id: None, ..answer.clone() };
+        self.restore_task(prompt, self.cx.options.max_steps);
+        self.tasks.set_step(answer.step_id.clone(), &mut self.cx.out);
+    }
+
+    fn restore_task(&mut self, prompt: Message, max_steps: u32) {
+        self.cx.numbers.count_task();
+        self.cx.numbers.count_message(&prompt.message_id);
+        self.spending.begin_task();
+        self.tasks.begin(TaskId::new(prompt.task_id.as_str()), max_steps, &mut self.cx.out);
+        self.add_prompt(prompt);
+    }
+
+    /// Restores a response. Returns how often each of its calls was repeated.
+    fn restore_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Spent) -> Vec<RepeatCount> {
+        if self.tasks.current().is_none() {
+            self.restore_lost_prompt(message);
+        }
+        self.cx.numbers.count_message(&message.message_id);
+        let is_interrupted = stop_reason == StopReason::Cancelled;
+        // The provider reported no usage for an interrupted response.
+        let usage = if is_interrupted { Usage::default() } else { spent.usage };
+        self.window.restore_response(usage, &self.cx);
+        self.count(spent);
+        if is_interrupted {
+            self.tasks.cancel();
+        }
+        self.tasks.add_response(message, stop_reason);
+        let calls: Vec<_> = message.tool_calls().cloned().collect();
+        let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
+        if !message.content.is_empty() {
+            self.window.push(message.clone());
+        }
+        rows
+    }
+
+    /// Restores the end of a step. If a record is missing, exactly the calls of the step still get results.
+    fn restore_step(&mut self, message: &Message, step_count: u32, calls: Vec<Call>, at: InputTime) {
+        self.cx.numbers.count_message(&message.message_id);
+        if message.role == Role::Tool {
+            let content = CallBatch::restored(calls).results(&self.cx.options);
+            if !content.is_empty() {
+                self.restore_results(Message { content, ..message.clone() });
+            }
+        } else {
+            self.mend(calls, at);
+            self.window.push(message.clone());
+        }
+        self.tasks.set_step_count(step_count);
+        self.tasks.set_phase(Phase::Paused);
+    }
+
+    fn restore_results(&mut self, message: Message) {
+        self.tasks.note_outcomes(&message);
+        self.window.push(message);
+    }
+
+    /// Closes a step whose end cannot be read, because providers refuse a call without a result.
+    fn mend(&mut self, calls: Vec<Call>, at: InputTime) {
+        if calls.is_empty() {
+            return;
+        }
+        if self.tasks.is_user_command() {
+            // It is not in the thread, so nothing is missing there.
+            return self.tasks.end_user_command(&mut self.cx.out);
+        }
+        let results = CallBatch::restored(calls).results(&self.cx.options);
+        if let Some(message) = self.message(Role::Tool, results, at) {
+            self.restore_results(message);
+        }
+        self.tasks.set_phase(Phase::Paused);
+    }
+}
+
+/// Resuming.
 impl TurnMachine {
     /// Settles everything that the previous process left open.
-    pub(super) fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
+    fn resume(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
         if self.finish_rewind(unfinished) {
             return;
         }
-        self.settle_own(unfinished, at);
-        self.end_what_was_answered();
+        self.settle_user_command(unfinished, at);
+        self.end_completed_response();
         if !self.queue.is_empty() {
-            self.emit(self.queue.event());
+            self.cx.out.event(self.queue.event());
         }
-        if self.task.is_none() {
-            return self.take_up_nothing(unfinished, at);
+        if self.tasks.current().is_none() {
+            return self.resume_without_task(unfinished, at);
         }
         if unfinished == Unfinished::Replace {
             self.close_calls(at);
-            return self.end_unsaid(TaskEnd::Cancelled);
+            return self.end_silently(TaskEnd::Cancelled);
         }
-        self.limit_to_this_run(unfinished);
-        if self.task.as_ref().is_some_and(|task| task.cancelling) {
+        self.tasks.limit_restored(self.cx.options.max_steps, unfinished == Unfinished::GoOn);
+        if self.tasks.is_cancelling() {
             return self.end_stopped(unfinished, at);
         }
-        self.enter(TaskStatus::TaskRunning);
-        if !self.calls_mut().is_empty() && !self.calls_mut().iter().all(Call::is_done) {
-            return self.take_up_calls(at);
+        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        if self.tasks.calls().is_some_and(|batch| !batch.is_done()) {
+            self.tasks.enter(TaskStatus::CheckingPolicy, &mut self.cx.out);
+            self.with_calls(CallBatch::resume);
+            return self.advance(at);
         }
         self.close_calls(at);
         match unfinished {
             Unfinished::GoOn => self.go_on(at),
             Unfinished::Wait | Unfinished::Replace => {
-                self.commit(Durability::Process);
-                self.emit(EventKind::SessionPaused { failure });
-                self.enter_session(SessionStatus::Paused);
+                self.cx.out.commit(Durability::Process);
+                self.cx.out.event(EventKind::SessionPaused { failure });
+                self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
             }
         }
     }
 
-    /// Applies the step limit of this run to the restored task. If nobody can raise the limit, or the task has used it up, it gets that
-    /// many steps in addition to the completed ones.
-    fn limit_to_this_run(&mut self, unfinished: Unfinished) {
-        let max_steps = self.options.max_steps;
-        self.task = self.task.take().map(|task| {
-            if unfinished == Unfinished::GoOn || task.step_count >= max_steps {
-                task.with_steps(max_steps)
-            } else {
-                Task { max_steps, ..task }
-            }
-        });
+    /// Settles a command of the user after a crash. If it ran without an outcome, the user is asked; otherwise it ends.
+    fn settle_user_command(&mut self, unfinished: Unfinished, at: InputTime) {
+        if !self.tasks.is_user_command() {
+            return;
+        }
+        let unknown = self.tasks.calls().is_some_and(CallBatch::is_changing);
+        if unknown && !self.tasks.is_cancelling() && unfinished == Unfinished::Wait {
+            return;
+        }
+        self.close_calls(at);
+        // Listeners wait for commands of this process, so there is no event.
+        let said = self.user_command_report();
+        let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
+        self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
+        self.cx.out.commit(Durability::Process);
+        self.command_outputs.add(said);
+        self.tasks.end_user_command(&mut self.cx.out);
     }
 
     /// Ends a task that was being stopped. It does not continue automatically, but can be continued.
     fn end_stopped(&mut self, unfinished: Unfinished, at: InputTime) {
-        self.with_calls(|runner, calls| {
-            let in_a_layer =
-                |call: &&mut Call| call.previewed && call.layered && !call.is_done() && !matches!(call.state, CallState::Running);
-            calls.iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call));
-        });
+        self.with_calls(CallBatch::discard_layers);
         self.close_calls(at);
-        let stopped = self.task.take();
-        if let Some(task) = &stopped {
-            let (task_id, step_count) = (task.id.clone(), task.step_count);
-            self.note(Record::TaskEnded { task_id, step_count, end: TaskEnd::Cancelled });
-        }
-        self.commit(Durability::Process);
-        self.ended = stopped;
+        self.end_silently(TaskEnd::Cancelled);
         if unfinished == Unfinished::Wait {
-            self.notice("the task was being stopped when aye exited, so it ended there; it can be continued");
+            self.cx.out.notice("the task was being stopped when aye exited, so it ended there; it can be continued");
         }
-        self.take_up_nothing(unfinished, at);
+        self.resume_without_task(unfinished, at);
     }
 
     /// Ends a task whose response contains no calls, even if the record of its end cannot be read.
-    fn end_what_was_answered(&mut self) {
-        let answered = self.thread.last().is_some_and(|message| message.role == Role::Assistant);
-        if answered && self.task.as_ref().is_some_and(|task| !task.cancelling) && self.calls_mut().is_empty() {
-            self.end_unsaid(TaskEnd::Completed);
+    fn end_completed_response(&mut self) {
+        let answered = self.window.thread().last().is_some_and(|message| message.role == Role::Assistant);
+        let runs = self.tasks.current().is_some_and(|task| !task.is_cancelling());
+        if answered && runs && self.tasks.calls().is_none_or(|batch| batch.calls().is_empty()) {
+            self.end_silently(TaskEnd::Completed);
         }
     }
 
-    /// Ends a task of the previous process without an event, because listeners wait for tasks of this one.
-    fn end_unsaid(&mut self, end: TaskEnd) {
-        let Some(task) = self.task.take() else { return };
-        // As in the journal: an unfinished task can be continued, and its queued messages are kept until then.
-        let is_done = end == TaskEnd::Completed;
-        self.note(Record::TaskEnded { task_id: task.id.clone(), step_count: task.step_count, end });
-        self.ended = Some(task).filter(|_| !is_done);
-        self.commit(Durability::Process);
+    /// Ends a task of the previous process without an event, because listeners wait for tasks of this one. As in the journal, an unfinished
+    /// task can be continued, and its queued messages are kept until then.
+    fn end_silently(&mut self, end: TaskEnd) {
+        let Some((task_id, step_count)) = self.tasks.end_restored(&end, &mut self.cx.out) else { return };
+        self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
+        self.cx.out.commit(Durability::Process);
     }
 
     /// Resumes a session without an open task.
-    pub(super) fn take_up_nothing(&mut self, unfinished: Unfinished, at: InputTime) {
-        let nothing = self.ended.is_none() && self.queue.is_empty();
+    pub(super) fn resume_without_task(&mut self, unfinished: Unfinished, at: InputTime) {
+        let nothing = !self.tasks.has_ended() && self.queue.is_empty();
         match unfinished {
             Unfinished::GoOn => {
                 self.go_on(at);
                 if nothing {
-                    self.out.push(Effect::End);
+                    self.cx.out.effect(Effect::End);
                 }
             }
-            Unfinished::Wait if self.ended.is_none() && !nothing => {
-                let message = match self.queue.len() {
+            Unfinished::Wait if !self.tasks.has_ended() && !nothing => {
+                self.cx.out.notice(match self.queue.len() {
                     1 => "1 queued prompt waits until you continue the session".to_owned(),
                     count => format!("{count} queued prompts wait until you continue the session"),
-                };
-                self.emit(EventKind::Notice { message });
+                });
             }
             Unfinished::Wait | Unfinished::Replace => {}
         }
-    }
-
-    /// Ends the step with the results of its calls, so that every call in the thread has one.
-    pub(super) fn close_calls(&mut self, at: InputTime) {
-        self.with_calls(|runner, calls| {
-            for call in calls.iter_mut().filter(|call| !call.is_done()) {
-                runner.announce(call, &[]);
-                if call.changes && matches!(call.state, CallState::Running) {
-                    super::tool_calls::outcome_unknown(call);
-                } else {
-                    call.refuse(ErrorCode::Cancelled, "the task ended before this call ran");
-                }
-                runner.report(call, 0);
-            }
-        });
-        self.close_step(at);
-    }
-
-    /// Completes the step with the results of its calls, without starting the next one.
-    pub(super) fn close_step(&mut self, at: InputTime) {
-        let results = self.results();
-        if results.is_empty() || self.is_own() {
-            return;
-        }
-        let Some(message) = self.message(Role::Tool, results, at) else { return };
-        self.note_outcomes(&message);
-        self.thread.push(message.clone());
-        let Some(task) = &mut self.task else { return };
-        task.step_count += 1;
-        task.phase = Phase::Paused;
-        let (task_id, step_count) = (task.id.clone(), task.step_count);
-        if let Some(step_id) = task.step_id.clone() {
-            self.note(Record::StepCompleted { task_id, step_id, step_count, message });
-            self.emit(EventKind::StepCompleted { step_count });
-        }
-    }
-
-    /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
-    fn take_up_calls(&mut self, at: InputTime) {
-        if self.calls_mut().is_empty() {
-            return;
-        }
-        self.enter(TaskStatus::CheckingPolicy);
-        self.with_calls(|runner, calls| {
-            let (mut plans, mut reopened) = (Vec::new(), Vec::new());
-            for (index, call) in calls.iter_mut().enumerate() {
-                match &call.state {
-                    CallState::Done(_) => {}
-                    CallState::Running if call.changes => runner.interrupted(call),
-                    CallState::Running
-                    | CallState::Planning
-                    | CallState::Deferred
-                    | CallState::Asking(_)
-                    | CallState::Previewing(_)
-                    | CallState::Unknown => {
-                        if call.previewed && call.layered {
-                            runner.discard_layer(call);
-                            continue;
-                        }
-                        if call.previewed {
-                            runner.drop_preview(call);
-                            let message = format!("the preview of `{}` was discarded when aye exited", call.summary);
-                            runner.out.notice(message);
-                        }
-                        if let Arguments::Malformed(_) = call.call.arguments {
-                            runner.announce(call, &[]);
-                            call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, so nothing was run");
-                            runner.report(call, 0);
-                        } else if (call.held.is_some() || !call.amended.by.is_empty())
-                            && runner.options.approver == Approver::Person
-                        {
-                            reopened.push(index);
-                        } else if call.held.as_ref().is_some_and(BlockedRun::waits) {
-                            call.refuse(ErrorCode::NoApprover, "no one to ask");
-                            runner.report(call, 0);
-                        } else {
-                            call.state = CallState::Planning;
-                            plans.push((index, call.call.clone()));
-                        }
-                    }
-                }
-            }
-            runner.out.commit(Durability::Process);
-            if !plans.is_empty() {
-                runner.out.effect(Effect::Plan(plans));
-            }
-            for index in reopened {
-                runner.plan_again(&mut calls[index], index);
-            }
-        });
-        self.advance(at);
     }
 }

@@ -5,9 +5,9 @@
 //! and money stay counted.
 
 use super::super::thread::Thread;
-use super::Effect;
+use super::io::Effect;
+use super::options::Unfinished;
 use super::outputs::Outputs;
-use super::restore::Unfinished;
 use super::side_effects::SideEffects;
 use crate::ports::{Durability, FileRewind, FilesRewound, Record, Since};
 use crate::protocol::{
@@ -301,7 +301,7 @@ impl Rewinds {
             // The first part stays the typed text.
             let place = prompt.content.len().min(1);
             prompt.content.insert(place, Part::Text { text: format!("\n\n{note}") });
-            prompt.token_count = super::estimate(&prompt.content);
+            prompt.token_count = super::super::context::estimate(&prompt.content);
         }
         prompt
     }

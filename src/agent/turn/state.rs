@@ -1,13 +1,11 @@
 //! States of the session and its task: the allowed transitions, and the only place where states change.
 
-use super::{Call, CallState, Effect, Phase, TurnMachine};
-use crate::ports::{Durability, Record};
 use crate::protocol::SessionStatus::{self, Completed, Created, Failed, Paused, Running};
 use crate::protocol::TaskStatus::{
     self, CheckingPolicy, ExecutingTools, Idle, ProcessingResponse, TaskCancelled, TaskCompleted, TaskFailed, TaskRunning,
     WaitingForApproval, WaitingForLlm,
 };
-use crate::protocol::{EventKind, Failure, FailureKind, SessionState, TaskState};
+use crate::protocol::{Failure, FailureKind};
 
 /// Transition: from, to, and reason.
 pub(super) type Change<S> = (S, S, &'static str);
@@ -75,8 +73,6 @@ fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
 pub(super) struct States {
     session: SessionStatus,
     status: TaskStatus,
-    /// State of the current or last task, as last reported.
-    task: Option<TaskState>,
     /// Whether nothing can be saved; then the session is paused, whatever its task does.
     stalled: bool,
     /// Number of rejected transitions; each is a bug.
@@ -92,7 +88,6 @@ impl Default for States {
         Self {
             session: Created,
             status: Idle,
-            task: None,
             stalled: false,
             #[cfg(test)]
             refused: 0,
@@ -103,8 +98,24 @@ impl Default for States {
 }
 
 impl States {
+    pub fn session(&self) -> SessionStatus {
+        self.session
+    }
+
+    pub fn task(&self) -> TaskStatus {
+        self.status
+    }
+
+    pub fn is_stalled(&self) -> bool {
+        self.stalled
+    }
+
+    pub fn set_stalled(&mut self, stalled: bool) {
+        self.stalled = stalled;
+    }
+
     /// Changes the session state. Returns whether it changed; an invalid transition is rejected.
-    fn session_to(&mut self, to: SessionStatus) -> bool {
+    pub fn session_to(&mut self, to: SessionStatus) -> bool {
         let from = self.session;
         if from == to {
             return false;
@@ -117,7 +128,7 @@ impl States {
         true
     }
 
-    fn task_to(&mut self, to: TaskStatus) -> bool {
+    pub fn task_to(&mut self, to: TaskStatus) -> bool {
         let from = self.status;
         if from == to {
             return false;
@@ -143,159 +154,6 @@ impl States {
     }
 }
 
-impl TurnMachine {
-    /// Returns the effects of an input. A state change comes before the events that announce it, so that a reader of these events finds the
-    /// new state.
-    pub(super) fn effects(&mut self) -> Vec<Effect> {
-        let effects = std::mem::take(&mut self.out);
-        let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());
-        let mut since_change = 0;
-        for effect in effects {
-            if matches!(&effect, Effect::Emit { kind: EventKind::StateChanged { .. }, .. }) {
-                let first = ordered[since_change..].iter().position(announces);
-                ordered.insert(first.map_or(ordered.len(), |first| since_change + first), effect);
-                since_change = ordered.len();
-            } else {
-                ordered.push(effect);
-            }
-        }
-        ordered
-    }
-
-    /// Starts the session; call this once, before any input.
-    pub fn begin_session(&mut self) -> Vec<Effect> {
-        self.enter_session(Running);
-        self.effects()
-    }
-
-    /// Ends the session; `saved`: everything was saved. A session with an unfinished task is paused: the task continues when the session is
-    /// resumed.
-    pub fn end_session(&mut self, saved: bool) -> Vec<Effect> {
-        match (saved, self.task.as_ref().map(|task| task.own.is_some())) {
-            (false, _) => self.enter_session(Failed),
-            (true, None | Some(true)) if self.aside.is_none() => self.enter_session(Completed),
-            (true, _) if self.states.session == Paused => {}
-            (true, _) => {
-                let failure = left_behind();
-                // A session with a pending approval is listed as waiting for the user.
-                if !self.waits_for_approval() {
-                    self.note(Record::Paused { failure: failure.clone() });
-                    self.commit(Durability::Power);
-                }
-                self.emit(EventKind::SessionPaused { failure });
-                self.enter_session(Paused);
-            }
-        }
-        self.effects()
-    }
-
-    /// Returns whether the session ended, or is paused, with an open task.
-    pub fn is_paused(&self) -> bool {
-        self.states.session == Paused
-    }
-
-    fn waits_for_approval(&self) -> bool {
-        let Some(Phase::Working(calls)) = self.task.as_ref().map(|task| &task.phase) else { return false };
-        calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
-    }
-
-    /// Sets whether decisions can be saved; until they can, the session is paused.
-    pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
-        self.states.stalled = stalled;
-        let waits = stalled || self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
-        self.states.session_to(if waits { Paused } else { Running }).then(|| self.state_changed())
-    }
-
-    pub fn state(&self) -> SessionState {
-        let now = self.task.as_ref().map(|task| TaskState {
-            task_id: task.id.clone(),
-            status: self.states.status,
-            step_count: task.step_count,
-            max_steps: task.max_steps,
-        });
-        let last = || self.states.task.clone().map(|task| TaskState { status: self.states.status, ..task });
-        SessionState { session_status: self.states.session, task: now.or_else(last) }
-    }
-
-    fn state_changed(&self) -> EventKind {
-        let SessionState { session_status, task } = self.state();
-        EventKind::StateChanged { session_status, task }
-    }
-
-    /// Pauses the task until the user continues it. Everything is saved.
-    pub(super) fn pause(&mut self, failure: Failure) {
-        if let Some(task) = &mut self.task {
-            task.phase = Phase::Paused;
-        }
-        self.leave_response();
-        self.budgets.paused = failure.kind == FailureKind::BudgetExceeded;
-        self.note(Record::Paused { failure: failure.clone() });
-        self.commit(Durability::Power);
-        self.emit(EventKind::SessionPaused { failure });
-        self.enter_session(Paused);
-    }
-
-    /// Leaves a response that reported an overlong conversation, if no budget is left to shorten it.
-    pub(super) fn leave_response(&mut self) {
-        if self.states.status == ProcessingResponse {
-            self.enter(TaskRunning);
-        }
-    }
-
-    pub(super) fn enter_session(&mut self, to: SessionStatus) {
-        // The session is paused for the disk, whatever happens behind that.
-        if to == Running && self.states.stalled {
-            return;
-        }
-        if self.states.session_to(to) {
-            let told = self.state_changed();
-            self.emit(told);
-        }
-    }
-
-    pub(super) fn enter(&mut self, to: TaskStatus) {
-        if self.states.task_to(to) {
-            self.states.task = self.state().task;
-            let told = self.state_changed();
-            self.emit(told);
-        }
-    }
-
-    /// Sets the task status that describes its calls best for the user: a pending approval comes first.
-    pub(super) fn enter_for_calls(&mut self) {
-        let Some(task) = &self.task else { return };
-        let Phase::Working(calls) = &task.phase else { return };
-        let any = |is: fn(&Call) -> bool| calls.iter().any(is);
-        let to = if any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown)) {
-            WaitingForApproval
-        } else if any(|call| matches!(call.state, CallState::Planning)) && !any(works) {
-            CheckingPolicy
-        } else {
-            ExecutingTools
-        };
-        self.enter(to);
-    }
-}
-
-/// Returns whether an event announces the state change that is reported after it.
-fn announces(effect: &Effect) -> bool {
-    let Effect::Emit { kind, .. } = effect else { return false };
-    matches!(
-        kind,
-        EventKind::SessionPaused { .. }
-            | EventKind::PolicyExpired { .. }
-            | EventKind::TaskStarted { .. }
-            | EventKind::TaskCompleted { .. }
-            | EventKind::TaskFailed { .. }
-            | EventKind::TaskCancelled { .. }
-            | EventKind::ApprovalRequested(_)
-            | EventKind::ApprovalResolved { .. }
-            | EventKind::ApprovalTimeout { .. }
-            | EventKind::ToolStarted { .. }
-            | EventKind::PreviewStarted { .. }
-    )
-}
-
 /// Returns the reason of the pause of a session whose process exited normally.
 pub(super) fn left_behind() -> Failure {
     Failure::new(
@@ -305,13 +163,10 @@ pub(super) fn left_behind() -> Failure {
     )
 }
 
-fn works(call: &Call) -> bool {
-    matches!(call.state, CallState::Running | CallState::Previewing(_))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{SessionState, TaskState};
 
     /// Visits all pairs of states with whether the transition is allowed; a state does not change to itself.
     fn each_pair<S: Copy + PartialEq>(all: &[S], tables: [&[Change<S>]; 2], mut look: impl FnMut(S, S, bool)) {

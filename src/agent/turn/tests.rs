@@ -1,15 +1,21 @@
 //! Cases of the turn machine: `tests/cases/turn/*.txt` contain inputs (`> …`) and the expected effects. `UPDATE=1` rewrites the effects.
 
+use super::super::retry::Backoff;
+use super::call_batch::CallBatch;
+use super::rule_files::Grant;
 use super::*;
-use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
-use crate::ports::{Amends, Completion, Delta, Found, LayerEnd, LayerRun, ModelError, ModelRequest};
+use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
+use crate::ports::{Amends, Completion, Delta, Found, Known, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, Record, Tail};
 use crate::protocol::{
-    Action, Amendable, Amendment, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, CountedEffects,
-    Decision, EffectKind, Effects, Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Mode, Outside, Place,
-    PreviewOffer, Price, Remember, Resolution, RewindScope, RewindTarget, SandboxTier, StopReason, Target, Usage,
+    Action, Amendable, Amendment, Approval, ApprovalId, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Command,
+    CountedEffects, Decision, EffectKind, Effects, Effort, ErrorCode, EventKind, Failure, FailureKind, FileEffect, GrantScope,
+    Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price, Proposal, Remember, Resolution,
+    RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
+use jiff::Timestamp;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Policy: reads run, writes and commands ask, `sudo` is blocked, `true-by-rule` is allowed.
@@ -446,7 +452,7 @@ impl Sim {
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
         self.changes.begin_anew();
-        self.machine.options.model.context_window = self.window;
+        self.machine.cx.options.model.context_window = self.window;
         let at = self.at();
         self.machine.know(known);
         self.machine.restore(records, settled, unfinished, at)
@@ -723,7 +729,7 @@ fn sim_of(text: &str) -> Sim {
     // A small context window is filled by few words.
     if options.contains("window=10000") {
         sim.window = 10_000;
-        sim.machine.options.model.context_window = sim.window;
+        sim.machine.cx.options.model.context_window = sim.window;
     }
     sim.states = options.contains("states");
     if !sim.states {
@@ -745,7 +751,13 @@ fn check(path: &Path) {
             let _ = writeln!(played, "{line}");
             let effects = sim.play(input);
             played.push_str(&sim.perform(effects));
-            assert_eq!(sim.machine.states.refused, 0, "{}: after {line}: {}", path.display(), sim.machine.states.refusal);
+            assert_eq!(
+                sim.machine.tasks.states().refused,
+                0,
+                "{}: after {line}: {}",
+                path.display(),
+                sim.machine.tasks.states().refusal
+            );
         }
     }
     if std::env::var_os("UPDATE").is_some() {

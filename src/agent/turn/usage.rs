@@ -6,7 +6,7 @@
 
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
-use super::InputTime;
+use super::io::InputTime;
 use crate::ports::{Delta, ModelError};
 use crate::protocol::{ModelFacts, Part, Usage};
 use crate::session::{Spent, Totals};

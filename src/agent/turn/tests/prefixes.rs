@@ -1,7 +1,7 @@
 //! Crashes after each record of each case: calls that need approval never run without it, and results of blocked runs reach the model.
 
 use super::*;
-use crate::protocol::{StepId, StopReason, TaskId};
+use crate::protocol::StepId;
 use crate::session::{SessionState, TallyCounter, TallyEntry};
 use std::collections::HashMap;
 
@@ -120,14 +120,14 @@ fn a_restored_machine_and_the_state_of_its_journal_agree() {
             }
             sim.crash("");
             let place = format!("{} after {length} records", file.display());
-            let (machine, totals) = (sim.machine.usage.totals(), state.totals());
+            let (machine, totals) = (sim.machine.spending.totals(), state.totals());
             assert_eq!((machine.usage, machine.cost_usd), (totals.usage, totals.cost_usd), "{place}");
             assert_eq!(
                 sim.machine.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
                 state.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
                 "{place}"
             );
-            let running = sim.machine.task.as_ref().filter(|task| task.own.is_none()).map(|task| task.id.clone());
+            let running = sim.machine.tasks.current().filter(|task| task.user_command().is_none()).map(|task| task.id().clone());
             if let Some(id) = running {
                 assert_eq!(Some(&id), state.task().map(|task| &task.task_id), "{place}");
             }
@@ -189,8 +189,9 @@ fn wherever_the_process_dies_every_view_has_the_same_steps() {
                 let after = steps_of(&sim.records);
                 assert_eq!(after.listed, after.counted, "{place}: list and export after it");
                 assert_eq!(completed.or(before.cursor), after.cursor, "{place}: the last step");
-                let machine = sim.machine.task.as_ref().filter(|task| task.own.is_none()).or(sim.machine.ended.as_ref());
-                let known = machine.map(|task| (task.id.clone(), task.step_count));
+                let tasks = &sim.machine.tasks;
+                let task = tasks.current().filter(|task| task.user_command().is_none()).or(tasks.ended());
+                let known = task.map(|task| (task.id().clone(), task.step_count()));
                 if known.as_ref().map(|(id, _)| id) == after.last_task.as_ref().map(|(id, _)| id) {
                     assert_eq!(known, after.last_task, "{place}: the running session");
                 }

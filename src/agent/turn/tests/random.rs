@@ -93,7 +93,7 @@ fn check_completed_steps(effects: &[Effect]) {
 /// Returns a machine whose context window fills up quickly.
 fn small(approver: Approver) -> TurnMachine {
     let mut machine = machine(approver, 6);
-    machine.options.model.context_window = 8_000;
+    machine.cx.options.model.context_window = 8_000;
     machine
 }
 
@@ -133,7 +133,7 @@ fn world(person: bool) -> World {
 fn begun(person: bool) -> TurnMachine {
     let approver = if person { Approver::Person } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
-    machine.options.model.context_window = 8_000;
+    machine.cx.options.model.context_window = 8_000;
     machine.begin_session();
     machine
 }
@@ -153,7 +153,12 @@ impl World {
         if self.ended {
             self.machine.end_session(true);
         }
-        assert_eq!(self.machine.states.refused, 0, "a state followed that may not: {}", self.machine.states.refusal);
+        assert_eq!(
+            self.machine.tasks.states().refused,
+            0,
+            "a state followed that may not: {}",
+            self.machine.tasks.states().refusal
+        );
         if survived.is_some() || self.ended {
             self.crash(unfinished);
         }
@@ -161,14 +166,14 @@ impl World {
 
     fn crash(&mut self, unfinished: Unfinished) {
         self.machine = begun(self.person);
-        self.machine.policy.replace(enforcer(POLICIES[self.policy]));
+        self.machine.cx.policy.replace(enforcer(POLICIES[self.policy]));
         if self.answers.is_multiple_of(2) {
             for effect in std::mem::take(&mut self.keeping) {
                 self.keep(effect, true);
             }
         }
         self.keeping.clear();
-        self.machine.policy.put(self.layer(), GrantScope::Project);
+        self.machine.cx.policy.put(self.layer(), GrantScope::Project);
         (self.streaming, self.ended, self.rewinding) = (false, false, None);
         self.plans.clear();
         self.previews.clear();
@@ -188,7 +193,12 @@ impl World {
         check_completed_steps(&effects);
         self.perform(effects);
         self.has_the_steps_of_the_journal();
-        assert_eq!(self.machine.states.refused, 0, "a state followed that may not: {}", self.machine.states.refusal);
+        assert_eq!(
+            self.machine.tasks.states().refused,
+            0,
+            "a state followed that may not: {}",
+            self.machine.tasks.states().refusal
+        );
         self.ended = false;
     }
 
@@ -315,9 +325,9 @@ impl World {
     /// Checks that a client sees the same step count as an export and the session list.
     fn has_the_steps_of_the_journal(&self) {
         let state = crate::session::SessionState::from_records(&self.journal);
-        let task = self.machine.task.as_ref().filter(|task| task.own.is_none());
-        if let Some((task, progress)) = task.zip(state.task()).filter(|(task, progress)| task.id == progress.task_id) {
-            assert_eq!(task.step_count, progress.step_count, "{} and the journal", task.id);
+        let task = self.machine.tasks.current().filter(|task| task.user_command().is_none());
+        if let Some((task, progress)) = task.zip(state.task()).filter(|(task, progress)| *task.id() == progress.task_id) {
+            assert_eq!(task.step_count(), progress.step_count, "{} and the journal", task.id());
         }
     }
 
@@ -446,7 +456,7 @@ impl World {
 
     /// Checks that a call runs after each earlier one of its step whose effects it could meet.
     fn earlier_calls_are_done(&self, index: usize) {
-        let Some(Phase::Working(calls)) = self.machine.task.as_ref().map(|task| &task.phase) else { return };
+        let Some(calls) = self.machine.tasks.calls().map(CallBatch::calls) else { return };
         let Some(call) = calls.get(index) else { return };
         for earlier in calls[..index].iter().filter(|earlier| !earlier.is_done()) {
             let (first, second) = (&earlier.call.tool_name, &call.call.tool_name);
@@ -761,14 +771,14 @@ impl World {
                 Input::Command(Command::Decide { approval_id, decision: Decision::Approved })
             } else if let Some(tool_call_id) = self.unknown.pop() {
                 Input::Command(Command::Resolve { tool_call_id, resolution: Resolution::TellModel })
-            } else if self.machine.task.is_some() || self.machine.ended.is_some() || !self.machine.queue.is_empty() {
+            } else if self.machine.tasks.current().is_some() || self.machine.tasks.has_ended() || !self.machine.queue.is_empty() {
                 Input::Command(Command::Continue)
             } else {
                 return self.prompts_are_kept();
             };
             self.give(input, None, Unfinished::Wait);
         }
-        panic!("it never ends: {:?}", self.machine.task);
+        panic!("it never ends: {:?}", self.machine.tasks.current());
     }
 }
 
@@ -876,10 +886,10 @@ proptest! {
         world.comes_to_an_end();
         let mut restored = small(Approver::Nobody);
         let at = world.at();
-        let summed_up = world.machine.thread.has_summary();
+        let summed_up = world.machine.window.thread().has_summary();
         restored.restore(std::mem::take(&mut world.journal), Vec::new(), Unfinished::Wait, at);
-        prop_assert_eq!(restored.thread.has_summary(), summed_up);
-        prop_assert_eq!(restored.thread.everything(), world.machine.thread.everything());
+        prop_assert_eq!(restored.window.thread().has_summary(), summed_up);
+        prop_assert_eq!(restored.window.thread_mut().everything(), world.machine.window.thread_mut().everything());
     }
 
     #[test]
@@ -909,7 +919,7 @@ proptest! {
         }
         let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
-        prop_assert_eq!(machine.states.refused, 0);
+        prop_assert_eq!(machine.tasks.states().refused, 0);
         // Files of an unfinished rewind are restored.
         let begun = effects.iter().find_map(|effect| match effect {
             Effect::Rewind(rewind) => Some(rewind.number),

@@ -33,7 +33,7 @@ fn cost_after(lines: &[&str]) -> (Option<f64>, Option<f64>) {
     let before = sim.machine.totals();
     sim.crash("");
     assert_eq!(sim.machine.totals(), before, "another process counts the same");
-    (sim.machine.totals().2, sim.machine.usage.totals().cost_usd)
+    (sim.machine.totals().2, sim.machine.spending.totals().cost_usd)
 }
 
 fn is_near(cost: Option<f64>, expected: f64) -> bool {
@@ -178,19 +178,26 @@ fn the_command_line_has_the_last_word_about_the_model_and_it_is_recorded() {
     played(&mut sim, &["prompt one", "answer end_turn | One", "effort high"]);
     let begun = |model_before: &str, this_run: bool, effort: Option<Effort>| {
         let mut machine = machine(Approver::Person, 50);
-        machine.options.model_before = Some(model_before.to_owned());
-        (machine.options.effort, machine.options.effort_for_this_run) = (effort, this_run);
+        machine.cx.options.model_before = Some(model_before.to_owned());
+        (machine.cx.options.effort, machine.cx.options.effort_for_this_run) = (effort, this_run);
         let effects = machine.restore(sim.records.clone(), Vec::new(), Unfinished::Wait, sim.at());
         let told = effects.iter().any(|effect| matches!(effect, Effect::Emit { kind: EventKind::ModelChanged { .. }, .. }));
-        (machine.options.effort, told)
+        (machine.cx.options.effort, told)
     };
     assert_eq!(begun("test/model", false, Some(Effort::Low)), (Some(Effort::High), false), "said in the session, not only set");
     assert_eq!(begun("test/model", true, Some(Effort::Low)), (Some(Effort::Low), true));
     let without: Vec<Record> = sim.records.drain(..).filter(|record| !matches!(record, Record::ModelChosen { .. })).collect();
     let mut machine = machine(Approver::Person, 50);
-    machine.options.model_before = Some("old/model".to_owned());
+    machine.cx.options.model_before = Some("old/model".to_owned());
     machine.restore(without, Vec::new(), Unfinished::Wait, sim.at());
-    assert!(machine.pending.iter().any(|record| matches!(record, Record::ModelChosen { model, .. } if model == "test/model")));
+    assert!(
+        machine
+            .cx
+            .out
+            .pending()
+            .iter()
+            .any(|record| matches!(record, Record::ModelChosen { model, .. } if model == "test/model"))
+    );
 }
 
 #[test]

@@ -1,0 +1,270 @@
+//! Call of a response: its plan, its approval, and its result.
+
+use super::amend::Amended;
+use super::call_order::Order;
+use super::loop_guard::RepeatCount;
+use super::preview::ActivePreview;
+use super::sandbox_escalation::BlockedRun;
+use super::side_effects::{self, SideEffects};
+use crate::policy::Question;
+use crate::ports::{Edited, Plan, Tail, touched};
+use crate::protocol::{Action, Always, Amendment, ApprovalId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult};
+use jiff::Timestamp;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Maximum number of listed paths of a call with an unknown outcome; others are counted.
+const NAMED_PATHS: usize = 10;
+/// Maximum number of leftover files listed in a message.
+const NAMED_LEFT: usize = 5;
+
+/// One call of a response.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub call: ToolCall,
+    pub summary: String,
+    /// Paths that the call touches, known once planned; `changes` says whether it changes them.
+    pub touches: Vec<PathBuf>,
+    pub changes: bool,
+    /// Actions based on the arguments alone.
+    pub scope: Vec<Action>,
+    /// Comparison with earlier calls.
+    pub order: Order,
+    /// Effects that a rewind does not undo.
+    pub ran: SideEffects,
+    /// Planned change, for the display of the result.
+    pub proposal: Option<Proposal>,
+    /// Call as proposed by the model, once it is announced and recorded.
+    pub announced: Option<Edited>,
+    /// Whether the call was already asked about; then approval is required even if a rule would allow it by now.
+    pub asked: bool,
+    /// Whether the call ran in a preview, whose changes are applied by running it.
+    pub previewed: bool,
+    /// Reason why a preview failed, once it was tried.
+    pub no_preview: Option<String>,
+    /// Whether the call ran or started in a layer before approval; that happens once.
+    pub layered: bool,
+    /// Reason why the layer was discarded; then approval is required before the command runs.
+    pub no_layer: Option<String>,
+    /// Result of a run that the sandbox blocked.
+    pub held: Option<BlockedRun>,
+    pub row: RepeatCount,
+    /// For a call interrupted by a crash: which of its paths are new and which old.
+    pub partly: Option<String>,
+    pub tail: Option<Tail>,
+    /// Temporary files of an earlier run that failed.
+    pub left: Vec<PathBuf>,
+    pub amended: Amended,
+    /// Whether the call changes nothing and only checks whether something else has finished.
+    pub polls: bool,
+    pub state: CallState,
+}
+
+#[derive(Debug)]
+pub(super) enum CallState {
+    /// Waits for an earlier call on the same path.
+    Deferred,
+    Planning,
+    /// Waits for the user's decision.
+    Asking(Box<Pending>),
+    /// Runs in a preview; nothing is applied.
+    Previewing(Box<ActivePreview>),
+    Running,
+    /// A crash left no outcome; waits for the user.
+    Unknown,
+    Done(ToolResult),
+}
+
+/// Planned call and its approval.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub plan: Plan,
+    pub question: Question,
+    /// Offered rules.
+    pub always: Always,
+    pub approval_id: ApprovalId,
+    pub since: Timestamp,
+    /// Ticket of the timeout, if there is one.
+    pub ticket: Option<u64>,
+}
+
+impl Call {
+    pub fn new(call: ToolCall, state: CallState) -> Self {
+        Self {
+            summary: call.tool_name.clone(),
+            call,
+            touches: Vec::new(),
+            changes: false,
+            scope: Vec::new(),
+            order: Order::default(),
+            ran: SideEffects::default(),
+            proposal: None,
+            announced: None,
+            asked: false,
+            previewed: false,
+            no_preview: None,
+            layered: false,
+            no_layer: None,
+            held: None,
+            row: RepeatCount::default(),
+            partly: None,
+            tail: None,
+            left: Vec::new(),
+            amended: Amended::default(),
+            polls: false,
+            state,
+        }
+    }
+
+    pub fn runs(&mut self) {
+        self.state = CallState::Running;
+        if let Some(held) = &mut self.held {
+            held.runs_again();
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, CallState::Done(_))
+    }
+
+    pub fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
+        let error = ToolError::new(code, message);
+        let refused = ToolResult::refused(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
+        self.settle(refused);
+    }
+
+    /// Sets the result. An earlier result is kept if the new one contains nothing.
+    pub fn settle(&mut self, result: ToolResult) {
+        let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
+        if !self.left.is_empty() {
+            let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
+            let words = format!(". An earlier run crashed before it changed anything{}", beside(&self.left));
+            told.push_str(&words);
+            self.left.clear();
+        }
+        self.amended.tell(&mut result);
+        self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.or(result.clone())));
+    }
+
+    /// Returns what runs if the command line differs from the proposed or started one; `None` if it was edited back.
+    pub fn edited(&self, plan: &Plan) -> Option<Edited> {
+        let runs = Edited { summary: plan.summary.clone(), actions: plan.actions.clone() };
+        let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
+        (self.amended.began || is_another).then_some(runs)
+    }
+
+    /// Returns whether the last change set the command line back to the proposed one, so that there is nothing to report.
+    pub fn is_line_again(&self) -> bool {
+        self.amended.by.last().is_some_and(Amendment::is_another_line)
+    }
+
+    fn has_another_line(&self) -> bool {
+        self.amended.by.iter().any(Amendment::is_another_line)
+    }
+
+    /// Uses the edited command, and reports the call in this form from here on.
+    pub fn runs_as(&mut self, edited: &Edited) {
+        self.amended.began = true;
+        self.plan_as(edited);
+    }
+
+    /// Sets the actions and paths of the call as planned or edited.
+    pub fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
+        self.summary.clone_from(summary);
+        self.touches = actions.iter().filter_map(touched).collect();
+        self.ran = side_effects::ran(actions, summary, self.changes);
+    }
+
+    pub fn proposes_files(&self) -> bool {
+        self.changes && self.proposal.as_ref().is_some_and(|proposal| !proposal.paths.is_empty())
+    }
+
+    /// Marks the plan as edited or renewed, for the approval.
+    pub fn marks(&self, plan: &mut Plan) {
+        plan.amends.offer.renewed = self.amended.renewed;
+        if self.has_another_line() {
+            plan.amends.offer.edited = self.edited(plan).is_some();
+        }
+    }
+
+    /// Returns whether an earlier call has to be done first.
+    pub fn waits(&self, before: &[Call]) -> bool {
+        before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
+    }
+
+    /// Makes the call wait for an earlier one. It is planned and judged again afterwards, because its effect may have changed.
+    pub fn defer(&mut self) {
+        self.state = CallState::Deferred;
+    }
+
+    /// Returns the result, once there is one.
+    pub fn done(&self) -> Option<ToolResult> {
+        match &self.state {
+            CallState::Done(result) => Some(result.clone()),
+            CallState::Deferred
+            | CallState::Planning
+            | CallState::Asking(_)
+            | CallState::Previewing(_)
+            | CallState::Running
+            | CallState::Unknown => None,
+        }
+    }
+
+    /// Sets a result that says that the outcome is unknown.
+    pub fn outcome_unknown(&mut self) {
+        let mut message = match &self.partly {
+            Some(words) => {
+                format!("aye exited while this ran, and it is partly done; {words}. Check the result before you repeat it")
+            }
+            None => format!(
+                "aye exited while this ran, so it may be done, partly done or not done; check the result before you repeat it{}",
+                self.leftovers()
+            ),
+        };
+        if let Some(Tail { text, ran_ms }) = &self.tail {
+            let seconds = ran_ms / 1_000;
+            let printed: String = text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect();
+            let printed = printed.trim_end();
+            let _ = match printed {
+                "" => write!(message, ". It had printed nothing after {seconds} s"),
+                _ => write!(message, ". Its last saved output, after {seconds} s:\n{printed}"),
+            };
+        }
+        self.refuse(ErrorCode::OutcomeUnknown, message);
+    }
+
+    /// Returns where to look for leftovers of an unfinished file change: next to the file, under another name. Each of several files is either
+    /// old or new.
+    pub fn leftovers(&self) -> String {
+        match self.touches.as_slice() {
+            [] => String::new(),
+            [_] => " (an unfinished copy or removal may be next to the file as `.aye-…`)".to_owned(),
+            several => {
+                let named: Vec<_> = several.iter().take(NAMED_PATHS).map(|path| format!("`{}`", path.display())).collect();
+                let more = several.len() - named.len();
+                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+                let named = named.join(", ");
+                format!(
+                    " (each of {named}{more} is either unchanged or already changed, so check all of them; the original or an unfinished \
+                     copy may be next to a file as `.aye-…`)"
+                )
+            }
+        }
+    }
+}
+
+/// Returns the note about leftover files, which are in the same directories as the call's files.
+pub(super) fn beside(left: &[PathBuf]) -> String {
+    if left.is_empty() {
+        return String::new();
+    }
+    let named: Vec<_> = left
+        .iter()
+        .take(NAMED_LEFT)
+        .filter_map(|path| path.file_name())
+        .map(|name| format!("`{}`", Path::new(name).display()))
+        .collect();
+    let more = left.len().saturating_sub(NAMED_LEFT);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!(" (left over next to them: {}{more})", named.join(", "))
+}

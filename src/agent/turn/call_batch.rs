@@ -1,0 +1,405 @@
+//! Calls of one response: planned, judged, approved, run; results in call order.
+
+use super::call::{Call, CallState, Pending};
+use super::call_runner::{Batch, CallRunner};
+use super::io::{InputTime, Planned};
+use super::loop_guard::RepeatCount;
+use super::options::Options;
+use super::policy::denied;
+use crate::policy::permit::Denial;
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::TaskStatus::{self, CheckingPolicy, ExecutingTools, WaitingForApproval};
+use crate::protocol::{
+    Action, ApprovalId, ArgumentFault, Arguments, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution, RuleAsked,
+    RuleTold, TaskId, ToolCall, ToolError, ToolResult,
+};
+
+/// Calls of a step, from the response that requested them to their results.
+#[derive(Debug, Default)]
+pub(super) struct CallBatch {
+    calls: Vec<Call>,
+}
+
+/// Requested calls, and queries about them.
+impl CallBatch {
+    /// Returns the calls of a response. `rows`: how often each was repeated; `cut`: the response reached its output limit.
+    pub fn requested(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
+        let call = |(call, row): (ToolCall, RepeatCount)| {
+            let state = match &call.arguments {
+                Arguments::Object(_) => CallState::Planning,
+                Arguments::Malformed(text) => CallState::Done(malformed(&call, text, cut)),
+            };
+            Call { row, ..Call::new(call, state) }
+        };
+        Self { calls: calls.into_iter().zip(rows).map(call).collect() }
+    }
+
+    /// Returns the call of a command that the user typed.
+    pub fn of_user(call: ToolCall) -> Self {
+        Self { calls: vec![Call::new(call, CallState::Planning)] }
+    }
+
+    pub fn restored(calls: Vec<Call>) -> Self {
+        Self { calls }
+    }
+
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    pub(super) fn calls_mut(&mut self) -> &mut Vec<Call> {
+        &mut self.calls
+    }
+
+    /// Returns the calls that are not planned yet, with their places.
+    pub fn to_plan(&self) -> Vec<(usize, ToolCall)> {
+        let open = self.calls.iter().enumerate().filter(|(_, call)| matches!(call.state, CallState::Planning));
+        open.map(|(index, call)| (index, call.call.clone())).collect()
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.calls.iter().all(Call::is_done)
+    }
+
+    /// Returns whether a call that changes something runs.
+    pub fn is_changing(&self) -> bool {
+        self.calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running))
+    }
+
+    /// Returns whether a pending approval waits for the user.
+    pub fn is_asking(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
+    }
+
+    /// Returns whether an approval, or a call that a crash left open, waits for the user.
+    pub fn waits_for_user(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
+    }
+
+    /// Returns whether nothing happens until the user decides.
+    pub fn only_waits_for_user(&self) -> bool {
+        let still = |call: &Call| {
+            matches!(call.state, CallState::Unknown | CallState::Asking(_) | CallState::Deferred | CallState::Done(_))
+        };
+        self.waits_for_user() && self.calls.iter().all(still)
+    }
+
+    /// Returns the task status that describes the calls best for the user: a pending approval comes first.
+    pub fn status(&self) -> TaskStatus {
+        let any = |is: fn(&Call) -> bool| self.calls.iter().any(is);
+        let works = |call: &Call| matches!(call.state, CallState::Running | CallState::Previewing(_));
+        if self.waits_for_user() {
+            WaitingForApproval
+        } else if any(|call| matches!(call.state, CallState::Planning)) && !any(works) {
+            CheckingPolicy
+        } else {
+            ExecutingTools
+        }
+    }
+
+    /// Returns the pending approvals, each with the path states that its plan found.
+    pub fn approvals(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
+        self.calls.iter().filter_map(|call| match &call.state {
+            CallState::Asking(pending) if !pending.plan.places.is_empty() => {
+                Some((&pending.approval_id, pending.plan.places.as_slice()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns the ID of the call that waits for this approval.
+    pub fn asking(&self, approval_id: &ApprovalId) -> Option<&CallId> {
+        self.calls.iter().find(|call| waits_for(call, approval_id)).map(|call| &call.call.tool_call_id)
+    }
+
+    /// Returns the proposed text of a file.
+    pub fn proposed_text(&self, approval_id: &ApprovalId, file: usize) -> Option<String> {
+        self.calls.iter().find_map(|call| match &call.state {
+            CallState::Asking(pending) if pending.approval_id == *approval_id => pending.plan.amends.texts.get(file).cloned(),
+            _ => None,
+        })
+    }
+
+    /// Returns the results in order, once all calls have one.
+    fn finished(&self, options: &Options) -> Option<Vec<Part>> {
+        let most_bytes = options.result_bytes(self.calls.len());
+        let fitted = |call: &Call| call.done().map(|result| Part::ToolResult(result.fitted(most_bytes)));
+        self.calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+    }
+
+    /// Returns the results in order; the outcome of a call without one is unknown.
+    pub fn results(&mut self, options: &Options) -> Vec<Part> {
+        let most_bytes = options.result_bytes(self.calls.len());
+        let result = |call: &mut Call| {
+            if !call.is_done() {
+                call.outcome_unknown();
+            }
+            call.done().map(|result| Part::ToolResult(result.fitted(most_bytes)))
+        };
+        self.calls.iter_mut().filter_map(result).collect()
+    }
+}
+
+/// Plans, runs and previews.
+impl CallBatch {
+    pub fn on_plans(&mut self, plans: Vec<Planned>, runner: &mut CallRunner<'_>, at: InputTime) {
+        let mut batch = Batch::default();
+        for (index, plan) in sorted(plans, self.calls.len()).into_iter().enumerate() {
+            let (before, from) = self.calls.split_at_mut(index);
+            runner.settle_plan(before, &mut from[0], index, plan, &mut batch, at);
+        }
+        runner.carry_out(&self.calls, batch);
+    }
+
+    /// Handles the result of a run; only a running call can have one.
+    pub fn on_result(&mut self, index: usize, result: ToolResult, latency_ms: u64, runner: &mut CallRunner<'_>) {
+        if let Some(call) = self.calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) {
+            runner.settle_run(call, index, result, latency_ms);
+        }
+    }
+
+    /// Handles the result of a preview. A preview that is no longer needed is dropped.
+    pub fn on_preview(
+        &mut self,
+        index: usize,
+        ticket: u64,
+        outcome: Result<Plan, ToolError>,
+        runner: &mut CallRunner<'_>,
+        at: InputTime,
+    ) {
+        let waits = |call: &Call| matches!(&call.state, CallState::Previewing(viewing) if viewing.ticket == ticket);
+        let Some(call) = self.calls.get_mut(index).filter(|call| waits(call)) else { return };
+        if runner.cancelling {
+            return runner.interrupt_layer(call, outcome);
+        }
+        let mut batch = Batch::default();
+        match outcome {
+            Ok(plan) => {
+                runner.note_layer(call, &plan);
+                let verdict = plan.judged(&runner.cx.policy, at.now);
+                call.proposal.clone_from(&plan.proposal);
+                runner.obey(verdict, call, index, plan, &mut batch, at);
+                if matches!(call.state, CallState::Running) {
+                    let (tool_call_id, proposal) = (call.call.tool_call_id.clone(), call.proposal.clone());
+                    runner.cx.out.record(Record::Previewed { tool_call_id, proposal });
+                }
+            }
+            Err(error) => {
+                runner.drop_preview(call);
+                call.no_layer = call.layered.then(|| error.message.clone());
+                call.no_preview = Some(error.message);
+                runner.plan_again(call, index);
+            }
+        }
+        runner.carry_out(&self.calls, batch);
+    }
+
+    /// Plans calls that waited for an earlier one. Returns the results when all calls are done.
+    pub fn advance(&mut self, runner: &mut CallRunner<'_>) -> Option<Vec<Part>> {
+        // A response may have thousands of calls, and this runs whenever one of them ends.
+        let Some(open) = self.calls.iter().position(|call| !call.is_done()) else {
+            return self.finished(&runner.cx.options);
+        };
+        for index in open..self.calls.len() {
+            if !matches!(self.calls[index].state, CallState::Deferred) {
+                continue;
+            }
+            let (before, from) = self.calls.split_at_mut(index);
+            if !from[0].waits(&before[open..]) {
+                runner.plan_again(&mut from[0], index);
+            }
+        }
+        None
+    }
+
+    /// Withdraws calls that wait for the user or for another call. `first`: the task, if it was not being stopped before.
+    pub fn stop(&mut self, first: Option<TaskId>, runner: &mut CallRunner<'_>, at: InputTime) {
+        for call in &mut self.calls {
+            match call.state {
+                // The model gets the output so far.
+                CallState::Previewing(_) if call.layered => {}
+                CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
+                    runner.stop_preview(call);
+                    runner.announce_scope(call);
+                    runner.withdraw_question(call, at);
+                    call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
+                    runner.report(call, 0);
+                }
+                CallState::Unknown => {
+                    call.outcome_unknown();
+                    runner.report(call, 0);
+                }
+                CallState::Planning | CallState::Running | CallState::Done(_) => {}
+            }
+        }
+        if let Some(task_id) = first.filter(|_| !self.is_done()) {
+            runner.cx.out.record(Record::Stopping { task_id });
+        }
+        runner.cx.out.commit(Durability::Process);
+    }
+
+    /// Stops the previews. Nothing was applied, so nothing is lost: they are asked about again.
+    pub fn stop_previews(&self, runner: &mut CallRunner<'_>) {
+        self.calls.iter().for_each(|call| runner.stop_preview(call));
+    }
+}
+
+/// Decisions of the user and of the policy.
+impl CallBatch {
+    /// Carries out the user's decision about an approval. Returns whether a call waits for it.
+    pub fn decide(&mut self, approval_id: &ApprovalId, decision: Decision, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
+        let Some(index) = self.calls.iter().position(|call| waits_for(call, approval_id)) else { return false };
+        runner.settle_decision(&mut self.calls, index, decision, at);
+        true
+    }
+
+    /// Denies the approval whose timer has this ticket. Returns whether there is one. Each approval has its own timer, which starts when
+    /// the approval is shown.
+    pub fn time_out(&mut self, ticket: u64, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
+        let Some(timeout) = runner.cx.options.approval_timeout else { return false };
+        let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
+        let Some(call) = self.calls.iter_mut().find(waits) else { return false };
+        runner.time_out(call, timeout, at);
+        true
+    }
+
+    /// Carries out the user's decision about a call with an unknown outcome. Returns whether there is such a call.
+    pub fn resolve(&mut self, id: &CallId, resolution: Resolution, runner: &mut CallRunner<'_>) -> bool {
+        let waits = |call: &Call| call.call.tool_call_id == *id && matches!(call.state, CallState::Unknown);
+        let Some(index) = self.calls.iter().position(waits) else { return false };
+        let call = &mut self.calls[index];
+        runner.cx.out.record(Record::Resolved { tool_call_id: id.clone(), resolution });
+        match resolution {
+            Resolution::Rerun => {
+                call.previewed = false;
+                runner.plan_again(call, index);
+            }
+            Resolution::Skip => {
+                call.refuse(ErrorCode::Cancelled, "aye exited while this ran; the user chose not to run it again");
+                runner.report(call, 0);
+            }
+            Resolution::TellModel => {
+                call.outcome_unknown();
+                runner.report(call, 0);
+            }
+        }
+        runner.cx.out.commit(Durability::Process);
+        true
+    }
+
+    /// Denies pending approvals that the new policy denies. Those it would allow still wait, because they were asked.
+    pub fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
+        for call in &mut self.calls {
+            let Some(denial) = denied_now(call, runner, at) else { continue };
+            if let CallState::Asking(pending) = &call.state {
+                let approval_id = pending.approval_id.clone();
+                let reason = Some(format!("the policy now denies it: {}", denial.reason));
+                runner.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
+            }
+            runner.stop_preview(call);
+            runner.refuse_by_policy(call, &denial);
+        }
+    }
+
+    /// Answers a question about a rule. A valid rule becomes another offer of the approval. `Err`: the recent commands are needed first.
+    pub fn ask_rule(
+        &mut self,
+        approval_id: &ApprovalId,
+        asked: RuleAsked,
+        runner: &CallRunner<'_>,
+        at: InputTime,
+    ) -> Result<RuleTold, usize> {
+        let Some(pending) = self.pending(approval_id) else { return Ok(Self::decided_rule()) };
+        match asked {
+            RuleAsked::Written { rule } => Ok(runner.written(pending, &rule, at)),
+            RuleAsked::Reach { offer } if offer < pending.always.offers.len() => Err(offer),
+            RuleAsked::Reach { .. } => Ok(rule_refused("no such offer")),
+        }
+    }
+
+    /// Returns the recent commands that required approval, and would not have with this offer; `None` if the approval was decided in the
+    /// meantime.
+    pub fn reach(
+        &mut self,
+        approval_id: &ApprovalId,
+        offer: usize,
+        commands: Result<Vec<String>, String>,
+        runner: &CallRunner<'_>,
+        at: InputTime,
+    ) -> Option<RuleTold> {
+        let pending = self.pending(approval_id)?;
+        let offered = pending.always.offers.get(offer)?;
+        let cwd = pending.plan.actions.iter().find_map(|action| match action {
+            Action::Exec { cwd, .. } => Some(cwd),
+            _ => None,
+        });
+        Some(match (commands, cwd) {
+            (Err(message), _) => RuleTold::Refused { message },
+            (Ok(_), None) => RuleTold::Reaches { offer, of: 0, lines: Vec::new() },
+            (Ok(commands), Some(cwd)) => {
+                let lines = runner.cx.policy.lets_through(&offered.rules, &commands, cwd, at.now);
+                RuleTold::Reaches { offer, of: commands.len(), lines }
+            }
+        })
+    }
+
+    /// Returns the answer about the rules of an approval that was decided in the meantime.
+    pub fn decided_rule() -> RuleTold {
+        rule_refused("this approval was already decided")
+    }
+
+    fn pending(&mut self, approval_id: &ApprovalId) -> Option<&mut Pending> {
+        self.calls.iter_mut().find_map(|call| match &mut call.state {
+            CallState::Asking(pending) if pending.approval_id == *approval_id => Some(&mut **pending),
+            _ => None,
+        })
+    }
+}
+
+fn rule_refused(message: &str) -> RuleTold {
+    RuleTold::Refused { message: message.to_owned() }
+}
+
+fn waits_for(call: &Call, approval_id: &ApprovalId) -> bool {
+    matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id)
+}
+
+/// Returns why the policy now denies a call that waits for the user.
+fn denied_now(call: &Call, runner: &CallRunner<'_>, at: InputTime) -> Option<Denial> {
+    match &call.state {
+        CallState::Asking(pending) => runner.denied_by_now(&pending.plan, at),
+        CallState::Previewing(viewing) => denied(&runner.cx.policy, &viewing.tool_name, &viewing.actions, at.now),
+        CallState::Deferred | CallState::Planning | CallState::Running | CallState::Unknown | CallState::Done(_) => None,
+    }
+}
+
+fn sorted(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
+    let mut slots: Vec<_> = (0..count).map(|_| None).collect();
+    for planned in plans {
+        if let Some(slot) = slots.get_mut(planned.index) {
+            *slot = Some(planned);
+        }
+    }
+    slots
+}
+
+/// Returns the result of a call whose arguments cannot be read.
+fn malformed(call: &ToolCall, text: &str, cut: bool) -> ToolResult {
+    let name = &call.tool_name;
+    let start: String = text.chars().take(200).collect();
+    let message = match call.arguments.fault() {
+        Some(ArgumentFault::OverLimit(limit)) => {
+            format!(
+                "the arguments of `{name}` exceed a limit ({limit}), so nothing was run; use several smaller calls; they begin: {start}"
+            )
+        }
+        Some(ArgumentFault::Unfinished) if !cut => {
+            format!("the call of `{name}` is incomplete, so nothing was run; call it again; its arguments begin: {start}")
+        }
+        _ => {
+            let why = if cut { "cut by the output limit" } else { "not a JSON object" };
+            format!("the arguments of `{name}` are {why}, so nothing was run; they begin: {start}")
+        }
+    };
+    ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), ToolError::new(ErrorCode::InvalidRequest, message))
+}

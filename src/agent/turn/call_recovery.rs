@@ -1,0 +1,195 @@
+//! Recovery of the calls of a previous process, based on the journal, the disk and their last output.
+
+use super::amend::Amended;
+use super::call::{Call, CallState, beside};
+use super::call_batch::CallBatch;
+use super::call_order::Order;
+use super::call_runner::CallRunner;
+use super::io::Effect;
+use super::loop_guard::RepeatCount;
+use super::options::Approver;
+use super::sandbox_escalation::BlockedRun;
+use crate::ports::{Durability, Found, Known};
+use crate::protocol::{Arguments, ErrorCode, ToolResult};
+use crate::session::{CallStage, OpenCall};
+
+/// Calls of a step that another process began.
+impl CallBatch {
+    /// Ends all open calls with a result, so that every call in the thread has one.
+    pub fn close(&mut self, runner: &mut CallRunner<'_>) {
+        for call in self.calls_mut().iter_mut().filter(|call| !call.is_done()) {
+            runner.announce(call, &[]);
+            if call.changes && matches!(call.state, CallState::Running) {
+                call.outcome_unknown();
+            } else {
+                call.refuse(ErrorCode::Cancelled, "the task ended before this call ran");
+            }
+            runner.report(call, 0);
+        }
+    }
+
+    /// Discards the layers of calls that were not applied yet.
+    pub fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
+        let in_a_layer =
+            |call: &&mut Call| call.previewed && call.layered && !call.is_done() && !matches!(call.state, CallState::Running);
+        self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call));
+    }
+
+    /// Handles the recovery result of effects that were being applied when the process ended.
+    pub fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
+        for result in settled {
+            let under_way = |call: &&mut Call| {
+                call.previewed && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
+            };
+            let Some(call) = self.calls_mut().iter_mut().find(under_way) else { continue };
+            runner.announce(call, &[]);
+            call.settle(result);
+            runner.report(call, 0);
+        }
+    }
+
+    /// Settles calls by the state of the disk: completed ones are done, and those that did not happen are planned and judged again.
+    pub fn settle_by_disk(&mut self, Known { mut found, mut tails }: Known, runner: &mut CallRunner<'_>) {
+        let under_way = |call: &&mut Call| call.changes && matches!(call.state, CallState::Running);
+        for call in self.calls_mut().iter_mut().filter(under_way) {
+            let id = call.call.tool_call_id.clone();
+            call.tail = tails.remove(&id);
+            // Previewed and blocked calls are recovered in other ways.
+            let looked = found.remove(&id).filter(|_| !call.previewed && call.held.is_none());
+            match looked {
+                Some(Found::Done { left }) => {
+                    runner.announce(call, &[]);
+                    let text = format!(
+                        "{}: done; aye exited before it reported this, and the files have the new content{}",
+                        call.summary,
+                        beside(&left)
+                    );
+                    call.settle(ToolResult::succeeded(id, call.call.tool_name.clone(), text));
+                    runner.report(call, 0);
+                    runner.cx.out.notice(format!(
+                        "`{}` had finished when aye exited; it is not run again{}",
+                        call.summary,
+                        beside(&left)
+                    ));
+                }
+                Some(Found::NotDone { left }) => {
+                    call.state = CallState::Planning;
+                    call.left = left;
+                    runner.cx.out.notice(format!("`{}` had not run when aye exited; it is planned again", call.summary));
+                }
+                Some(Found::Partly { words }) => call.partly = Some(words),
+                None => {}
+            }
+        }
+    }
+
+    /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
+    pub fn resume(&mut self, runner: &mut CallRunner<'_>) {
+        let (mut plans, mut reopened) = (Vec::new(), Vec::new());
+        for (index, call) in self.calls_mut().iter_mut().enumerate() {
+            match &call.state {
+                CallState::Done(_) => {}
+                CallState::Running if call.changes => runner.interrupted(call),
+                CallState::Running
+                | CallState::Planning
+                | CallState::Deferred
+                | CallState::Asking(_)
+                | CallState::Previewing(_)
+                | CallState::Unknown => match resume_call(call, runner) {
+                    Some(Resumption::Plan) => plans.push((index, call.call.clone())),
+                    Some(Resumption::PlanAgain) => reopened.push(index),
+                    None => {}
+                },
+            }
+        }
+        runner.cx.out.commit(Durability::Process);
+        if !plans.is_empty() {
+            runner.cx.out.effect(Effect::Plan(plans));
+        }
+        for index in reopened {
+            runner.plan_again(&mut self.calls_mut()[index], index);
+        }
+    }
+}
+
+/// How a call without an outcome continues.
+enum Resumption {
+    Plan,
+    /// With the access and the amendments that it had.
+    PlanAgain,
+}
+
+/// Prepares a call that did not run; `None` if it has a result now.
+fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumption> {
+    if call.previewed && call.layered {
+        runner.discard_layer(call);
+        return None;
+    }
+    if call.previewed {
+        runner.drop_preview(call);
+        runner.cx.out.notice(format!("the preview of `{}` was discarded when aye exited", call.summary));
+    }
+    if let Arguments::Malformed(_) = call.call.arguments {
+        runner.announce(call, &[]);
+        call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, so nothing was run");
+        runner.report(call, 0);
+        None
+    } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approver == Approver::Person {
+        Some(Resumption::PlanAgain)
+    } else if call.held.as_ref().is_some_and(BlockedRun::waits) {
+        call.refuse(ErrorCode::NoApprover, "no one to ask");
+        runner.report(call, 0);
+        None
+    } else {
+        call.state = CallState::Planning;
+        Some(Resumption::Plan)
+    }
+}
+
+/// Restores the calls of a step. A call that no response requested is left out.
+pub(super) fn restored(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
+    let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
+    calls.into_iter().zip(rows).filter_map(|(call, row)| Call::restored(call, row)).collect()
+}
+
+impl Call {
+    fn restored(open: OpenCall, row: RepeatCount) -> Option<Self> {
+        let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
+        call.changes = open.changes;
+        if let Some(planned) = open.planned {
+            call.order = Order::of_actions(planned.actions.iter(), open.changes);
+            call.plan_as(&planned);
+            call.announced = Some(planned);
+        }
+        if let Some(edited) = &open.edited {
+            call.plan_as(edited);
+        }
+        call.proposal = open.proposal;
+        call.previewed = open.previewed;
+        call.layered = open.layered;
+        call.amended = Amended {
+            by: open.amendments,
+            told: open.told,
+            renewed: open.renewed,
+            began: open.runs_edited,
+            ..Amended::default()
+        };
+        call.held = open.first_run.map(|first| {
+            let mut held = BlockedRun::new(first.result, first.latency_ms);
+            if first.runs_again {
+                held.runs_again();
+            }
+            held
+        });
+        match (open.result, open.denied) {
+            (Some(result), _) => call.state = CallState::Done(result),
+            (None, Some(denial)) => {
+                let (code, message) = super::denial::denial(denial.reason.as_deref());
+                call.refuse(code, message);
+            }
+            (None, None) if open.stage == CallStage::Running => call.state = CallState::Running,
+            (None, None) => {}
+        }
+        Some(call)
+    }
+}

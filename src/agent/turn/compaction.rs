@@ -1,0 +1,323 @@
+//! Compaction: a summary replaces older messages, or the oldest messages are left out.
+//!
+//! The summary request has the same system prompt, tools and messages as other requests, so that the provider's cache applies, and because
+//! some providers refuse a thread with calls if no tools are offered. If the response contains tool calls, they are not run.
+
+mod summary;
+
+use super::super::context::estimate;
+use super::super::limits::{
+    COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
+};
+use super::super::thread::CompactionPoint;
+use super::context_window::ContextWindow;
+use super::io::InputTime;
+use super::turn_context::TurnContext;
+use crate::ports::{Durability, ModelRequest, Record};
+use crate::protocol::{Compaction, CompactionTrigger, EventKind, Message, MessageId, Part, Role, StopReason, TaskId};
+use crate::session::Spent;
+use jiff::Timestamp;
+use std::sync::Arc;
+
+/// Requested compaction, and the one in progress.
+#[derive(Debug, Default)]
+pub(super) struct Compactor {
+    /// Compaction requested by the user during a step; it runs before the next request.
+    wanted: Option<SummaryRequest>,
+    work: Option<RunningSummary>,
+}
+
+/// Requested compaction.
+#[derive(Debug)]
+pub(super) struct SummaryRequest {
+    pub focus: Option<String>,
+}
+
+/// Compaction in progress.
+#[derive(Debug)]
+struct RunningSummary {
+    trigger: CompactionTrigger,
+    focus: Option<String>,
+    cut: CompactionPoint,
+    /// Estimated tokens available for the messages to summarize.
+    budget: u64,
+    halvings: u32,
+    attempt: u32,
+    since: Timestamp,
+    /// Ticket of a retry, while the request waits for one.
+    ticket: Option<u64>,
+    then: AfterSummary,
+}
+
+/// Action after a compaction, successful or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterSummary {
+    Nothing,
+    /// Send the request that needed the space.
+    Request {
+        attempt: u32,
+    },
+    /// Continue the paused task.
+    GoOn,
+    /// Start the next queued message.
+    Next,
+}
+
+/// Result of a response to a summary request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SummaryOutcome {
+    /// The summary is in the thread.
+    Done,
+    /// The messages to summarize do not fit the context window.
+    TooLong,
+    /// There is no summary, for this reason.
+    Failed(&'static str),
+}
+
+/// Queries about the compaction.
+impl Compactor {
+    /// Returns whether a compaction is in progress.
+    pub fn is_running(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// Returns whether the request of the task follows the compaction in progress.
+    pub fn precedes_request(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| matches!(work.then, AfterSummary::Request { .. }))
+    }
+
+    /// Returns when the summary was requested; `None` while that request waits for a retry.
+    pub fn requested_at(&self) -> Option<Timestamp> {
+        self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
+    }
+
+    /// Returns the ticket that the summary request waits for.
+    pub fn ticket(&self) -> Option<u64> {
+        self.work.as_ref().and_then(|work| work.ticket)
+    }
+}
+
+/// Beginning of a compaction, and its requests.
+impl Compactor {
+    /// Requests a compaction before the next request.
+    pub fn want(&mut self, focus: Option<String>) {
+        self.wanted = Some(SummaryRequest { focus });
+    }
+
+    pub fn take_wanted(&mut self) -> Option<SummaryRequest> {
+        self.wanted.take()
+    }
+
+    /// Starts the next queued message after the compaction in progress.
+    pub fn start_next_after(&mut self) {
+        if let Some(work) = self.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
+            work.then = AfterSummary::Next;
+        }
+    }
+
+    /// Continues a paused task after the compaction in progress. Returns whether there is one.
+    pub fn go_on_after(&mut self, cx: &mut TurnContext) -> bool {
+        let Some(work) = &mut self.work else { return false };
+        if !matches!(work.then, AfterSummary::Request { .. }) {
+            work.then = AfterSummary::GoOn;
+            cx.out.notice("the task continues as soon as the summary is ready");
+        }
+        true
+    }
+
+    /// Starts a compaction; the error says why none would help. The request follows. `task`: the task that is running or may be continued.
+    pub fn begin(
+        &mut self,
+        (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
+        task: Option<&TaskId>,
+        window: &ContextWindow,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Result<(), String> {
+        let (thread, budget) = (window.thread(), window.message_budget(cx));
+        let recent = budget * RECENT_PERCENT / 100;
+        // A requested compaction ignores the free space; after an overlong request, the real window size is unknown.
+        let of_thread = thread.tokens() * RECENT_PERCENT / 100;
+        let (keep, least) = match trigger {
+            CompactionTrigger::Asked => (recent.min(of_thread), COMPACT_LEAST_TOKENS),
+            CompactionTrigger::Threshold => (recent, budget * COMPACT_LEAST_PERCENT / 100),
+            CompactionTrigger::TooLong => {
+                (recent.min(of_thread), (thread.tokens() * COMPACT_LEAST_PERCENT / 100).max(COMPACT_LEAST_TOKENS))
+            }
+        };
+        let nothing = || "nothing to compact: the conversation is short enough".to_owned();
+        let cut = thread.cut(keep, task).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
+        let question = estimate(&[summary::question(focus.as_deref())]);
+        let budget = budget.saturating_sub(question);
+        if thread.opening(cut.index, budget).is_empty() {
+            return Err("nothing to compact: no message fits the context window".to_owned());
+        }
+        let messages = cut.summarised() as u64;
+        let tokens = window.real(cut.freed, cx);
+        cx.out.record(Record::CompactionStarted { trigger });
+        cx.out.commit(Durability::Process);
+        cx.out.event(EventKind::CompactionStarted { trigger, messages, tokens });
+        let (halvings, attempt, since, ticket) = (0, 0, at.now, None);
+        self.work = Some(RunningSummary { trigger, focus, cut, budget, halvings, attempt, since, ticket, then });
+        Ok(())
+    }
+
+    /// Returns the request for the summary, and its estimated tokens.
+    pub fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<(ModelRequest, u64)> {
+        let work = self.work.as_mut()?;
+        (work.since, work.ticket) = (at.now, None);
+        let mut messages = window.thread().opening(work.cut.index, work.budget);
+        let last = messages.last()?;
+        let content = vec![summary::question(work.focus.as_deref())];
+        let message_id = MessageId::new(format!("{}?{}", last.message_id, work.halvings));
+        let token_count = estimate(&content);
+        messages.push(Arc::new(Message { message_id, role: Role::User, token_count, content, ..last.as_ref().clone() }));
+        let sent: u64 = messages.iter().map(|message| message.token_count).sum();
+        let estimated_input_tokens = window.real(window.fixed_tokens() + sent, cx);
+        let request = ModelRequest {
+            system: cx.options.system.clone(),
+            messages,
+            tools: cx.options.tools.clone(),
+            max_output_tokens: window.output_limit(cx).min(SUMMARY_MOST_TOKENS),
+            images: None,
+            effort: cx.options.effort,
+        };
+        Some((request, estimated_input_tokens))
+    }
+
+    /// Limits the messages to summarize after the window changed.
+    pub fn limit_budget(&mut self, budget: u64) {
+        if let Some(work) = &mut self.work {
+            work.budget = work.budget.min(budget);
+        }
+    }
+
+    /// Counts a failed attempt. Returns its number.
+    pub fn count_attempt(&mut self) -> Option<u32> {
+        let work = self.work.as_mut().filter(|work| work.ticket.is_none())?;
+        work.attempt += 1;
+        Some(work.attempt)
+    }
+
+    /// Waits for this timer before the request is sent again.
+    pub fn wait_for(&mut self, ticket: u64) {
+        if let Some(work) = &mut self.work {
+            work.ticket = Some(ticket);
+        }
+    }
+
+    /// Shortens a summary request that does not fit. Returns whether it can be sent again.
+    pub fn shorten(&mut self, window: &ContextWindow) -> bool {
+        let Some(work) = &mut self.work else { return false };
+        work.halvings += 1;
+        let sent: u64 = window.thread().opening(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
+        work.budget = sent.min(work.budget) / 2;
+        work.halvings <= SUMMARY_HALVINGS && !window.thread().opening(work.cut.index, work.budget).is_empty()
+    }
+}
+
+/// End of a compaction.
+impl Compactor {
+    /// Handles the response to the summary request.
+    pub fn on_response(
+        &mut self,
+        (content, stop_reason): (&[Part], StopReason),
+        spent: Spent,
+        window: &mut ContextWindow,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> SummaryOutcome {
+        let text = summary::words(content);
+        let outcome = match stop_reason {
+            StopReason::ContextWindowExceeded => SummaryOutcome::TooLong,
+            StopReason::Refusal | StopReason::ContentFilter => {
+                SummaryOutcome::Failed("the provider's content filter stopped the summary")
+            }
+            StopReason::Error | StopReason::Cancelled => SummaryOutcome::Failed("the provider ended the summary with an error"),
+            _ if text.is_empty() => SummaryOutcome::Failed("the model returned no summary"),
+            StopReason::EndTurn
+            | StopReason::MaxTokens
+            | StopReason::ToolUse
+            | StopReason::StopSequence
+            | StopReason::PauseTurn => self.apply(text, spent, window, cx, at),
+        };
+        if outcome != SummaryOutcome::Done {
+            let Spent { usage, cost_usd, estimated } = spent;
+            cx.out.record(Record::Wasted { usage, cost_usd, estimated });
+        }
+        outcome
+    }
+
+    /// Replaces the older messages with the summary, unless that would not make the thread shorter.
+    fn apply(
+        &self,
+        text: String,
+        Spent { usage, cost_usd, estimated }: Spent,
+        window: &mut ContextWindow,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> SummaryOutcome {
+        let missing = SummaryOutcome::Failed("there is nothing to summarize");
+        let Some(work) = &self.work else { return missing };
+        let thread = window.thread();
+        let older = &thread.messages()[..work.cut.index.min(thread.messages().len())];
+        let Some(last) = older.last() else { return missing };
+        let content = summary::content(&text, older, thread.summary(), &work.cut.verbatim, window.message_budget(cx));
+        let message = cx.message(Role::User, content, (last.task_id.clone(), None), at.now);
+        if message.token_count * 100 > work.cut.freed * SUMMARY_WORTH_PERCENT {
+            return SummaryOutcome::Failed("the summary is not shorter than the messages it would replace");
+        }
+        let until = last.message_id.clone();
+        let after = window.fixed_tokens() + thread.tokens() - work.cut.freed + message.token_count;
+        let compaction = Compaction {
+            trigger: work.trigger,
+            focus: work.focus.clone(),
+            summary: text,
+            summarised: work.cut.summarised() as u64,
+            kept: (thread.messages().len() - work.cut.summarised()) as u64,
+            tokens_before: window.next_input_tokens(cx),
+            tokens_after: window.real(after, cx),
+        };
+        let verbatim = work.cut.verbatim.clone();
+        cx.out.record(Record::Compacted {
+            until: until.clone(),
+            message: message.clone(),
+            compaction: compaction.clone(),
+            verbatim: verbatim.clone(),
+            usage,
+            cost_usd,
+            estimated,
+        });
+        cx.out.commit(Durability::Power);
+        window.summarize(&until, &verbatim, message, cx);
+        cx.out.event(EventKind::ContextCompacted(compaction));
+        SummaryOutcome::Done
+    }
+
+    /// Ends the compaction. Returns what follows; `None` if there was none.
+    pub fn finish(&mut self) -> Option<AfterSummary> {
+        self.work.take().map(|work| work.then)
+    }
+
+    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are left out.
+    pub fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
+        let Some(work) = &self.work else { return };
+        let follows = match work.trigger {
+            CompactionTrigger::Asked => "the conversation is unchanged",
+            CompactionTrigger::Threshold => "the oldest messages are left out if they no longer fit",
+            CompactionTrigger::TooLong => "the oldest messages are left out",
+        };
+        cx.out.notice(format!("not compacted: {why}; {follows}"));
+        cx.out.record(Record::CompactionGivenUp);
+        window.be_quiet(cx);
+        if work.trigger == CompactionTrigger::TooLong {
+            window.drop_half(cx);
+        }
+    }
+}
+
+/// Reports a compaction that the previous process started and did not end.
+pub(super) fn report_lost_summary(cx: &mut TurnContext) {
+    cx.out.record(Record::CompactionGivenUp);
+    cx.out.notice("aye exited while compacting: there is no summary, and the conversation is unchanged");
+}

@@ -1,0 +1,96 @@
+//! Breakdown of the context window for the user.
+
+use super::super::context::{Counting, image_tokens, images, part_bytes, tokens_of, tool_tokens};
+use super::super::limits::MESSAGE_OVERHEAD_TOKENS;
+use super::super::thread::Thread;
+use super::options::Options;
+use crate::protocol::{ContextShare, Message, Part, Role};
+
+/// Heading of instructions in the system prompt.
+const INSTRUCTIONS: &str = "\n## Instructions from ";
+
+/// Estimated tokens and number of items.
+#[derive(Default, Clone, Copy)]
+struct Sum {
+    tokens: u64,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, tokens: u64) {
+        self.tokens += tokens;
+        self.count += 1;
+    }
+}
+
+#[derive(Default)]
+struct Sums {
+    summary: Sum,
+    said: Sum,
+    answers: Sum,
+    reasoning: Sum,
+    calls: Sum,
+    results: Sum,
+    images: Sum,
+}
+
+impl Sums {
+    fn message(&mut self, message: &Message) {
+        let overhead = match message.role {
+            Role::User => &mut self.said,
+            Role::Assistant => &mut self.answers,
+            Role::Tool => &mut self.results,
+        };
+        overhead.tokens += MESSAGE_OVERHEAD_TOKENS;
+        if message.role == Role::User {
+            overhead.count += 1;
+        }
+        for part in &message.content {
+            let tokens = tokens_of(part_bytes(part));
+            match part {
+                Part::Text { .. } if message.role == Role::Assistant => self.answers.add(tokens),
+                Part::Text { .. } => self.said.tokens += tokens,
+                Part::Reasoning { .. } => self.reasoning.add(tokens),
+                Part::ToolCall(_) => self.calls.add(tokens),
+                Part::ToolResult(_) => self.results.add(tokens),
+                Part::Image(_) => {}
+            }
+            for _ in images(part) {
+                self.images.count += 1;
+            }
+            self.images.tokens += image_tokens(part);
+        }
+    }
+}
+
+/// Returns the shares of the context window, without empty ones.
+pub(super) fn shares(thread: &Thread, counting: &Counting, options: &Options) -> Vec<ContextShare> {
+    let mut sums = Sums::default();
+    let mut messages = thread.messages().iter();
+    if let Some(summary) = thread.summary() {
+        sums.summary.add(summary.token_count);
+        messages.next();
+    }
+    messages.for_each(|message| sums.message(message));
+    let (own, instructions) = options.system.split_once(INSTRUCTIONS).unwrap_or((&options.system, ""));
+    let files = instructions.matches(INSTRUCTIONS).count() as u64 + u64::from(!instructions.is_empty());
+    let share = |share: &str, sum: Sum| ContextShare {
+        name: share.to_owned(),
+        tokens: counting.real(&options.model.name, sum.tokens),
+        count: sum.count,
+    };
+    let tools = Sum { tokens: tool_tokens(&options.tools), count: options.tools.len() as u64 };
+    let shares = [
+        ("system prompt", Sum { tokens: tokens_of(own.len()), count: 1 }),
+        ("instructions", Sum { tokens: tokens_of(instructions.len()), count: files }),
+        ("tools", tools),
+        ("summary", sums.summary),
+        ("your messages", sums.said),
+        ("responses", sums.answers),
+        ("reasoning", sums.reasoning),
+        ("tool calls", sums.calls),
+        ("tool results", sums.results),
+        ("images", sums.images),
+    ];
+    shares.into_iter().filter(|(_, sum)| sum.tokens > 0).map(|(name, sum)| share(name, sum)).collect()
+}

@@ -1,0 +1,677 @@
+//! Turn machine: passes each input to the sub-machines that it concerns, and connects what they return.
+
+use super::call_batch::CallBatch;
+use super::call_runner::{CallRunner, LayerNotices};
+use super::compaction::Compactor;
+use super::completed_request::CompletedRequest;
+use super::context_window::ContextWindow;
+use super::grants::Grants;
+use super::guardrail::GuardrailNote;
+use super::io::{Effect, Input, InputTime, Planned};
+use super::mentions::MentionReader;
+use super::model::{ModelChoice, ModelUpdate, set_effort};
+use super::options::{Options, Unfinished};
+use super::policy::{PolicyChange, denied};
+use super::policy_in_force::{replace_policy, set_mode};
+use super::prompt_queue::PromptQueue;
+use super::rewind::{RewindEffect, Rewinds};
+use super::rule_files::RuleFileResult;
+use super::sampling::Sampled;
+use super::spending::Spending;
+use super::state::left_behind;
+use super::tasks::{CurrentCalls, Phase, Tasks};
+use super::turn_context::TurnContext;
+use super::user_command::UserCommandOutputs;
+use crate::agent::thread::INTERRUPTED;
+use crate::policy::Enforcer;
+use crate::policy::permit::Denial;
+use crate::ports::{Durability, FilesRewound, Known, Plan, Record, TaskEnd};
+use crate::protocol::{
+    ApprovalId, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode, ModelFacts, Part,
+    PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus, ToolError, Usage,
+};
+use crate::session::Spent;
+use std::path::PathBuf;
+
+/// Turn machine of one session.
+pub struct TurnMachine {
+    pub(super) cx: TurnContext,
+    pub(super) window: ContextWindow,
+    pub(super) compactor: Compactor,
+    pub(super) queue: PromptQueue,
+    pub(super) spending: Spending,
+    pub(super) choice: ModelChoice,
+    pub(super) guardrail: GuardrailNote,
+    pub(super) command_outputs: UserCommandOutputs,
+    pub(super) tasks: Tasks,
+    pub(super) rewinds: Rewinds,
+    pub(super) mentions: MentionReader,
+    pub(super) grants: Grants,
+    layers: LayerNotices,
+    /// Recovery information, until the session is restored.
+    pub(super) known: Known,
+    /// Whether the user ended the session: running calls finish, and nothing new begins.
+    pub(super) quitting: bool,
+}
+
+/// Inputs.
+impl TurnMachine {
+    pub fn new(policy: Enforcer, options: Options) -> Self {
+        let mut machine = Self {
+            choice: ModelChoice::new(&options),
+            cx: TurnContext::new(policy, options),
+            window: ContextWindow::default(),
+            compactor: Compactor::default(),
+            queue: PromptQueue::default(),
+            spending: Spending::default(),
+            guardrail: GuardrailNote::default(),
+            command_outputs: UserCommandOutputs::default(),
+            tasks: Tasks::default(),
+            rewinds: Rewinds::default(),
+            mentions: MentionReader::default(),
+            grants: Grants::default(),
+            layers: LayerNotices::default(),
+            known: Known::default(),
+            quitting: false,
+        };
+        machine.choice.limit_output(&mut machine.cx);
+        machine.window.count_fixed(&machine.cx);
+        machine
+    }
+
+    pub fn handle(&mut self, input: Input, at: InputTime) -> Vec<Effect> {
+        match input {
+            input if self.quitting => self.wind_down(input, at),
+            Input::Command(command) => self.command(command, at),
+            Input::Delta(delta) if self.compactor.is_running() => self.summary_delta(delta, at),
+            Input::Delta(delta) => self.delta(delta, at),
+            Input::ModelFailed(error) if self.compactor.is_running() => self.summary_failed(error, at),
+            Input::ModelFailed(error) => self.model_failed(error, at),
+            Input::Planned(plans) => self.planned(plans, at),
+            Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),
+            Input::ToolOutput { index, text } => self.tool_output(index, text),
+            Input::ToolFinished { index, result, latency_ms } => {
+                self.with_calls(|batch, runner| batch.on_result(index, result, latency_ms, runner));
+                self.advance(at);
+            }
+            Input::Outdated { approval_id, outdated } => self.outdated(approval_id, outdated),
+            Input::PolicyChanged(change) => self.policy_changed(*change, at),
+            Input::RuleFiles(RuleFileResult::Recent { approval_id, offer, commands }) => {
+                self.reach(approval_id, offer, commands, at);
+            }
+            Input::RuleFiles(kept) => self.grants.on_outcome(kept, &mut self.cx),
+            Input::Woken { ticket } => {
+                self.woken(ticket, at);
+                self.time_out(ticket, at);
+            }
+            Input::ModelOpened(opened) => self.model_opened(opened, at),
+            Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
+            Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
+            Input::Sampled(sampled) => self.sampled(sampled),
+            Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
+        }
+        self.cx.out.take()
+    }
+
+    fn command(&mut self, command: Command, at: InputTime) {
+        match command {
+            Command::Prompt { text } => self.prompt(text, at),
+            Command::Steer { text } => self.steer(text, at),
+            Command::EditWaiting { id, text } => self.queue.edit(id, text, &mut self.cx.out),
+            Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
+            Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::Shell { line, shared } => self.run_user_command(&line, shared),
+            Command::Preview { approval_id } => self.decided(&approval_id, Decision::Previewed, at),
+            Command::ShowProposed { approval_id, file } => self.show_proposed(approval_id, file),
+            Command::Background { tool_call_id } => self.cx.out.effect(Effect::Background { tool_call_id }),
+            Command::Stop { id } => self.cx.out.effect(Effect::StopCommand { id }),
+            Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
+            Command::UndoGrant => self.grants.undo(&mut self.cx),
+            Command::ListGrants => self.cx.out.effect(Effect::ListGrants),
+            // The host handles these; the turn does not depend on them.
+            Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } | Command::GoOnUnsaved | Command::Resume => {}
+            Command::ListRewindPoints => self.cx.out.effect(self.rewinds.list_points()),
+            Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
+            Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),
+            Command::Cancel => self.interrupt(at),
+            Command::Kill => self.kill(at),
+            Command::Finish => self.cancel(at),
+            Command::Continue => self.go_on(at),
+            Command::RetryNow => self.retry_now(at),
+            Command::Compact { focus } => self.compact(focus, at),
+            Command::UndoCompaction => self.undo_compaction(),
+            Command::ShowContext => {
+                let shown = self.window.breakdown(self.tasks.continued_id().as_ref(), &self.cx);
+                self.cx.out.event(EventKind::ContextShown(shown));
+            }
+            Command::ShowBudget => self.spending.show_budgets(&self.tasks, &mut self.cx),
+            Command::SetBudget { limit } => self.set_budget(limit, at),
+            Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
+            Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
+            Command::SetEffort { effort } => set_effort(effort, &mut self.cx),
+            Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
+            Command::SetMode { mode } => self.set_mode(mode, at),
+            Command::ReloadPolicy => self.cx.out.effect(Effect::ReloadPolicy),
+            Command::SaveDraft { text } => self.cx.out.effect(Effect::SaveDraft(text)),
+            Command::Quit => self.quit(at),
+        }
+    }
+
+    /// Handles the inputs that still matter while the session ends.
+    fn wind_down(&mut self, input: Input, at: InputTime) {
+        match input {
+            Input::ToolFinished { index, result, latency_ms } => {
+                self.with_calls(|batch, runner| batch.on_result(index, result, latency_ms, runner));
+                // A step whose calls all have results is completed, even if no other step follows.
+                if self.tasks.calls().is_none_or(CallBatch::is_done) {
+                    self.close_step(at);
+                    self.cx.out.commit(Durability::Process);
+                    // The end of the session pauses the task, and records that.
+                    self.tasks.set_phase(Phase::Working(CallBatch::default()));
+                }
+                self.end_if_nothing_runs();
+            }
+            Input::ToolOutput { index, text } => self.tool_output(index, text),
+            Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
+            // Too late to start, but kept.
+            Input::Command(Command::Prompt { text }) => self.queue.add(text, false, &mut self.cx.out),
+            Input::Command(Command::Steer { text }) => self.queue.add(text, true, &mut self.cx.out),
+            Input::Command(Command::EditWaiting { id, text }) => self.queue.edit(id, text, &mut self.cx.out),
+            Input::Command(Command::Quit) => self.cx.out.effect(Effect::End),
+            Input::RuleFiles(kept) => {
+                self.grants.on_outcome(kept, &mut self.cx);
+                self.end_if_nothing_runs();
+            }
+            Input::Sampled(sampled) => self.sampled(sampled),
+            Input::FilesRewound { number, outcome } => {
+                self.rewound(number, outcome);
+                self.end_if_nothing_runs();
+            }
+            Input::Command(_)
+            | Input::Delta(_)
+            | Input::ModelFailed(_)
+            | Input::Planned(_)
+            | Input::Previewed { .. }
+            | Input::Outdated { .. }
+            | Input::PolicyChanged(_)
+            | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
+            | Input::Woken { .. } => {}
+        }
+    }
+}
+
+/// The session, and what its host looks up.
+impl TurnMachine {
+    /// Starts the session; call this once, before any input.
+    pub fn begin_session(&mut self) -> Vec<Effect> {
+        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        self.cx.out.take()
+    }
+
+    /// Ends the session; `saved`: everything was saved. A session with an unfinished task is paused: the task continues when the session is
+    /// resumed.
+    pub fn end_session(&mut self, saved: bool) -> Vec<Effect> {
+        let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_aside();
+        if !saved {
+            self.tasks.enter_session(SessionStatus::Failed, &mut self.cx.out);
+        } else if is_done {
+            self.tasks.enter_session(SessionStatus::Completed, &mut self.cx.out);
+        } else if !self.is_paused() {
+            let failure = left_behind();
+            // A session with a pending approval is listed as waiting for the user.
+            if !self.tasks.calls().is_some_and(CallBatch::is_asking) {
+                self.cx.out.record(Record::Paused { failure: failure.clone() });
+                self.cx.out.commit(Durability::Power);
+            }
+            self.cx.out.event(EventKind::SessionPaused { failure });
+            self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+        }
+        self.cx.out.take()
+    }
+
+    /// Returns whether the session ended, or is paused, with an open task.
+    pub fn is_paused(&self) -> bool {
+        self.tasks.session_status() == SessionStatus::Paused
+    }
+
+    /// Sets whether decisions can be saved; until they can, the session is paused.
+    pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+        self.tasks.set_stalled(stalled)
+    }
+
+    /// Returns the number of tasks, the tokens used, and the cost in US dollars if all prices are known.
+    pub fn totals(&self) -> (u32, u64, Option<f64>) {
+        let totals = self.spending.totals();
+        (self.cx.numbers.tasks(), totals.tokens(), totals.whole_cost_usd())
+    }
+
+    /// Returns the session budgets, for a front end that connects.
+    pub fn budgets(&self) -> Vec<Budget> {
+        self.spending.budgets(&self.tasks, &self.cx)
+    }
+
+    /// Sets the recovery information. Call this once, before the session is restored.
+    pub fn know(&mut self, known: Known) {
+        self.known = known;
+    }
+
+    /// Sets the servers whose resources a prompt may mention.
+    pub fn know_servers(&mut self, names: Vec<String>) {
+        self.mentions.set_servers(names);
+    }
+
+    /// Returns the pending approvals, each with the path states that its plan found.
+    pub fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
+        self.tasks.calls().into_iter().flat_map(CallBatch::approvals)
+    }
+
+    /// Returns why an allowed call would be denied now.
+    pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
+        denied(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
+    }
+
+    /// Returns whether the user is asked before the server uses the model; the error says why it may not.
+    pub fn may_sample(&self, server: &str) -> Result<bool, String> {
+        self.cx.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
+    }
+
+    /// Returns the model and the maximum tokens of its response; the error says why such a request may not be sent.
+    pub fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
+        if let Some(failure) = self.cx.forbids(at.now) {
+            return Err(failure);
+        }
+        let output_tokens = self.window.output_limit(&self.cx).min(wanted);
+        let window = self.cx.options.model.context_window;
+        if window > 0 && input_tokens + output_tokens > window {
+            let message = format!("about {input_tokens} input tokens do not fit the model's context window ({window})");
+            return Err(Failure::new(FailureKind::ContextTooLong, message, "send a shorter request"));
+        }
+        // The full output limit counts, because the actual usage is unknown.
+        let next = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let forbidden = self.spending.forbids(&next, &self.tasks, &self.cx);
+        forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
+    }
+
+    /// Counts and reports the usage of a server.
+    fn sampled(&mut self, sampled: Sampled) {
+        let Sampled { server, model, usage, estimated, stop_reason, latency_ms } = sampled;
+        let cost_usd = model.cost_usd(&usage);
+        self.spending.count(usage, cost_usd, &mut self.tasks);
+        self.cx.keep(Record::Sampled { server: server.clone(), usage, cost_usd, estimated });
+        let spent = Spent { usage, cost_usd, estimated };
+        let (input, output) = (usage.input_tokens, usage.output_tokens);
+        self.cx.out.notice(format!("{server} (MCP) used {}: {input} tokens in, {output} out", model.name));
+        let request = CompletedRequest { spent, stop_reason, latency_ms, model: model.name };
+        self.spending.report(request, &self.tasks, &mut self.cx);
+    }
+}
+
+/// Calls of the current step.
+impl TurnMachine {
+    /// Acts on the calls of the current step; `None` if there are none.
+    pub(super) fn with_calls<R>(&mut self, act: impl FnOnce(&mut CallBatch, &mut CallRunner<'_>) -> R) -> Option<R> {
+        let CurrentCalls { batch, guard, step_id, typed, cancelling } = self.tasks.calls_mut()?;
+        let mut runner = CallRunner {
+            cx: &mut self.cx,
+            grants: &mut self.grants,
+            rewinds: &mut self.rewinds,
+            guard,
+            layers: &mut self.layers,
+            step_id,
+            typed,
+            cancelling,
+            quitting: self.quitting,
+        };
+        Some(act(batch, &mut runner))
+    }
+
+    pub(super) fn planned(&mut self, plans: Vec<Planned>, at: InputTime) {
+        self.cx.record_policy();
+        self.with_calls(|batch, runner| batch.on_plans(plans, runner, at));
+        self.advance(at);
+    }
+
+    fn previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {
+        self.with_calls(|batch, runner| batch.on_preview(index, ticket, outcome, runner, at));
+        self.advance(at);
+        self.cx.out.commit(Durability::Process);
+    }
+
+    fn tool_output(&mut self, index: usize, text: String) {
+        let call = self.tasks.calls().and_then(|batch| batch.calls().get(index));
+        if let Some(tool_call_id) = call.map(|call| call.call.tool_call_id.clone()) {
+            self.cx.out.event(EventKind::ToolOutputChunk { tool_call_id, text });
+        }
+    }
+
+    fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
+        let known = self.with_calls(|batch, runner| batch.decide(approval_id, decision, runner, at));
+        if known != Some(true) {
+            self.cx.out.notice(format!("approval `{approval_id}` is unknown or already decided"));
+        }
+        self.advance(at);
+        // A denial is committed like an approval, even while other approvals are open.
+        self.cx.out.commit(Durability::Process);
+    }
+
+    /// Denies an approval whose time is up.
+    fn time_out(&mut self, ticket: u64, at: InputTime) {
+        if self.with_calls(|batch, runner| batch.time_out(ticket, runner, at)) == Some(true) {
+            self.advance(at);
+            self.cx.out.commit(Durability::Process);
+        }
+    }
+
+    /// Carries out the user's decision about a call with an unknown outcome.
+    fn resolved(&mut self, id: &CallId, resolution: Resolution, at: InputTime) {
+        if self.with_calls(|batch, runner| batch.resolve(id, resolution, runner)) != Some(true) {
+            self.cx.out.notice(format!("no call `{id}` is waiting for a decision"));
+        }
+        self.advance(at);
+    }
+
+    fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
+        let answer = self.with_calls(|batch, runner| batch.ask_rule(&approval_id, asked, runner, at));
+        match answer.unwrap_or_else(|| Ok(CallBatch::decided_rule())) {
+            Ok(told) => self.cx.out.event(EventKind::RuleTold { approval_id, told }),
+            Err(offer) => self.cx.out.effect(Effect::Recent { approval_id, offer }),
+        }
+    }
+
+    fn reach(&mut self, approval_id: ApprovalId, offer: usize, commands: Result<Vec<String>, String>, at: InputTime) {
+        let told = self.with_calls(|batch, runner| batch.reach(&approval_id, offer, commands, runner, at)).flatten();
+        if let Some(told) = told {
+            self.cx.out.event(EventKind::RuleTold { approval_id, told });
+        }
+    }
+
+    /// Tells a pending approval whether its proposal is outdated.
+    fn outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
+        if let Some(tool_call_id) = self.tasks.calls().and_then(|batch| batch.asking(&approval_id)).cloned() {
+            self.cx.out.event(EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated });
+        }
+    }
+
+    /// Shows the proposed text of a file.
+    fn show_proposed(&mut self, approval_id: ApprovalId, file: usize) {
+        match self.tasks.calls().and_then(|batch| batch.proposed_text(&approval_id, file)) {
+            Some(text) => self.cx.out.event(EventKind::ProposedShown { approval_id, file, text }),
+            None => self.cx.out.notice("this proposal has no text to show"),
+        }
+    }
+}
+
+/// Policy, mode, model and budgets.
+impl TurnMachine {
+    fn policy_changed(&mut self, change: PolicyChange, at: InputTime) {
+        replace_policy(change, &mut self.cx);
+        self.window.count_fixed(&self.cx);
+        self.judge_again(at);
+    }
+
+    fn set_mode(&mut self, mode: Mode, at: InputTime) {
+        if set_mode(mode, &mut self.cx) {
+            self.judge_again(at);
+        }
+    }
+
+    fn judge_again(&mut self, at: InputTime) {
+        self.with_calls(|batch, runner| batch.judge_again(runner, at));
+        self.cx.out.commit(Durability::Process);
+        self.advance(at);
+    }
+
+    fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
+        match self.choice.on_opened(opened, &mut self.cx) {
+            ModelUpdate::None => {}
+            ModelUpdate::Learned => self.window_changed(),
+            ModelUpdate::Chosen(facts) => self.adopt_model(facts, at),
+        }
+    }
+
+    fn adopt_model(&mut self, facts: ModelFacts, at: InputTime) {
+        let what =
+            if self.compactor.requested_at().is_some() { Some("summary") } else { self.tasks.stream().map(|_| "response") };
+        let current = what.map(|what| (what, self.spending.request_model(&self.cx)));
+        if !self.choice.adopt(facts, current, &mut self.cx) {
+            return;
+        }
+        self.window_changed();
+        // A user who switches the model during a retry delay does not want to wait.
+        if let Some(ticket) = self.compactor.ticket() {
+            self.summary_woken(ticket, at);
+        } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+            self.request_if_allowed(0, at);
+        }
+    }
+
+    /// Follows a change of the model or of its known window.
+    fn window_changed(&mut self) {
+        self.window.on_model_change();
+        self.compactor.limit_budget(self.window.message_budget(&self.cx));
+    }
+
+    /// Sets a budget. A task that is paused for it continues.
+    fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
+        if let Err(why) = self.spending.set_budget(limit, &mut self.tasks, &mut self.cx) {
+            return self.cx.out.notice(why);
+        }
+        if self.tasks.is_paused() && self.spending.is_paused() {
+            match self.over_budget(at) {
+                None => self.go_on(at),
+                Some(failure) => self.cx.out.notice(format!("the budget is still too low: {}", failure.message)),
+            }
+        }
+    }
+}
+
+/// Rewinds.
+impl TurnMachine {
+    fn plan_rewind(&mut self, target: &RewindTarget, scope: RewindScope) {
+        match self.rewinds.plan(target, scope, self.window.thread()) {
+            Ok(effect) => self.cx.out.effect(effect),
+            Err(why) => self.cx.out.notice(why),
+        }
+    }
+
+    fn rewind(&mut self, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>, at: InputTime) {
+        if self.rewinds.is_running() {
+            return self.cx.out.notice("a rewind is already restoring files");
+        }
+        let aim = match self.rewinds.resolve(target, scope, self.window.thread()) {
+            Ok(aim) => aim,
+            Err(why) => return self.cx.out.notice(why),
+        };
+        if !self.stand_still(at) {
+            return self.cx.out.notice("a task is running; stop it first, then rewind");
+        }
+        // Open calls have results by now.
+        let aim = self.rewinds.resolve(target, scope, self.window.thread()).unwrap_or(aim);
+        let start = (self.queue.is_empty(), self.rewind_step());
+        if let Some(number) = self.rewinds.begin(aim, overwrite, start, &mut self.cx.out) {
+            self.files_rewound(number, Ok(FilesRewound::default()), at);
+        }
+    }
+
+    fn rewind_step(&self) -> u64 {
+        u64::from(self.cx.numbers.steps()).max(1)
+    }
+
+    /// Ends a task that only waits for the user. Returns whether nothing is running now.
+    fn stand_still(&mut self, at: InputTime) -> bool {
+        if self.mentions.is_reading() || self.compactor.is_running() {
+            return false;
+        }
+        let (waits, works) = match self.tasks.phase() {
+            None => return true,
+            Some(Phase::Paused) => (true, false),
+            Some(Phase::Working(batch)) => (batch.only_waits_for_user(), true),
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting) => (false, false),
+        };
+        if waits {
+            if works {
+                self.close_calls(at);
+                self.tasks.enter(TaskStatus::ExecutingTools, &mut self.cx.out);
+                self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+            }
+            self.end(TaskEnd::Cancelled);
+        }
+        waits
+    }
+
+    fn files_rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>, at: InputTime) {
+        let Some((begins_next, then)) = self.rewound(number, outcome) else { return };
+        match then {
+            Some(unfinished) => self.resume_without_task(unfinished, at),
+            None if begins_next && !self.queue.is_empty() => self.start_next(at),
+            None => {}
+        }
+        // A prompt may have been queued while files were restored.
+        if begins_next && then.is_some() && !self.is_busy() && !self.queue.is_empty() {
+            self.start_next(at);
+        }
+    }
+
+    /// Finishes a rewind. Returns whether the next queued message starts, and how to continue if the previous process started the rewind.
+    fn rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>) -> Option<(bool, Option<Unfinished>)> {
+        let after = self.rewinds.finish(number, outcome, self.window.thread_mut(), &mut self.cx.out)?;
+        self.adopt_rewind(after.effect);
+        Some((after.begins_next, after.then))
+    }
+
+    /// Applies a rewind to the rest of the session.
+    pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
+        if effect.forgets_task {
+            self.tasks.forget_ended();
+            self.guardrail.forget();
+        }
+        if effect.changes_thread {
+            self.window.on_rewind();
+        }
+    }
+
+    /// Completes a rewind that the previous process started. Returns whether there was one.
+    pub(super) fn finish_rewind(&mut self, unfinished: Unfinished) -> bool {
+        let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
+        let Some(effect) = self.rewinds.resume(begins_next, unfinished, step) else { return false };
+        if !begins_next {
+            self.cx.out.event(self.queue.event());
+        }
+        self.cx.out.effect(effect);
+        true
+    }
+}
+
+/// Interrupts by the user, and the end of the session.
+impl TurnMachine {
+    /// Interrupts the task: the model stops, commands are interrupted, and changes of files finish.
+    fn interrupt(&mut self, at: InputTime) {
+        if self.tasks.calls().is_some() {
+            self.cx.out.effect(Effect::InterruptTools);
+        }
+        self.cancel(at);
+    }
+
+    /// Cancels the task and kills running commands. The host abandons whatever does not end within its grace period, so the task ends
+    /// whatever a tool does.
+    fn kill(&mut self, at: InputTime) {
+        self.cx.out.effect(Effect::KillTools);
+        self.cancel(at);
+    }
+
+    /// Stops the model and starts nothing new; the task ends when the running calls have ended.
+    fn cancel(&mut self, at: InputTime) {
+        if self.stop_compaction(at) || self.mentions.cancel() {
+            return self.queue.return_all_to_draft(&mut self.cx.out);
+        }
+        if !self.keep_response(at) {
+            self.waste_current_request(at);
+        }
+        let Some(first) = self.tasks.cancel() else { return };
+        // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
+        if first {
+            self.queue.return_all_to_draft(&mut self.cx.out);
+        }
+        match self.tasks.phase() {
+            Some(Phase::Requesting(_)) => {
+                self.cx.out.effect(Effect::StopModel);
+                self.end(TaskEnd::Cancelled);
+            }
+            Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) => self.end(TaskEnd::Cancelled),
+            Some(Phase::Working(_)) => {
+                let first = self.tasks.current().map(|task| task.id().clone()).filter(|_| first);
+                self.with_calls(|batch, runner| batch.stop(first, runner, at));
+                self.advance(at);
+            }
+            None => {}
+        }
+    }
+
+    /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the model. Incomplete
+    /// calls are dropped. Returns whether anything had streamed.
+    fn keep_response(&mut self, at: InputTime) -> bool {
+        let Some((stream, _)) = self.tasks.stream_mut() else { return false };
+        let (content, since) = (stream.take_content(), stream.since());
+        let model = self.spending.request_model(&self.cx);
+        let Some(spent) = self.spending.interrupt_request(&mut self.tasks, &self.cx) else { return false };
+        let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: at.since(since), model };
+        let is_empty = content.is_empty();
+        let Some(message) = self.message(Role::Assistant, content, at) else { return true };
+        self.cx.out.record(request.record(message.clone()));
+        if !is_empty {
+            self.window.push(message);
+        }
+        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.mark_interruption(at);
+        true
+    }
+
+    /// Ends the step with a message that marks the interruption.
+    fn mark_interruption(&mut self, at: InputTime) {
+        let Some(message) = self.message(Role::User, vec![Part::Text { text: INTERRUPTED.to_owned() }], at) else { return };
+        self.window.push(message.clone());
+        self.record_completed_step(message);
+    }
+
+    /// Ends the session and keeps the state of its task. Running calls that change something are stopped, and their outcomes are saved, so
+    /// that nobody has to guess them later.
+    fn quit(&mut self, at: InputTime) {
+        self.quitting = true;
+        if let Some((stream, Some(step_id))) = self.tasks.stream_mut()
+            && stream.save(&step_id, &mut self.cx.out)
+        {
+            self.cx.out.effect(Effect::StopModel);
+        }
+        // What was saved of the response is counted too.
+        self.waste_current_request(at);
+        self.cx.out.commit(Durability::Process);
+        self.with_calls(|batch, runner| batch.stop_previews(runner));
+        if self.tasks.calls().is_some_and(CallBatch::is_changing) {
+            self.cx.out.effect(Effect::KillTools);
+        }
+        self.end_if_nothing_runs();
+    }
+
+    /// Ends the session once all changing calls have outcomes, and all rules to be saved are saved or reported as failed.
+    fn end_if_nothing_runs(&mut self) {
+        let changes_run = self.tasks.calls().is_some_and(CallBatch::is_changing);
+        if !changes_run && !self.grants.is_saving() && !self.rewinds.is_running() {
+            self.cx.out.effect(Effect::End);
+        }
+    }
+
+    /// Returns a new message of the current task.
+    pub(super) fn message(&mut self, role: Role, content: Vec<Part>, at: InputTime) -> Option<Message> {
+        let scope = self.tasks.message_scope()?;
+        Some(self.cx.message(role, content, scope, at.now))
+    }
+}
+
+#[cfg(test)]
+impl TurnMachine {
+    pub(super) fn is_compacting(&self) -> bool {
+        self.compactor.is_running()
+    }
+}

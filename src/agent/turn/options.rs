@@ -1,0 +1,78 @@
+//! Options of a session.
+
+use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
+use super::super::retry::Backoff;
+use crate::protocol::{BudgetLimit, Effort, Mode, ModelFacts, ToolDefinition};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Authority that decides on approvals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approver {
+    Person,
+    /// Nobody: whatever requires approval is denied at once.
+    Nobody,
+    /// Everything that requires approval is approved; only for disposable environments.
+    Everyone,
+}
+
+/// Handling of a task that was not finished when the process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// Pause the task and ask its approvals again; the user decides.
+    Wait,
+    /// Continue the task at once.
+    GoOn,
+    /// End the task, because another prompt replaces it.
+    Replace,
+}
+
+/// Limit set before the session, with its source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allowance {
+    pub limit: BudgetLimit,
+    /// Source: `config.toml:12`, `--max-steps`.
+    pub set_by: String,
+    /// Whether the limit was set for this run, so that it overrides what the user set in the session before.
+    pub for_this_run: bool,
+}
+
+/// Options of a session.
+pub struct Options {
+    pub model: ModelFacts,
+    pub effort: Option<Effort>,
+    /// Maximum tokens of a response, if the model supports that many.
+    pub max_output_tokens: u64,
+    pub max_steps: u32,
+    /// Budgets set before the session.
+    pub limits: Vec<Allowance>,
+    /// Last model of a resumed session.
+    pub model_before: Option<String>,
+    /// Whether the effort was set for this run, so that it overrides what the user chose in the session before.
+    pub effort_for_this_run: bool,
+    pub approver: Approver,
+    pub backoff: Backoff,
+    pub system: Arc<str>,
+    pub tools: Arc<[ToolDefinition]>,
+    /// Names of these tools, and of those that the model can load.
+    pub tool_names: Vec<String>,
+    /// Sandbox of commands, described for approvals.
+    pub sandbox: String,
+    /// Laxest mode that may be chosen while the session runs.
+    pub laxest: Mode,
+    /// Time after which an approval counts as denied; `None` to wait without limit.
+    pub approval_timeout: Option<Duration>,
+    /// Percentage of the context window at which older messages are summarized automatically; `None` for never.
+    pub compact_at_percent: Option<u64>,
+}
+
+impl Options {
+    /// Returns the maximum bytes for each of `count` results in the thread. The journal and the user get the whole output.
+    pub(super) fn result_bytes(&self, count: usize) -> usize {
+        let tokens = self.model.context_window * RESULTS_PERCENT / 100;
+        let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+        // Together they must leave space for the rest, however many there are.
+        let least = RESULT_LEAST_BYTES.min(bytes.saturating_mul(2) / count.max(1));
+        (bytes / count.max(1)).max(least)
+    }
+}

@@ -1,0 +1,31 @@
+//! Policy and mode in force, and their replacement while the session runs.
+
+use super::policy::PolicyChange;
+use super::turn_context::TurnContext;
+use crate::protocol::{EventKind, Mode};
+
+/// Switches to another policy. Rules saved for this run stay, and running calls continue.
+pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
+    cx.policy.replace(change.enforcer);
+    cx.options.tools = change.tools;
+    let tools = change.tool_names;
+    let before = std::mem::replace(&mut cx.options.tool_names, tools.clone());
+    cx.options.sandbox = change.sandbox;
+    cx.record_policy_change();
+    if change.message.is_some() || tools != before {
+        let layers = cx.policy.layers();
+        cx.out.event(EventKind::PolicyInForce { layers, name: change.name, tools, message: change.message });
+    }
+}
+
+/// Switches to another mode. Returns whether that is allowed.
+pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
+    if mode > cx.options.laxest {
+        cx.out.notice(format!("cannot switch to mode `{}`: only the user may allow more", mode.as_str()));
+        return false;
+    }
+    cx.policy.set_mode(mode);
+    cx.record_policy_change();
+    cx.out.event(EventKind::ModeChanged { mode });
+    true
+}

@@ -1,0 +1,42 @@
+//! Rules saved by the user, and the results of changing the policy files.
+
+use crate::ports::Saved;
+use crate::protocol::{ApprovalId, GrantRule, GrantScope};
+use std::path::PathBuf;
+
+/// Rule saved in this run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub rules: Vec<GrantRule>,
+    pub scope: GrantScope,
+    /// Rule names, as in verdicts.
+    pub names: Vec<String>,
+    /// Directory of the command that was approved.
+    pub directory: Option<PathBuf>,
+}
+
+/// Result of reading or changing the policy files.
+#[derive(Debug)]
+pub enum RuleFileResult {
+    Saved(Grant, Result<Saved, String>),
+    Removed(Grant, Result<Saved, String>),
+    Listed(Result<Vec<String>, String>),
+    /// Recent commands, to be compared with this offer of an approval.
+    Recent {
+        approval_id: ApprovalId,
+        offer: usize,
+        commands: Result<Vec<String>, String>,
+    },
+}
+
+impl RuleFileResult {
+    /// Returns whether commands get access to other directories from now on.
+    pub fn changes_what_is_seen(&self) -> bool {
+        match self {
+            Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
+                grant.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }))
+            }
+            Self::Saved(_, Err(_)) | Self::Removed(_, Err(_)) | Self::Listed(_) | Self::Recent { .. } => false,
+        }
+    }
+}

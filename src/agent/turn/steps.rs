@@ -1,0 +1,905 @@
+//! Turn from a prompt to its end: steps, requests, responses and compactions, as the sub-machines allow them.
+
+use super::super::limits::STEP_WARNING_PERCENT;
+use super::call_batch::CallBatch;
+use super::compaction::{AfterSummary, SummaryOutcome, SummaryRequest};
+use super::completed_request::CompletedRequest;
+use super::context_window::OverlongRequest;
+use super::io::{Effect, InputTime};
+use super::machine::TurnMachine;
+use super::options::Approver;
+use super::response::{
+    Continuation, ResponseStream, continuation, not_retried, retry_event, spoiled, with_names_of_their_own, without_empty_text,
+};
+use super::tasks::Phase;
+use super::user_command::UserCommand;
+use crate::agent::thread::is_interruption;
+use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
+use crate::protocol::{
+    CompactionTrigger, EventKind, Failure, FailureKind, Message, Part, Role, SessionStatus, StopReason, TaskStatus, ToolCall,
+    ToolError, ToolResult, Usage, counted,
+};
+use crate::session::Spent;
+use jiff::Timestamp;
+
+/// Note to the model after the interruption mark, if the same task continues.
+const CONTINUED: &str = "[The user wants you to continue.]";
+
+/// Prompts.
+impl TurnMachine {
+    pub(super) fn prompt(&mut self, text: String, at: InputTime) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.tasks.is_paused() {
+            // Nothing could start: the session stays paused, and the task with it.
+            if let Some(failure) = self.cx.forbids(at.now) {
+                self.queue.return_to_draft(text, &mut self.cx.out);
+                self.cx.out.notice("the session is paused; your prompt is back in the draft");
+                return self.cx.out.event(EventKind::SessionPaused { failure });
+            }
+            self.cx.out.notice("session resumed: the paused task ends here, and your prompt starts the next one");
+            self.end(TaskEnd::Cancelled);
+        }
+        if self.is_busy() {
+            self.compactor.start_next_after();
+            self.queue.add(text, false, &mut self.cx.out);
+        } else {
+            self.queue.stop_steering(&mut self.cx.out);
+            self.begin(text, at);
+        }
+    }
+
+    /// Sends a message to the model before its next step. In a paused task it waits for `Continue`; if no task runs, or it is being
+    /// stopped, the message is a prompt.
+    pub(super) fn steer(&mut self, text: String, at: InputTime) {
+        if self.tasks.current().is_some_and(|task| !task.is_cancelling()) {
+            self.queue.add(text, true, &mut self.cx.out);
+            if self.tasks.is_paused() {
+                self.cx.out.notice("the task is paused; the model gets your message when the task continues");
+            }
+        } else if self.tasks.current().is_none() && self.mentions.is_reading() {
+            // The task has no step yet, but will have.
+            self.queue.add(text, true, &mut self.cx.out);
+        } else {
+            self.prompt(text, at);
+        }
+    }
+
+    /// Starts the next queued message. Leaving the queue and becoming a task are one commit.
+    pub(super) fn start_next(&mut self, at: InputTime) {
+        if let Some(text) = self.queue.take_next(&mut self.cx.out) {
+            self.begin(text, at);
+        }
+    }
+
+    /// Returns whether a prompt has to wait.
+    pub(super) fn is_busy(&self) -> bool {
+        self.tasks.current().is_some() || self.mentions.is_reading() || self.compactor.is_running() || self.rewinds.is_running()
+    }
+
+    /// Starts a task with this prompt, once the files it mentions are read.
+    fn begin(&mut self, text: String, at: InputTime) {
+        let named = self.mentions.find(&text);
+        if named.is_empty() {
+            return self.start(text, Vec::new(), at);
+        }
+        let id = self.queue.add_first(text, &mut self.cx.out);
+        if !self.mentions.begin(id, named, &mut self.cx.out) {
+            self.mentions_planned(id, Vec::new(), at);
+        }
+    }
+
+    pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
+        if self.mentions.on_plans(ticket, plans, &mut self.cx, at) {
+            self.mentions_read(ticket, Vec::new(), at);
+        }
+    }
+
+    /// Starts the task with its mentions, unless the user removed the prompt in the meantime.
+    pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
+        let Some(prompt) = self.mentions.finish(ticket) else { return };
+        let Some(text) = self.queue.take(ticket, &mut self.cx.out) else {
+            return self.start_next(at);
+        };
+        if !prompt.named(&self.mentions.find(&text)) {
+            // The text was edited since then and mentions other files.
+            return self.begin(text, at);
+        }
+        let attached = prompt.attachments(results, &mut self.cx);
+        self.start(text, attached, at);
+    }
+
+    /// Starts a task. `attached`: content shown to the model with the prompt.
+    fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
+        let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
+        self.spending.begin_task();
+        self.tasks.begin(task_id, max_steps, &mut self.cx.out);
+        self.cx.record_policy();
+        self.cx.record_choices();
+        let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
+        if let Some(message) = self.message(Role::User, content, at) {
+            self.cx.out.record(Record::TaskStarted { prompt: message.clone(), max_steps });
+            self.add_prompt(message);
+        }
+        self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
+        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        // The prompt is committed with what follows: a step, a denial or a pause.
+        self.next_step(at);
+    }
+
+    /// Adds a prompt to the thread, with what the model has to know since its last message.
+    pub(super) fn add_prompt(&mut self, prompt: Message) {
+        self.rewinds.add_point(&prompt, self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
+        let prompt = self.guardrail.add_to_prompt(prompt);
+        let prompt = self.rewinds.with_note(prompt);
+        let prompt = self.command_outputs.add_to_prompt(prompt);
+        self.window.push(prompt);
+    }
+
+    /// Adds to the thread what the model has to know when the same task continues.
+    pub(super) fn add_continuation(&mut self) {
+        let thread = self.window.thread_mut();
+        if thread.last().is_some_and(is_interruption) {
+            thread.amend_last(|message| message.content.push(Part::Text { text: format!("\n\n{CONTINUED}") }));
+        }
+        self.guardrail.add_to_thread(thread);
+    }
+}
+
+/// Steps.
+impl TurnMachine {
+    /// Adds the steering messages after the results of the previous step. Leaving the queue and becoming a message are one commit, that of
+    /// the step.
+    fn take_steers(&mut self, at: InputTime) {
+        let Some(text) = self.queue.take_steering(&mut self.cx.out) else { return };
+        if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
+            self.cx.out.record(Record::Steered { message: message.clone() });
+            self.window.push(message);
+        }
+        self.cx.out.event(EventKind::Steered { text });
+    }
+
+    /// Starts a step, or ends the task if it may not continue.
+    fn next_step(&mut self, at: InputTime) {
+        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        let Some(task) = self.tasks.current() else { return };
+        if task.is_cancelling() {
+            self.end(TaskEnd::Cancelled);
+            // The stop returned queued messages to the draft; messages sent since then start now.
+            return self.start_next(at);
+        }
+        let (count, limit) = (task.step_count(), task.max_steps());
+        if count >= limit {
+            return self.fail(Failure::new(
+                FailureKind::MaxStepsExceeded,
+                format!("the task reached its limit of {} ({count} done)", counted(limit.into(), "step", "steps")),
+                "continue to allow as many steps again; --max-steps sets the limit",
+            ));
+        }
+        if let Some(failure) = self.spending.out_of_steps(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
+            return self.forbidden(failure);
+        }
+        self.take_steers(at);
+        self.window.request_fitted();
+        let step_id = self.cx.numbers.next_step();
+        self.rewinds.count_step();
+        self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
+        if let Some(task) = self.tasks.current() {
+            let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
+            self.cx.out.record(Record::StepStarted { task_id, step_id, step_count });
+            self.cx.out.commit(Durability::Power);
+            self.cx.out.event(EventKind::StepStarted { step_count });
+        }
+        self.request(0, at);
+    }
+
+    /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
+    pub(super) fn advance(&mut self, at: InputTime) {
+        let results = self.with_calls(|batch, runner| batch.advance(runner)).flatten();
+        self.tasks.enter_for_calls(&mut self.cx.out);
+        let Some(results) = results else { return };
+        if self.tasks.is_user_command() {
+            return self.end_user_command(at);
+        }
+        if let Some(message) = self.message(Role::Tool, results, at) {
+            self.complete_step(message, at);
+        }
+    }
+
+    /// Completes a step with the message that follows its response, then continues.
+    fn complete_step(&mut self, message: Message, at: InputTime) {
+        if let Some(task) = self.tasks.current()
+            && let Some(step_id) = task.step_id().cloned()
+        {
+            let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
+            self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
+        }
+        self.tasks.note_outcomes(&message);
+        self.window.push(message);
+        let Some((count, limit)) = self.tasks.complete_step() else { return };
+        self.cx.out.event(EventKind::StepCompleted { step_count: count });
+        if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
+            self.cx.out.event(EventKind::StepLimitApproaching { step_count: count, max_steps: limit });
+        }
+        self.next_step(at);
+    }
+
+    /// Ends the open calls, and the step with their results, so that every call in the thread has one.
+    pub(super) fn close_calls(&mut self, at: InputTime) {
+        self.with_calls(|batch, runner| batch.close(runner));
+        self.close_step(at);
+    }
+
+    /// Completes the step with the results of its calls, without starting the next one.
+    pub(super) fn close_step(&mut self, at: InputTime) {
+        let results = self.with_calls(|batch, runner| batch.results(&runner.cx.options)).unwrap_or_default();
+        if results.is_empty() || self.tasks.is_user_command() {
+            return;
+        }
+        let Some(message) = self.message(Role::Tool, results, at) else { return };
+        self.tasks.note_outcomes(&message);
+        self.window.push(message.clone());
+        self.tasks.set_phase(Phase::Paused);
+        self.record_completed_step(message);
+    }
+
+    /// Counts and records a completed step.
+    pub(super) fn record_completed_step(&mut self, message: Message) {
+        let Some((step_count, _)) = self.tasks.complete_step() else { return };
+        if let Some((task_id, Some(step_id))) = self.tasks.message_scope() {
+            self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message });
+            self.cx.out.event(EventKind::StepCompleted { step_count });
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.end(TaskEnd::Failed { failure });
+    }
+
+    /// Ends the task, recorded before it is reported. After a failure, queued messages keep waiting, because the user decides.
+    pub(super) fn end(&mut self, end: TaskEnd) {
+        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        let Some(task) = self.tasks.current() else { return };
+        let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
+        self.guardrail.on_task_end(&end);
+        self.cx.out.record(Record::TaskEnded { task_id, step_count, end: end.clone() });
+        self.cx.out.commit(Durability::Power);
+        let (event, status) = match end.clone() {
+            TaskEnd::Completed => {
+                let answer = self.window.thread().last().filter(|message| message.role == Role::Assistant);
+                let text = task.response_text(&answer.map(Message::text).unwrap_or_default());
+                let (usage, cost_usd) = (totals.usage, totals.whole_cost_usd());
+                (EventKind::TaskCompleted { text, usage, cost_usd, step_count }, TaskStatus::TaskCompleted)
+            }
+            TaskEnd::Failed { failure } => (EventKind::TaskFailed { failure, step_count }, TaskStatus::TaskFailed),
+            TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
+        };
+        self.cx.out.event(event);
+        self.tasks.enter(status, &mut self.cx.out);
+        if end == TaskEnd::Completed {
+            self.spending.end_task(&self.tasks);
+        }
+        self.tasks.end(&end, &mut self.cx.out);
+        self.tasks.enter(TaskStatus::Idle, &mut self.cx.out);
+    }
+
+    /// Ends a task that the model has finished.
+    fn complete(&mut self, at: InputTime) {
+        if let Some((step_count, _)) = self.tasks.complete_step() {
+            self.cx.out.event(EventKind::StepCompleted { step_count });
+        }
+        self.end(TaskEnd::Completed);
+        // A compaction requested during the task runs before the next one.
+        let compacts = self.compactor.take_wanted().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::Next, at));
+        if !compacts {
+            self.start_next(at);
+        }
+    }
+
+    /// Pauses the task until the user continues it. Everything is saved.
+    fn pause(&mut self, failure: Failure) {
+        self.tasks.set_phase(Phase::Paused);
+        self.leave_response();
+        self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
+        self.cx.out.record(Record::Paused { failure: failure.clone() });
+        self.cx.out.commit(Durability::Power);
+        self.cx.out.event(EventKind::SessionPaused { failure });
+        self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+    }
+
+    /// Leaves a response that reported an overlong conversation, if no budget is left to shorten it.
+    fn leave_response(&mut self) {
+        if self.tasks.task_status() == TaskStatus::ProcessingResponse {
+            self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        }
+    }
+
+    /// Continues on request of the user: a paused task, a task that ended early, or the next queued message.
+    pub(super) fn go_on(&mut self, at: InputTime) {
+        if self.compactor.go_on_after(&mut self.cx) {
+            return;
+        }
+        let paused = self.tasks.is_paused();
+        if self.rewinds.is_running() {
+            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
+        }
+        if self.is_busy() && !paused {
+            return self.cx.out.notice(if self.tasks.calls().is_some_and(CallBatch::waits_for_user) {
+                "the task is waiting for your answer"
+            } else {
+                "the task is already running"
+            });
+        }
+        if !paused && !self.tasks.continue_ended(self.cx.options.max_steps, &mut self.cx.out) {
+            if self.queue.is_empty() {
+                return self.cx.out.notice("nothing to continue");
+            }
+            return self.start_next(at);
+        }
+        self.tasks.stop_cancelling();
+        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        self.cx.record_policy();
+        self.cx.out.record(Record::Continued);
+        self.add_continuation();
+        self.command_outputs.add_to_thread(self.window.thread_mut());
+        self.next_step(at);
+    }
+}
+
+/// Commands of the user.
+impl TurnMachine {
+    /// Runs a command if nothing else is running. A paused task waits until it is done.
+    pub(super) fn run_user_command(&mut self, line: &str, shared: bool) {
+        let line = line.trim();
+        if line.is_empty() {
+            return;
+        }
+        if self.is_busy() && !self.tasks.is_paused() {
+            self.cx.out.notice("a task is running: your command is in the draft, send it again when the task is done");
+            let text = format!("{}{line}", if shared { "!" } else { "!!" });
+            return self.queue.return_to_draft(text, &mut self.cx.out);
+        }
+        let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
+        let command = UserCommand::typed(line, shared);
+        let call = command.call(self.cx.numbers.tasks());
+        self.tasks.begin_user_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut self.cx.out);
+        self.cx.record_policy();
+        self.cx.record_choices();
+        self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared });
+        self.cx.out.commit(Durability::Process);
+        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        let tool_call_id = call.tool_call_id.clone();
+        self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line: line.to_owned(), shared });
+        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.tasks.enter_for_calls(&mut self.cx.out);
+        self.cx.out.effect(Effect::Plan(vec![(0, call)]));
+    }
+
+    /// Ends the command: its result is kept for the next message, and waiting work continues to wait, or starts.
+    fn end_user_command(&mut self, at: InputTime) {
+        let said = self.user_command_report();
+        let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
+        let first = self.tasks.calls().and_then(|batch| batch.calls().first());
+        let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
+        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
+        self.cx.out.commit(Durability::Process);
+        if let Some(tool_call_id) = tool_call_id {
+            self.cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
+        }
+        self.tasks.enter(TaskStatus::TaskCompleted, &mut self.cx.out);
+        self.tasks.drop_current(&mut self.cx.out);
+        self.tasks.enter(TaskStatus::Idle, &mut self.cx.out);
+        self.command_outputs.add(said);
+        self.tasks.end_user_command(&mut self.cx.out);
+        if self.tasks.current().is_none() {
+            return self.start_next(at);
+        }
+        if self.queue.is_empty() {
+            return self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+        }
+        // A message sent in the meantime ends the paused task, like a prompt.
+        self.end(TaskEnd::Cancelled);
+        self.start_next(at);
+    }
+
+    /// Returns the command and its output for the thread, if it is shared and ran.
+    pub(super) fn user_command_report(&self) -> Option<String> {
+        let task = self.tasks.current()?;
+        let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.done());
+        task.user_command()?.report(result, self.cx.options.result_bytes(1))
+    }
+}
+
+/// Requests.
+impl TurnMachine {
+    /// Handles a request that may not be sent.
+    fn forbidden(&mut self, failure: Failure) {
+        match failure.kind {
+            FailureKind::PolicyExpired => {
+                self.leave_response();
+                self.cx.out.event(EventKind::PolicyExpired { message: failure.message.clone() });
+                self.pause(failure);
+            }
+            // A user may raise the budget.
+            FailureKind::BudgetExceeded if self.cx.options.approver == Approver::Person => self.pause(failure),
+            _ => self.fail(failure),
+        }
+    }
+
+    /// Returns why no request may be sent: an expired policy, a model that is not allowed, a limit that no request can meet, a used-up
+    /// budget.
+    fn preflight(&self, at: InputTime) -> Option<Failure> {
+        self.cx.forbids(at.now).or_else(|| self.window.holds_no_request(&self.cx)).or_else(|| self.over_budget(at))
+    }
+
+    /// Returns why the next request may not be sent, if its estimate would exceed a budget.
+    pub(super) fn over_budget(&self, at: InputTime) -> Option<Failure> {
+        self.spending.forbids(&self.next_request(at), &self.tasks, &self.cx)
+    }
+
+    /// Returns the estimated usage of the next request.
+    pub(super) fn next_request(&self, at: InputTime) -> Usage {
+        self.spending.next_request(self.window.next_input_tokens(&self.cx), &self.cx, at)
+    }
+
+    /// Sends the request if nothing forbids it.
+    pub(super) fn request_if_allowed(&mut self, attempt: u32, at: InputTime) {
+        match self.preflight(at) {
+            None => self.request(attempt, at),
+            Some(failure) => self.forbidden(failure),
+        }
+    }
+
+    /// Sends the thread, after making space for it; `attempt` counts retries of the same request.
+    fn request(&mut self, attempt: u32, at: InputTime) {
+        if self.make_room(attempt, at) {
+            return;
+        }
+        if let Err(failure) = self.window.fit(&mut self.cx) {
+            return self.fail(failure);
+        }
+        let request = ModelRequest {
+            system: self.cx.options.system.clone(),
+            messages: self.window.thread().window(),
+            tools: self.cx.options.tools.clone(),
+            max_output_tokens: self.window.output_limit(&self.cx),
+            images: None,
+            effort: self.cx.options.effort,
+        };
+        self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
+        self.window.begin_request(&self.cx);
+        self.tasks.enter(TaskStatus::WaitingForLlm, &mut self.cx.out);
+        self.send(request, self.window.next_input_tokens(&self.cx));
+    }
+
+    fn send(&mut self, request: ModelRequest, estimated_input_tokens: u64) {
+        self.spending.begin_request(self.cx.options.model.clone(), estimated_input_tokens);
+        let model = self.cx.options.model.name.clone();
+        self.cx.out.event(EventKind::LlmRequestStarted { model, estimated_input_tokens });
+        self.cx.out.effect(Effect::Request(request));
+    }
+
+    pub(super) fn delta(&mut self, delta: Delta, at: InputTime) {
+        self.spending.on_delta(&delta);
+        match (delta, self.tasks.stream_mut()) {
+            (Delta::Text(text), Some((stream, step_id))) => stream.on_text(text, step_id, &mut self.cx.out, at.now),
+            (Delta::Reasoning(text), Some((stream, _))) => stream.on_reasoning(text, &mut self.cx.out),
+            (Delta::ToolCallProgress { tool_name, bytes }, Some(_)) => {
+                self.cx.out.event(EventKind::ToolCallProgress { tool_name, bytes });
+            }
+            (Delta::Completed(completion), Some(_)) => self.answered(completion, at),
+            // The response no longer counts.
+            (_, None) => {}
+        }
+    }
+
+    fn answered(&mut self, completion: Completion, at: InputTime) {
+        let Some(stream) = self.tasks.stream() else { return };
+        let latency_ms = at.since(stream.since());
+        self.tasks.enter(TaskStatus::ProcessingResponse, &mut self.cx.out);
+        let Completion { content, stop_reason, usage, model } = completion;
+        self.window.learn(usage);
+        let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
+        let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
+        let request = CompletedRequest { spent, stop_reason, latency_ms, model };
+        if let Some(failure) = spoiled(stop_reason) {
+            return self.answered_in_vain(failure, request, at);
+        }
+        self.window.request_fitted();
+        let content = with_names_of_their_own(without_empty_text(content));
+        let calls: Vec<_> = content
+            .iter()
+            .filter_map(|part| match part {
+                Part::ToolCall(call) => Some(call.clone()),
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) | Part::Image(_) => None,
+            })
+            .collect();
+        let empty = content.is_empty();
+        if let Some(message) = self.message(Role::Assistant, content, at) {
+            // An empty response is recorded for its cost, but not sent back, because providers refuse it.
+            self.cx.out.record(request.record(message.clone()));
+            self.tasks.add_response(&message, stop_reason);
+            if !empty {
+                self.window.push(message);
+            }
+        }
+        self.spending.report(request, &self.tasks, &mut self.cx);
+        if calls.is_empty() {
+            self.answered_in_words(stop_reason, empty, at);
+        } else {
+            self.answered_with_calls(calls, stop_reason, at);
+        }
+    }
+
+    /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the model's own text.
+    fn answered_in_vain(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
+        self.discard_response(&failure.message);
+        if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
+            self.cx.out.record(request.record(message));
+        }
+        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.not_answered(failure, at);
+    }
+
+    /// Discards a response that the user has seen a part of.
+    fn discard_response(&mut self, reason: &str) {
+        if let Some((stream, step_id)) = self.tasks.stream_mut().filter(|(stream, _)| stream.is_shown()) {
+            stream.discard(reason, step_id, &mut self.cx.out);
+        }
+    }
+
+    fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
+        if empty && stop_reason == StopReason::EndTurn {
+            self.cx.out.notice("the model ended its turn without a response");
+        }
+        match continuation(stop_reason, empty) {
+            Continuation::Complete => self.complete(at),
+            Continuation::AskForRest(words) => {
+                let content = vec![Part::Text { text: words.to_owned() }];
+                let Some(message) = self.message(Role::User, content, at) else { return };
+                self.complete_step(message, at);
+            }
+            Continuation::Fail(failure) => self.fail(failure),
+        }
+    }
+
+    fn answered_with_calls(&mut self, calls: Vec<ToolCall>, stop_reason: StopReason, at: InputTime) {
+        self.tasks.enter(TaskStatus::CheckingPolicy, &mut self.cx.out);
+        let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
+        let batch = CallBatch::requested(calls, rows, stop_reason == StopReason::MaxTokens);
+        let to_plan = batch.to_plan();
+        self.tasks.set_phase(Phase::Working(batch));
+        if to_plan.is_empty() {
+            self.planned(Vec::new(), at);
+        } else {
+            self.cx.out.effect(Effect::Plan(to_plan));
+        }
+    }
+
+    pub(super) fn model_failed(&mut self, error: ModelError, at: InputTime) {
+        let Some(stream) = self.tasks.stream() else { return };
+        let (attempt, since) = (stream.attempt() + 1, stream.since());
+        self.discard_response(&error.failure.message);
+        let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
+        if !error.failure.retryable {
+            return self.not_answered(error.failure, at);
+        }
+        let Some(delay_ms) = delay_ms else {
+            return self.pause(not_retried(error, attempt, &self.cx.options.backoff));
+        };
+        let ticket = self.cx.numbers.next_ticket();
+        self.tasks.set_phase(Phase::Retrying { attempt, ticket });
+        self.report_retry(error, attempt, delay_ms, wasted);
+        self.spending.warn(&self.tasks, &mut self.cx);
+        self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
+    }
+
+    /// Counts the usage of a failed request, and reports it if there is no retry. Returns the usage, and the delay of the retry.
+    fn count_failed_request(
+        &mut self,
+        error: &ModelError,
+        attempt: u32,
+        since: Timestamp,
+        at: InputTime,
+    ) -> (Option<Spent>, Option<u64>) {
+        let model = self.spending.request_model(&self.cx);
+        let wasted = self.spending.waste(Some(error), &mut self.tasks, &mut self.cx);
+        let delay_ms = self.cx.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
+        if !error.failure.retryable || delay_ms.is_none() {
+            self.report_waste(wasted, model, StopReason::Error, at.since(since));
+        }
+        (wasted, delay_ms)
+    }
+
+    fn report_retry(&mut self, error: ModelError, attempt: u32, delay_ms: u64, wasted: Option<Spent>) {
+        let max_attempts = self.cx.options.backoff.max_retries;
+        self.cx.out.commit(Durability::Process);
+        self.cx.out.event(retry_event(error, (attempt, max_attempts), delay_ms, wasted));
+    }
+
+    /// Reports the usage of a failed request that is not retried; for a retried one, the retry event does.
+    fn report_waste(&mut self, wasted: Option<Spent>, model: String, stop_reason: StopReason, latency_ms: u64) {
+        let Some(spent) = wasted else { return };
+        self.spending.report(CompletedRequest { spent, stop_reason, latency_ms, model }, &self.tasks, &mut self.cx);
+    }
+
+    /// Counts the current request, if there is one, before it is stopped.
+    pub(super) fn waste_current_request(&mut self, at: InputTime) {
+        let of_task = self.tasks.stream().map(ResponseStream::since);
+        if let Some(since) = self.compactor.requested_at().or(of_task) {
+            let model = self.spending.request_model(&self.cx);
+            let wasted = self.spending.waste(None, &mut self.tasks, &mut self.cx);
+            self.report_waste(wasted, model, StopReason::Cancelled, at.since(since));
+        }
+    }
+
+    /// Handles a request that failed for good. An overlong request is shortened once.
+    fn not_answered(&mut self, failure: Failure, at: InputTime) {
+        if failure.kind != FailureKind::ContextTooLong {
+            return self.fail(failure);
+        }
+        if !self.shorten(at) {
+            self.fail(self.window.with_hint(failure, &self.cx));
+        }
+    }
+
+    /// Shortens a request that the provider found too long, and sends it once more. Returns whether it did.
+    fn shorten(&mut self, at: InputTime) -> bool {
+        let overlong = self.window.on_overlong_request(&self.cx);
+        if overlong == OverlongRequest::Repeated {
+            return false;
+        }
+        if let Some(failure) = self.preflight(at) {
+            self.forbidden(failure);
+            return true;
+        }
+        if overlong == OverlongRequest::OfOtherModel {
+            self.request(0, at);
+            return true;
+        }
+        let then = AfterSummary::Request { attempt: 0 };
+        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
+            return true;
+        }
+        let shorter = self.window.drop_half(&mut self.cx);
+        if shorter {
+            self.request(0, at);
+        }
+        shorter
+    }
+
+    /// Retries a pending request at once, on request of the user.
+    pub(super) fn retry_now(&mut self, at: InputTime) {
+        if let Some(ticket) = self.compactor.ticket() {
+            return self.woken(ticket, at);
+        }
+        match self.tasks.phase() {
+            Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
+            Some(Phase::Paused) => self.cx.out.notice("the task is paused; continue it to retry"),
+            Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
+                self.cx.out.notice("no request is waiting to be retried");
+            }
+        }
+    }
+
+    pub(super) fn woken(&mut self, ticket: u64, at: InputTime) {
+        if self.summary_woken(ticket, at) {
+            return;
+        }
+        if let Some(Phase::Retrying { attempt, ticket: waiting }) = self.tasks.phase()
+            && *waiting == ticket
+        {
+            self.request_if_allowed(*attempt, at);
+        }
+    }
+}
+
+/// Compaction.
+impl TurnMachine {
+    /// Compacts the conversation on request of the user.
+    pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
+        let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
+        if self.compactor.is_running() {
+            return self.cx.out.notice("compaction is already running");
+        }
+        if self.rewinds.is_running() {
+            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
+        }
+        let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
+        if runs || self.mentions.is_reading() {
+            self.compactor.want(focus);
+            return self.cx.out.notice("the conversation will be compacted before the next step");
+        }
+        self.compact_now(focus, AfterSummary::Nothing, at);
+    }
+
+    /// Returns whether a compaction started.
+    fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
+        if let Some(failure) = self.preflight(at) {
+            self.cx.out.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+            return false;
+        }
+        match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
+            Ok(()) => true,
+            Err(why) => {
+                self.cx.out.notice(why);
+                false
+            }
+        }
+    }
+
+    /// Starts a compaction before a request, if one is due. Returns whether it did; the request follows it.
+    fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
+        let then = AfterSummary::Request { attempt };
+        if let Some(SummaryRequest { focus }) = self.compactor.take_wanted() {
+            match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
+                Ok(()) => return true,
+                Err(why) => self.cx.out.notice(why),
+            }
+        }
+        if !self.window.is_full(&self.cx) {
+            return false;
+        }
+        let begun = self.begin_compaction(CompactionTrigger::Threshold, None, then, at).is_ok();
+        if !begun {
+            self.window.be_quiet(&self.cx);
+        }
+        begun
+    }
+
+    /// Starts a compaction; the error says why none would help.
+    fn begin_compaction(
+        &mut self,
+        trigger: CompactionTrigger,
+        focus: Option<String>,
+        then: AfterSummary,
+        at: InputTime,
+    ) -> Result<(), String> {
+        let task = self.tasks.continued_id();
+        self.compactor.begin((trigger, focus, then), task.as_ref(), &self.window, &mut self.cx, at)?;
+        if self.compactor.precedes_request() {
+            self.tasks.set_phase(Phase::Compacting);
+        }
+        self.request_summary(at);
+        Ok(())
+    }
+
+    fn request_summary(&mut self, at: InputTime) {
+        let Some((request, estimated_input_tokens)) = self.compactor.request(&self.window, &self.cx, at) else { return };
+        if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
+            self.tasks.enter(TaskStatus::WaitingForLlm, &mut self.cx.out);
+        }
+        self.send(request, estimated_input_tokens);
+    }
+
+    /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
+    pub(super) fn summary_delta(&mut self, delta: Delta, at: InputTime) {
+        let Some(since) = self.compactor.requested_at() else { return };
+        self.spending.on_delta(&delta);
+        let Delta::Completed(Completion { content, stop_reason, usage, model }) = delta else { return };
+        let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
+        let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
+        let request = CompletedRequest { spent, stop_reason, latency_ms: at.since(since), model };
+        self.spending.report(request, &self.tasks, &mut self.cx);
+        let response = (content.as_slice(), stop_reason);
+        match self.compactor.on_response(response, spent, &mut self.window, &mut self.cx, at) {
+            SummaryOutcome::Done => self.after_compaction(at),
+            SummaryOutcome::TooLong => self.shorten_summary(at),
+            SummaryOutcome::Failed(why) => self.give_up_compaction(why, at),
+        }
+    }
+
+    pub(super) fn summary_failed(&mut self, error: ModelError, at: InputTime) {
+        let Some(since) = self.compactor.requested_at() else { return };
+        let Some(attempt) = self.compactor.count_attempt() else { return };
+        let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
+        if error.failure.kind == FailureKind::ContextTooLong {
+            return self.shorten_summary(at);
+        }
+        let Some(delay_ms) = delay_ms.filter(|_| error.failure.retryable) else {
+            if !error.failure.retryable || !self.compactor.precedes_request() {
+                return self.give_up_compaction(&error.failure.message, at);
+            }
+            // The request of the task would fail too, so the task waits for the user.
+            self.compactor.finish();
+            return self.pause(error.failure);
+        };
+        let ticket = self.cx.numbers.next_ticket();
+        self.compactor.wait_for(ticket);
+        self.report_retry(error, attempt, delay_ms, wasted);
+        self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
+    }
+
+    /// Shortens a summary request that does not fit.
+    fn shorten_summary(&mut self, at: InputTime) {
+        if !self.compactor.shorten(&self.window) {
+            return self.give_up_compaction("the messages to summarize do not fit the context window either", at);
+        }
+        self.cx.out.commit(Durability::Process);
+        self.request_summary_if_allowed(at);
+    }
+
+    /// Sends the summary request again after its delay. Returns whether the ticket was for it.
+    pub(super) fn summary_woken(&mut self, ticket: u64, at: InputTime) -> bool {
+        let is_for_it = self.compactor.ticket() == Some(ticket);
+        if is_for_it {
+            self.request_summary_if_allowed(at);
+        }
+        is_for_it
+    }
+
+    /// Sends the summary request if nothing forbids it. Otherwise a task that needs it waits or fails; anything else learns the reason when
+    /// it starts.
+    fn request_summary_if_allowed(&mut self, at: InputTime) {
+        let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
+        if self.compactor.precedes_request() {
+            self.compactor.finish();
+            return self.forbidden(failure);
+        }
+        self.cx.out.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+        self.cx.out.record(Record::CompactionGivenUp);
+        self.after_compaction(at);
+    }
+
+    fn give_up_compaction(&mut self, why: &str, at: InputTime) {
+        self.compactor.give_up(why, &mut self.window, &mut self.cx);
+        self.after_compaction(at);
+    }
+
+    fn after_compaction(&mut self, at: InputTime) {
+        match self.compactor.finish() {
+            None => {}
+            Some(AfterSummary::Nothing) => self.cx.out.commit(Durability::Process),
+            Some(AfterSummary::Request { attempt }) => self.request_if_allowed(attempt, at),
+            Some(AfterSummary::GoOn) => self.go_on(at),
+            Some(AfterSummary::Next) => {
+                self.cx.out.commit(Durability::Process);
+                self.start_next(at);
+            }
+        }
+    }
+
+    /// Stops the compaction; nothing changes. Returns whether one was in progress outside a running task.
+    pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
+        let is_requested = self.compactor.requested_at().is_some();
+        if is_requested {
+            self.waste_current_request(at);
+        }
+        let Some(then) = self.compactor.finish() else { return false };
+        if is_requested {
+            self.cx.out.effect(Effect::StopModel);
+        }
+        self.cx.out.record(Record::CompactionGivenUp);
+        self.cx.out.commit(Durability::Process);
+        self.window.be_quiet(&self.cx);
+        self.cx.out.notice("not compacted: stopped by you; the conversation is unchanged");
+        !matches!(then, AfterSummary::Request { .. })
+    }
+
+    /// Restores the messages that the last compaction replaced.
+    pub(super) fn undo_compaction(&mut self) {
+        if self.compactor.is_running() {
+            return self.cx.out.notice("compaction is running; stop it first");
+        }
+        if self.rewinds.is_running() {
+            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
+        }
+        if !self.window.thread().has_summary() {
+            return self.cx.out.notice("nothing to undo: this conversation has not been compacted");
+        }
+        self.cx.out.record(Record::CompactionUndone);
+        self.cx.out.commit(Durability::Power);
+        self.window.undo_summary(&self.cx);
+        let tokens = self.window.next_input_tokens(&self.cx);
+        self.cx.out.event(EventKind::CompactionUndone { tokens });
+        let limit = self.window.input_limit(&self.cx);
+        if tokens > limit {
+            self.cx.out.notice(format!(
+                "the messages are restored: about {}, of which {limit} fit; the next request leaves out the oldest",
+                counted(tokens, "token", "tokens")
+            ));
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Tasks of the session: the current one, the last one that ended early, and one set aside; and the states reported about them.
+
+use super::call_batch::CallBatch;
+use super::loop_guard::LoopGuard;
+use super::outputs::Outputs;
+use super::response::ResponseStream;
+use super::state::States;
+use super::usage::TaskUsage;
+use super::user_command::UserCommand;
+use crate::ports::TaskEnd;
+use crate::protocol::SessionStatus::{self, Paused, Running};
+use crate::protocol::{EventKind, Message, Part, SessionState, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall};
+use crate::session::{Parts, Spent, Totals};
+
+/// Task from its prompt to its end.
+#[derive(Debug)]
+pub(super) struct Task {
+    id: TaskId,
+    step_id: Option<StepId>,
+    /// Number of completed steps.
+    step_count: u32,
+    max_steps: u32,
+    totals: Totals,
+    phase: Phase,
+    /// Response so far, if its model is asked to continue it.
+    parts: Parts,
+    /// Whether the task is being stopped; it ends at a point where nothing is lost.
+    cancelling: bool,
+    /// Count of identical calls in a row.
+    guard: LoopGuard,
+    /// Command of the user, if this is one rather than a task.
+    user_command: Option<UserCommand>,
+}
+
+/// Current activity of a task.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// The response is streaming.
+    Requesting(ResponseStream),
+    /// The request failed and is retried when the ticket fires.
+    Retrying { attempt: u32, ticket: u64 },
+    /// Older messages are being summarized; the request follows.
+    Compacting,
+    /// The calls of the response are planned, approved and run.
+    Working(CallBatch),
+    /// The user has to continue it.
+    Paused,
+}
+
+/// Calls of the current step, with what the rest of the task means for them.
+pub(super) struct CurrentCalls<'a> {
+    pub batch: &'a mut CallBatch,
+    pub guard: &'a mut LoopGuard,
+    pub step_id: Option<StepId>,
+    /// Whether the user typed the running command.
+    pub typed: bool,
+    pub cancelling: bool,
+}
+
+impl Task {
+    fn new(id: TaskId, max_steps: u32) -> Self {
+        Self {
+            id,
+            step_id: None,
+            step_count: 0,
+            max_steps,
+            totals: Totals::default(),
+            phase: Phase::Paused,
+            parts: Parts::default(),
+            cancelling: false,
+            guard: LoopGuard::default(),
+            user_command: None,
+        }
+    }
+
+    /// Returns the task with this many more steps than it has completed.
+    fn with_steps(self, more: u32) -> Self {
+        Self { max_steps: self.step_count.saturating_add(more), ..self }
+    }
+
+    pub fn id(&self) -> &TaskId {
+        &self.id
+    }
+
+    pub fn step_id(&self) -> Option<&StepId> {
+        self.step_id.as_ref()
+    }
+
+    pub fn step_count(&self) -> u32 {
+        self.step_count
+    }
+
+    pub fn max_steps(&self) -> u32 {
+        self.max_steps
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    pub fn is_cancelling(&self) -> bool {
+        self.cancelling
+    }
+
+    pub fn user_command(&self) -> Option<&UserCommand> {
+        self.user_command.as_ref()
+    }
+
+    /// Returns the text of the response whose last part is this.
+    pub fn response_text(&self, last: &str) -> String {
+        self.parts.with(last)
+    }
+}
+
+/// Tasks of a session, and its states.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    current: Option<Task>,
+    /// Last task that ended early; `Continue` resumes it.
+    ended: Option<Task>,
+    /// Paused task, while a command of the user takes its place.
+    aside: Option<Task>,
+    states: States,
+    /// State of the current or last task, as last reported.
+    reported: Option<TaskState>,
+}
+
+/// Queries about the tasks.
+impl Tasks {
+    pub fn current(&self) -> Option<&Task> {
+        self.current.as_ref()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    pub fn has_aside(&self) -> bool {
+        self.aside.is_some()
+    }
+
+    /// Returns the task that a continued conversation belongs to: a task that ended early counts too.
+    pub fn continued_id(&self) -> Option<TaskId> {
+        self.current.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone())
+    }
+
+    /// Returns the task and the step of the next message.
+    pub fn message_scope(&self) -> Option<(TaskId, Option<StepId>)> {
+        self.current.as_ref().map(|task| (task.id.clone(), task.step_id.clone()))
+    }
+
+    pub fn is_paused(&self) -> bool {
+        matches!(self.phase(), Some(Phase::Paused))
+    }
+
+    pub fn is_cancelling(&self) -> bool {
+        self.current.as_ref().is_some_and(|task| task.cancelling)
+    }
+
+    /// Returns whether a command of the user takes the place of a task.
+    pub fn is_user_command(&self) -> bool {
+        self.current.as_ref().is_some_and(|task| task.user_command.is_some())
+    }
+
+    pub fn phase(&self) -> Option<&Phase> {
+        self.current.as_ref().map(|task| &task.phase)
+    }
+
+    pub fn stream(&self) -> Option<&ResponseStream> {
+        match self.phase() {
+            Some(Phase::Requesting(stream)) => Some(stream),
+            Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => None,
+        }
+    }
+
+    /// Returns the streaming response, and its step.
+    pub fn stream_mut(&mut self) -> Option<(&mut ResponseStream, Option<StepId>)> {
+        let task = self.current.as_mut()?;
+        match &mut task.phase {
+            Phase::Requesting(stream) => Some((stream, task.step_id.clone())),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => None,
+        }
+    }
+
+    pub fn calls(&self) -> Option<&CallBatch> {
+        match self.phase() {
+            Some(Phase::Working(batch)) => Some(batch),
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => None,
+        }
+    }
+
+    pub fn calls_mut(&mut self) -> Option<CurrentCalls<'_>> {
+        let task = self.current.as_mut()?;
+        let Phase::Working(batch) = &mut task.phase else { return None };
+        Some(CurrentCalls {
+            batch,
+            guard: &mut task.guard,
+            step_id: task.step_id.clone(),
+            typed: task.user_command.as_ref().is_some_and(UserCommand::is_typed),
+            cancelling: task.cancelling,
+        })
+    }
+
+    /// Returns the usage of the current task, or of one that ended early.
+    pub fn usage(&self) -> Option<TaskUsage> {
+        let task = self.current.as_ref().or(self.ended.as_ref())?;
+        Some(TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps })
+    }
+
+    fn state(&self) -> SessionState {
+        let now = self.current.as_ref().map(|task| TaskState {
+            task_id: task.id.clone(),
+            status: self.states.task(),
+            step_count: task.step_count,
+            max_steps: task.max_steps,
+        });
+        let last = || self.reported.clone().map(|task| TaskState { status: self.states.task(), ..task });
+        SessionState { session_status: self.states.session(), task: now.or_else(last) }
+    }
+
+    pub fn session_status(&self) -> SessionStatus {
+        self.states.session()
+    }
+
+    pub fn task_status(&self) -> TaskStatus {
+        self.states.task()
+    }
+
+    #[cfg(test)]
+    pub fn ended(&self) -> Option<&Task> {
+        self.ended.as_ref()
+    }
+
+    #[cfg(test)]
+    pub fn states(&self) -> &States {
+        &self.states
+    }
+}
+
+/// Changes of the states.
+impl Tasks {
+    pub fn enter_session(&mut self, to: SessionStatus, out: &mut Outputs) {
+        // The session is paused for the disk, whatever happens behind that.
+        if to == Running && self.states.is_stalled() {
+            return;
+        }
+        if self.states.session_to(to) {
+            out.event(self.state_changed());
+        }
+    }
+
+    pub fn enter(&mut self, to: TaskStatus, out: &mut Outputs) {
+        if self.states.task_to(to) {
+            self.reported = self.state().task;
+            out.event(self.state_changed());
+        }
+    }
+
+    /// Sets whether decisions can be saved; until they can, the session is paused. Returns the event of the change.
+    pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+        self.states.set_stalled(stalled);
+        let waits = stalled || self.is_paused();
+        self.states.session_to(if waits { Paused } else { Running }).then(|| self.state_changed())
+    }
+
+    fn state_changed(&self) -> EventKind {
+        let SessionState { session_status, task } = self.state();
+        EventKind::StateChanged { session_status, task }
+    }
+
+    /// Sets the task status that describes the calls.
+    pub fn enter_for_calls(&mut self, out: &mut Outputs) {
+        if let Some(status) = self.calls().map(CallBatch::status) {
+            self.enter(status, out);
+        }
+    }
+}
+
+/// Beginnings and ends of tasks.
+impl Tasks {
+    /// Starts a task; one that ended early is forgotten.
+    pub fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
+        self.ended = None;
+        self.set_current(Some(Task::new(id, max_steps)), out);
+    }
+
+    /// Ends the current task. One that did not complete can be continued.
+    pub fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
+        let task = self.current.take();
+        match end {
+            TaskEnd::Completed => {}
+            TaskEnd::Failed { .. } | TaskEnd::Cancelled => self.ended = task,
+        }
+        self.set_scope(out);
+    }
+
+    /// Ends a task of the previous process. Returns its ID and the number of its steps.
+    pub fn end_restored(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<(TaskId, u32)> {
+        let task = self.current.take()?;
+        let ended = (task.id.clone(), task.step_count);
+        self.ended = Some(task).filter(|_| *end != TaskEnd::Completed);
+        self.set_scope(out);
+        Some(ended)
+    }
+
+    /// Drops the current task.
+    pub fn drop_current(&mut self, out: &mut Outputs) {
+        self.set_current(None, out);
+    }
+
+    pub fn forget_ended(&mut self) {
+        self.ended = None;
+    }
+
+    /// Continues the task that ended early with so many steps. Returns whether there is one.
+    pub fn continue_ended(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
+        let Some(task) = self.ended.take() else { return false };
+        self.set_current(Some(task.with_steps(max_steps)), out);
+        true
+    }
+
+    /// Puts a command of the user in place of a task; a paused task is set aside.
+    pub fn begin_user_command(
+        &mut self,
+        (id, step_id): (TaskId, StepId),
+        call: ToolCall,
+        command: UserCommand,
+        out: &mut Outputs,
+    ) {
+        let command = Task {
+            step_id: Some(step_id),
+            phase: Phase::Working(CallBatch::of_user(call)),
+            user_command: Some(command),
+            ..Task::new(id, 0)
+        };
+        self.aside = self.current.replace(command).or(self.aside.take());
+        self.set_scope(out);
+    }
+
+    /// Ends a command of the user; the task set aside continues to wait.
+    pub fn end_user_command(&mut self, out: &mut Outputs) {
+        let aside = self.aside.take();
+        self.set_current(aside, out);
+    }
+
+    fn set_current(&mut self, task: Option<Task>, out: &mut Outputs) {
+        self.current = task;
+        self.set_scope(out);
+    }
+
+    /// Sets the scope of later events. Commands of the user belong to no task.
+    fn set_scope(&self, out: &mut Outputs) {
+        let task = self.current.as_ref().filter(|task| task.user_command.is_none());
+        out.set_scope(task.map(|task| task.id.clone()), task.and_then(|task| task.step_id.clone()));
+    }
+}
+
+/// Steps of the current task.
+impl Tasks {
+    pub fn set_phase(&mut self, phase: Phase) {
+        if let Some(task) = &mut self.current {
+            task.phase = phase;
+        }
+    }
+
+    pub fn set_step(&mut self, step_id: Option<StepId>, out: &mut Outputs) {
+        if let Some(task) = &mut self.current {
+            task.step_id = step_id;
+        }
+        self.set_scope(out);
+    }
+
+    pub fn set_step_count(&mut self, step_count: u32) {
+        if let Some(task) = &mut self.current {
+            task.step_count = step_count;
+        }
+    }
+
+    /// Counts a completed step. Returns the number of steps and their limit.
+    pub fn complete_step(&mut self) -> Option<(u32, u32)> {
+        let task = self.current.as_mut()?;
+        task.step_count += 1;
+        Some((task.step_count, task.max_steps))
+    }
+
+    /// Limits the tasks to so many steps.
+    pub fn set_max_steps(&mut self, max_steps: u32) {
+        for task in [&mut self.current, &mut self.ended].into_iter().flatten() {
+            task.max_steps = max_steps;
+        }
+    }
+
+    /// Applies the step limit of this run to the restored task. If nobody can raise the limit (`adds`), or the task has used it up, it
+    /// gets that many steps in addition to the completed ones.
+    pub fn limit_restored(&mut self, max_steps: u32, adds: bool) {
+        self.current = self.current.take().map(|task| {
+            if adds || task.step_count >= max_steps { task.with_steps(max_steps) } else { Task { max_steps, ..task } }
+        });
+    }
+
+    /// Marks the task as being stopped. Returns whether it was not before; `None` if there is no task.
+    pub fn cancel(&mut self) -> Option<bool> {
+        self.current.as_mut().map(|task| !std::mem::replace(&mut task.cancelling, true))
+    }
+
+    pub fn stop_cancelling(&mut self) {
+        if let Some(task) = &mut self.current {
+            task.cancelling = false;
+        }
+    }
+
+    /// Adds to the usage of the task.
+    pub fn add_usage(&mut self, spent: Spent) {
+        if let Some(task) = &mut self.current {
+            task.totals.add(spent);
+        }
+    }
+
+    /// Adds a response to the text that its model may be asked to continue.
+    pub fn add_response(&mut self, message: &Message, stop_reason: StopReason) {
+        if let Some(task) = &mut self.current {
+            task.parts.note(message, stop_reason);
+        }
+    }
+
+    pub fn guard_mut(&mut self) -> Option<&mut LoopGuard> {
+        self.current.as_mut().map(|task| &mut task.guard)
+    }
+
+    /// Notes the results of a completed step.
+    pub fn note_outcomes(&mut self, message: &Message) {
+        let results = message.content.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        });
+        if let Some(guard) = self.guard_mut() {
+            guard.on_results(results);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Context of the sub-machines: the policy in force, the options of the session, the numbering, and the output buffer.
+
+use super::numbering::Numbering;
+use super::options::Options;
+use super::outputs::Outputs;
+use crate::policy::Enforcer;
+use crate::ports::{Durability, Record};
+use crate::protocol::{Failure, FailureKind, Message, Part, Role, StepId, TaskId};
+use jiff::Timestamp;
+
+/// Shared facts of the session, and the buffer for what the sub-machines want done.
+pub(super) struct TurnContext {
+    pub policy: Enforcer,
+    pub options: Options,
+    pub numbers: Numbering,
+    pub out: Outputs,
+    /// Choices made before the first message.
+    choices: Vec<Record>,
+    /// Whether the journal records the policy in force.
+    is_policy_recorded: bool,
+}
+
+impl TurnContext {
+    pub fn new(policy: Enforcer, options: Options) -> Self {
+        Self {
+            policy,
+            options,
+            numbers: Numbering::default(),
+            out: Outputs::default(),
+            choices: Vec::new(),
+            is_policy_recorded: false,
+        }
+    }
+
+    /// Records a choice of the user. A session without messages is not saved, so there the record waits for the first prompt.
+    pub fn keep(&mut self, record: Record) {
+        if self.numbers.tasks() == 0 {
+            self.choices.push(record);
+        } else {
+            self.out.record(record);
+            self.out.commit(Durability::Process);
+        }
+    }
+
+    /// Records earlier choices with the first prompt.
+    pub fn record_choices(&mut self) {
+        self.out.records(std::mem::take(&mut self.choices));
+    }
+
+    /// Records the policy in force, before anything is decided by it.
+    pub fn record_policy(&mut self) {
+        if !std::mem::replace(&mut self.is_policy_recorded, true) {
+            self.out.record(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });
+        }
+    }
+
+    /// Records another policy; if nothing was decided yet, with the first record.
+    pub fn record_policy_change(&mut self) {
+        if self.is_policy_recorded {
+            self.is_policy_recorded = false;
+            self.record_policy();
+        }
+    }
+
+    /// Returns a new message of a task.
+    pub fn message(
+        &mut self,
+        role: Role,
+        content: Vec<Part>,
+        (task_id, step_id): (TaskId, Option<StepId>),
+        timestamp: Timestamp,
+    ) -> Message {
+        Message {
+            message_id: self.numbers.next_message(),
+            role,
+            token_count: super::super::context::estimate(&content),
+            content,
+            task_id,
+            step_id,
+            timestamp,
+        }
+    }
+
+    pub fn model_name(&self) -> &str {
+        &self.options.model.name
+    }
+
+    /// Returns the context window of the model, or the smaller limit of the policy.
+    pub fn window(&self) -> u64 {
+        self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min)
+    }
+
+    pub fn response_limit(&self) -> u64 {
+        self.policy.llm().filter_map(|limits| limits.max_output_tokens).fold(self.options.max_output_tokens, u64::min)
+    }
+
+    /// Returns why no request may be sent, apart from the budgets and the size.
+    pub fn forbids(&self, now: Timestamp) -> Option<Failure> {
+        if let Some(message) = self.policy.expired(now) {
+            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then continue"));
+        }
+        if let Err(denial) = self.policy.may_call(&self.options.model.name) {
+            return Some(Failure::new(
+                FailureKind::Permission,
+                format!("{} (rule: {})", denial.reason, denial.rule),
+                "choose another model with -m, or add this one to `allowed_models` in the policy",
+            ));
+        }
+        None
+    }
+}
