@@ -47,7 +47,7 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let resume_hint = model.session.as_ref().map(|id| format!("aye --resume {id}"));
     let mode = model.model_access.as_ref().map(|_| model.header.mode);
     let (session, name) = (model.session, model.header.model);
-    let (last_answer, unsent) = (model.last_answer, model.waiting_prompt);
+    let (last_answer, unsent) = (model.last_answer, model.startup.waiting_prompt);
     Ok(TuiOutcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
 }
 

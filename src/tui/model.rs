@@ -2,31 +2,26 @@
 
 use super::approval::DialogStack;
 use super::attachments::Attachments;
-use super::browse::Browse;
-use super::changes::Changes;
 use super::clipboard::Clip;
 use super::composer::Composer;
 use super::glyphs::{ASCII, Glyphs, UNICODE};
-use super::help::Help;
 use super::interface::{Background, ExitReason, Header, LockAnswer, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
 use super::menu::Menu;
 use super::metrics::SMALLEST;
-use super::models::ModelPicker;
 use super::notifications::Notifications;
+use super::overlays::Overlays;
 use super::picker::Picker;
 use super::pointer::Pointer;
 use super::rewind::Rewind;
 use super::save_state::SaveState;
 use super::servers::Servers;
-use super::sessions::Sessions;
+use super::startup::Startup;
 use super::task::UserCommand;
 pub use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
 use super::terminal::{TerminalCapabilities, TerminalMode};
-use super::text_viewer::TextViewer;
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
-use super::tree::Tree;
 use super::typeahead_guard;
 use super::worktree::Worktree;
 use crate::protocol::{
@@ -71,17 +66,6 @@ impl SessionTotals {
         let used = self.cost_usd.unwrap_or(0.0).max(budget.used);
         Some(((budget.limit - used).max(0.0), budget.limit))
     }
-}
-
-/// Prompt history search.
-#[derive(Debug)]
-pub struct Search {
-    pub query: String,
-    /// Index of the match, counted from the newest.
-    pub nth: usize,
-    pub found: bool,
-    /// Text of the composer before the search.
-    pub draft: String,
 }
 
 /// Policy in effect.
@@ -217,57 +201,34 @@ pub struct Model {
     pub keymap: Keymap,
     /// Invalid entries of the user's key file.
     pub key_problems: Vec<String>,
-    /// The help, while it is open and has the keyboard.
-    pub help: Option<Help>,
-    /// The long text that is shown instead of the transcript.
-    pub reading: Option<TextViewer>,
     /// Artifacts of the session, as listed last.
     pub artifacts: Vec<Artifact>,
-    /// The view of changed files, while it is open and has the keyboard.
-    pub changes: Option<Changes>,
-    /// Whether the changes were requested.
-    pub changes_asked: bool,
-    /// The model list, while it is open and has the keyboard.
-    pub picker: Option<ModelPicker>,
-    /// The session list or the command palette, while it is open and has the keyboard.
-    pub sessions: Option<Sessions>,
-    /// Whether the screen only chooses a session and starts none.
-    pub is_session_chooser: bool,
-    pub palette: Option<Picker>,
-    pub tree: Option<Tree>,
     /// Completion menu.
     pub menu: Menu,
     /// Images that were attached to a draft.
     pub attached: Attachments,
     /// Rewind; its list of prompts has the keyboard while open.
     pub rewind: Rewind,
-    /// Whether the session still reports what the last process left in progress.
-    pub recovering: bool,
     pub saving: SaveState,
     pub worktree: Worktree,
-    /// Whether the model list opens as soon as there is a session.
-    pub wants_picker: bool,
     /// Whether it runs in line mode, without the keys of the screen.
     pub in_lines: bool,
-    /// Whether the user asked for the setup, which has not arrived yet.
-    pub wants_setup: bool,
     /// The user's own command that is running.
     pub user_command: Option<UserCommand>,
     /// Limits, prices and capabilities of the model.
     pub facts: Option<ModelFacts>,
-    pub search: Option<Search>,
-    /// Browse mode; the transcript has the keyboard.
-    pub browse: Option<Browse>,
     pub pointer: Pointer,
     pub keys: Keys,
     /// File to open in an editor.
     pub to_edit: Option<EditFile>,
-    /// Prompt that is sent as soon as the start is complete.
-    pub waiting_prompt: Option<String>,
     /// Time at which the draft is saved, in milliseconds.
     pub save_draft_at: Option<u64>,
     /// Whether the screen must be drawn again.
     pub dirty: bool,
+    /// Overlays over the transcript that are open.
+    pub overlays: Overlays,
+    /// State of the start.
+    pub startup: Startup,
 }
 
 /// State of the keyboard.
@@ -338,34 +299,21 @@ impl Model {
             session: None,
             last_answer: None,
             toast: None,
-            help: None,
-            reading: None,
             artifacts: Vec::new(),
-            changes: None,
-            changes_asked: false,
-            picker: None,
-            sessions: None,
-            is_session_chooser: false,
-            palette: None,
-            tree: None,
             menu: Menu::default(),
             attached: Attachments::default(),
             rewind: Rewind::default(),
-            recovering: false,
             saving: SaveState::default(),
             worktree: Worktree::default(),
-            wants_picker: false,
             in_lines: false,
-            wants_setup: false,
             user_command: None,
             facts: None,
-            search: None,
-            browse: None,
             pointer: Pointer::new(options.mouse),
             keys: Keys::default(),
             to_edit: None,
-            waiting_prompt: prompt,
             save_draft_at: None,
+            overlays: Overlays::default(),
+            startup: Startup { waiting_prompt: prompt, ..Startup::default() },
             dirty: true,
             options,
         }
@@ -437,18 +385,18 @@ impl Model {
 
     /// Returns the open list that has the keyboard.
     pub fn list_mut(&mut self) -> Option<&mut Picker> {
-        let models = self.picker.as_mut().map(|picker| &mut picker.picker);
-        let sessions = self.sessions.as_mut().map(|sessions| &mut sessions.picker);
-        let tree = self.tree.as_mut().map(|tree| &mut tree.picker);
-        let others = sessions.or(self.palette.as_mut()).or(tree).or(self.servers.list.as_mut());
+        let models = self.overlays.picker.as_mut().map(|picker| &mut picker.picker);
+        let sessions = self.overlays.sessions.as_mut().map(|sessions| &mut sessions.picker);
+        let tree = self.overlays.tree.as_mut().map(|tree| &mut tree.picker);
+        let others = sessions.or(self.overlays.palette.as_mut()).or(tree).or(self.servers.list.as_mut());
         models.or(others).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
     }
 
     pub fn has_list(&self) -> bool {
-        self.picker.is_some()
-            || self.sessions.is_some()
-            || self.palette.is_some()
-            || self.tree.is_some()
+        self.overlays.picker.is_some()
+            || self.overlays.sessions.is_some()
+            || self.overlays.palette.is_some()
+            || self.overlays.tree.is_some()
             || self.servers.list.is_some()
             || self.rewind.list.is_some()
     }
@@ -469,8 +417,11 @@ impl Model {
 
     /// Returns whether nothing else has the keyboard and the draft is empty, so that a dialog may open.
     fn has_room_for_question(&self) -> bool {
-        let reads =
-            self.help.is_some() || self.search.is_some() || self.browse.is_some() || self.changes.is_some() || self.has_list();
+        let reads = self.overlays.help.is_some()
+            || self.overlays.search.is_some()
+            || self.overlays.browse.is_some()
+            || self.overlays.changes.is_some()
+            || self.has_list();
         !self.is_too_small() && !reads && self.composer.is_empty()
     }
 

@@ -138,7 +138,7 @@ fn is_without_model(model: &Model) -> bool {
 fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.model_access {
         Some(_) => model.header.mode.as_str(),
-        None if model.is_session_chooser || model.options.sets_up => "",
+        None if model.startup.is_session_chooser || model.options.sets_up => "",
         None => "starting",
     };
     let broken = if left < DropOrder::Long { "policy file invalid" } else { "policy invalid" };
@@ -240,7 +240,11 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let style = model.theme.style(Token::Faint);
     let keys = model.keymap.called(Focus::Composer, "f1");
     let right: Cow<'_, str> = match (
-        model.dialogs.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some() || model.has_list(),
+        model.dialogs.is_open()
+            || model.overlays.help.is_some()
+            || model.overlays.reading.is_some()
+            || model.overlays.changes.is_some()
+            || model.has_list(),
         model.composer.is_empty(),
     ) {
         (true, _) => "".into(),
@@ -274,13 +278,13 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 
 /// Returns the current key hints, most likely first.
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
-    if model.help.is_some() {
+    if model.overlays.help.is_some() {
         return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
     }
-    if model.reading.is_some() && !model.dialogs.is_open() {
+    if model.overlays.reading.is_some() && !model.dialogs.is_open() {
         return vec!["esc close", "up down pgup pgdn scroll"];
     }
-    if let Some(sessions) = model.sessions.as_ref().filter(|_| !model.dialogs.is_open()) {
+    if let Some(sessions) = model.overlays.sessions.as_ref().filter(|_| !model.dialogs.is_open()) {
         if sessions.is_renaming() {
             return vec!["enter rename", "esc back"];
         }
@@ -293,13 +297,13 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.servers.list.is_some() && !model.dialogs.is_open() {
         return vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"];
     }
-    if model.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.dialogs.is_open() {
+    if model.overlays.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.dialogs.is_open() {
         return vec!["enter save key", "esc back"];
     }
     if model.has_list() && !model.dialogs.is_open() {
         return vec!["enter select", "esc close", "up down move", "type to filter"];
     }
-    if let Some(changes) = &model.changes
+    if let Some(changes) = &model.overlays.changes
         && !model.dialogs.is_open()
     {
         if changes.is_empty() {
@@ -313,7 +317,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if let Some(panel) = model.dialogs.open() {
         return approval::hints(panel, panel.guard.look(now), model.dialogs.len());
     }
-    if let Some(browse) = &model.browse {
+    if let Some(browse) = &model.overlays.browse {
         return match (&browse.typing, browse.selects) {
             (Some(_), _) => vec!["enter done", "esc cancel", "type to search"],
             (None, true) => vec!["y copy", "j k extend", "esc cancel"],
@@ -324,7 +328,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             (None, false) => vec!["j k move", "enter fold", "y copy", "/ search", "v select", "esc back"],
         };
     }
-    if model.search.is_some() {
+    if model.overlays.search.is_some() {
         return vec!["enter select", "ctrl+r older", "esc back"];
     }
     let running = model.is_running();
@@ -380,7 +384,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     if model.waits_for_person() {
         return None;
     }
-    let elsewhere = (model.changes.is_some() || model.has_list()) && !model.dialogs.is_open();
+    let elsewhere = (model.overlays.changes.is_some() || model.has_list()) && !model.dialogs.is_open();
     let keys = |words| if elsewhere { &[][..] } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {

@@ -93,7 +93,7 @@ impl<W: Write> LineApp<W> {
         match &msg {
             Msg::Event(event) => {
                 self.teller.tell(&event.kind, &mut self.paper)?;
-                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.changes_asked) {
+                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.overlays.changes_asked) {
                     event_printer::changes(changed, &mut self.paper)?;
                 }
                 retries = matches!(event.kind, EventKind::LlmRetry { .. });
@@ -103,7 +103,7 @@ impl<W: Write> LineApp<W> {
         }
         let effects = update(&mut self.model, msg, now);
         if changes {
-            self.model.changes = None;
+            self.model.overlays.changes = None;
         }
         if started {
             self.tell_past()?;
@@ -192,7 +192,7 @@ impl<W: Write> LineApp<W> {
         let task = &self.model.task;
         let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
         let asks = !self.model.dialogs.is_empty();
-        self.closed && self.model.model_access.is_some() && self.model.waiting_prompt.is_none() && (idle || asks)
+        self.closed && self.model.model_access.is_some() && self.model.startup.waiting_prompt.is_none() && (idle || asks)
     }
 
     /// Leaves the session and saves the unsent text as the draft.
@@ -413,16 +413,16 @@ impl<W: Write> LineApp<W> {
         if let Some((words, _)) = self.model.toast.take() {
             self.paper.say(&format!("Note: {words}"))?;
         }
-        if let Some(help) = self.model.help.take() {
+        if let Some(help) = self.model.overlays.help.take() {
             self.help(&help.words)?;
         }
-        if let Some(mut reading) = self.model.reading.take() {
+        if let Some(mut reading) = self.model.overlays.reading.take() {
             self.paper.say(&reading.title.clone())?;
             let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
             rows.iter().try_for_each(|row| self.paper.write(row))?;
         }
         // Lists are printed when they arrive; the user chooses by name.
-        self.model.picker = None;
+        self.model.overlays.picker = None;
         lists::tell_lists(self)?;
         self.tell_saving()?;
         self.question(now)?;

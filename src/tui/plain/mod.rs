@@ -44,7 +44,7 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let resume_hint = desk.model.session.as_ref().map(|id| format!("aye --resume {id}"));
     let mode = desk.model.model_access.as_ref().map(|_| desk.model.header.mode);
     // The response has already been printed.
-    let (typed, unsent) = (desk.model.unkept(), desk.model.waiting_prompt);
+    let (typed, unsent) = (desk.model.unkept(), desk.model.startup.waiting_prompt);
     let (session, model) = (desk.model.session, desk.model.header.model);
     Ok(TuiOutcome { ended: ended?, last_answer: None, typed, unsent, model, mode, resume_hint, session })
 }

@@ -21,8 +21,11 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
 /// replaced with references once the files are known to exist.
 pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let elsewhere = model.has_list() || model.browse.is_some() || model.changes.is_some() || model.search.is_some();
-    if elsewhere || model.is_session_chooser {
+    let elsewhere = model.has_list()
+        || model.overlays.browse.is_some()
+        || model.overlays.changes.is_some()
+        || model.overlays.search.is_some();
+    if elsewhere || model.startup.is_session_chooser {
         return false;
     }
     // Some terminals paste an image as empty text.

@@ -16,19 +16,19 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.changes_asked = true;
+    model.overlays.changes_asked = true;
     model.show_toast("loading changes", now);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
 /// Shows the changed files if the user asked for them.
 pub fn told(model: &mut Model, changed: ChangedFiles) {
-    if !std::mem::take(&mut model.changes_asked) {
+    if !std::mem::take(&mut model.overlays.changes_asked) {
         return;
     }
     model.toast = None;
-    model.help = None;
-    model.changes = Some(match model.changes.take() {
+    model.overlays.help = None;
+    model.overlays.changes = Some(match model.overlays.changes.take() {
         Some(open) => open.renewed(changed),
         None => Changes::new(changed),
     });
@@ -37,17 +37,17 @@ pub fn told(model: &mut Model, changed: ChangedFiles) {
 /// Handles a key of the view. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(changes) = &mut model.changes else { return false };
+    let Some(changes) = &mut model.overlays.changes else { return false };
     model.keys.last_key = Some(now);
     let page = changes.page().cast_signed();
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('c') if ctrl => model.changes = None,
+        KeyCode::Char('c') if ctrl => model.overlays.changes = None,
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('u') if ctrl => changes.scroll_by(-page / 2),
         KeyCode::Char('d') if ctrl => changes.scroll_by(page / 2),
         KeyCode::Char(_) if ctrl => {}
-        KeyCode::Esc | KeyCode::Char('q') => model.changes = None,
+        KeyCode::Esc | KeyCode::Char('q') => model.overlays.changes = None,
         KeyCode::Up | KeyCode::Char('k') => changes.scroll_by(-1),
         KeyCode::Down | KeyCode::Char('j') => changes.scroll_by(1),
         KeyCode::PageUp => changes.scroll_by(-page),

@@ -200,7 +200,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
     if amend::pasted(model, text) {
         return;
     }
-    model.search = None;
+    model.overlays.search = None;
     model.toast = None;
     amend::take_back(model, now);
     model.dialogs.stay();

@@ -211,7 +211,7 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
         EventKind::ProposedShown { approval_id, file, text } => super::amend::proposed(model, &approval_id, file, &text, now),
-        EventKind::ArtifactRead { artifact, text } => model.reading = Some(TextViewer::new(&artifact, &text)),
+        EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(done) => rewind::done(model, done, false, now),
         EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
         EventKind::RewindPlanned(plan) => rewind::planned(model, plan),

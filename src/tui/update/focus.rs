@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Returns the part of the screen that has the keyboard.
 pub fn focus(model: &Model) -> Focus {
-    if model.help.is_some() {
+    if model.overlays.help.is_some() {
         return Focus::List;
     }
     if model.dialogs.inbox().is_some() {
@@ -17,19 +17,19 @@ pub fn focus(model: &Model) -> Focus {
         return if has_field { Focus::Field } else { Focus::Question };
     }
     // The transcript of a session covers the session list.
-    if model.reading.is_some() {
+    if model.overlays.reading.is_some() {
         return Focus::Reader;
     }
     if model.has_list() {
         return Focus::List;
     }
-    if model.changes.is_some() {
+    if model.overlays.changes.is_some() {
         return Focus::Reader;
     }
-    match &model.browse {
+    match &model.overlays.browse {
         Some(browse) if browse.typing.is_some() => Focus::Field,
         Some(_) => Focus::Browse,
-        None if model.search.is_some() => Focus::Search,
+        None if model.overlays.search.is_some() => Focus::Search,
         None if model.menu.is_open() => Focus::Menu,
         None => Focus::Composer,
     }

@@ -23,20 +23,20 @@ pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>)
         model.menu.typed(None);
         model.menu.set(Vec::new());
     }
-    model.help = Some(Help::new(focus(model), words));
+    model.overlays.help = Some(Help::new(focus(model), words));
     model.dirty = true;
 }
 
 /// Closes the help; a dialog below is armed again.
 fn close(model: &mut Model) {
-    model.help = None;
+    model.overlays.help = None;
     model.dialogs.arm_again(model.keys.last_text);
 }
 
 /// Handles a key of the help. Returns whether it did; other keys close the help and act below.
 pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
     let key = model.keymap.key(Focus::List, pressed);
-    let Some(help) = &mut model.help else { return false };
+    let Some(help) = &mut model.overlays.help else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let page = help.page.max(1).cast_signed();
     match key.code {
@@ -74,7 +74,7 @@ pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
 
 /// Searches for pasted text.
 pub fn paste(model: &mut Model, pasted: &str) -> bool {
-    let Some(help) = &mut model.help else { return false };
+    let Some(help) = &mut model.overlays.help else { return false };
     let words = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
     help.look_for(|filter| filter.push_str(&words));
     true

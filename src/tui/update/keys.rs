@@ -87,12 +87,12 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 
 /// Handles a key while a long text is shown. Returns whether it did; other keys close the text and act below.
 pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
-    if focus(model) != Focus::Reader || model.changes.is_some() {
+    if focus(model) != Focus::Reader || model.overlays.changes.is_some() {
         return false;
     }
     let key = model.keymap.key(Focus::Reader, pressed);
     let page = model.transcript.page();
-    let Some(mut reading) = model.reading.take() else { return false };
+    let Some(mut reading) = model.overlays.reading.take() else { return false };
     reading.top = match key.code {
         KeyCode::Up => reading.top.saturating_sub(1),
         KeyCode::Down => reading.top + 1,
@@ -104,10 +104,10 @@ pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
         KeyCode::F(1) => reading.top,
         KeyCode::Esc | KeyCode::Char('q') => return true,
         // The key opened the transcript.
-        KeyCode::Char('t') if model.sessions.is_some() && key.modifiers.contains(KeyModifiers::CONTROL) => return true,
+        KeyCode::Char('t') if model.overlays.sessions.is_some() && key.modifiers.contains(KeyModifiers::CONTROL) => return true,
         _ => return false,
     };
-    model.reading = Some(reading);
+    model.overlays.reading = Some(reading);
     key.code != KeyCode::F(1)
 }
 

@@ -79,10 +79,10 @@ pub fn is_typed(model: &Model, words: &str) -> bool {
 /// Returns whether the user is busy with something else.
 fn is_elsewhere(model: &Model) -> bool {
     model.dialogs.is_open()
-        || model.help.is_some()
-        || model.reading.is_some()
-        || model.search.is_some()
-        || model.changes.is_some()
+        || model.overlays.help.is_some()
+        || model.overlays.reading.is_some()
+        || model.overlays.search.is_some()
+        || model.overlays.changes.is_some()
         || model.has_list()
         || model.composer.is_browsing()
 }

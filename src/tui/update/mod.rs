@@ -204,7 +204,7 @@ fn on_session_gone(model: &mut Model, now: u64) {
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     if model.options.sets_up {
-        model.wants_setup = true;
+        model.startup.wants_setup = true;
         onboarding::ask(&mut effects);
     }
     effects
@@ -215,7 +215,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         Input::Key(key) => {
             model.dirty = true;
             // The mouse selection was only for the copy.
-            if model.browse.is_none() {
+            if model.overlays.browse.is_none() {
                 model.transcript.marks.selection = None;
             }
             on_key(model, key, now, effects);
@@ -239,10 +239,10 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             if !asks && !model.has_list() && browse::paste(model, &pasted, now) {
                 return;
             }
-            match &mut model.picker {
+            match &mut model.overlays.picker {
                 _ if asks => dialog::paste(model, &pasted, now),
                 Some(picker) => picker.paste(&pasted),
-                None if model.sessions.is_some() => sessions::paste(model, &pasted, now, effects),
+                None if model.overlays.sessions.is_some() => sessions::paste(model, &pasted, now, effects),
                 None => match model.list_mut() {
                     Some(list) => list.insert(&pasted),
                     None => dialog::paste(model, &pasted, now),
@@ -361,10 +361,10 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     if start.is_first {
         onboarding::ask(effects);
     }
-    if std::mem::take(&mut model.wants_picker) {
+    if std::mem::take(&mut model.startup.wants_picker) {
         models::open(model, now, effects);
     }
-    if let Some(prompt) = model.waiting_prompt.take() {
+    if let Some(prompt) = model.startup.waiting_prompt.take() {
         if ready {
             queue::send(model, prompt, false, effects);
         } else if model.composer.is_empty() {

@@ -39,7 +39,7 @@ pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> b
 /// Opens the list and asks for the API key of this model first.
 pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     open(model, now, effects);
-    if let Some(picker) = &mut model.picker {
+    if let Some(picker) = &mut model.overlays.picker {
         picker.ask_for_key_of(name);
     }
 }
@@ -47,13 +47,13 @@ pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
 /// Opens the list with the known models; those of the providers follow.
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
-        model.wants_picker = true;
+        model.startup.wants_picker = true;
         return model.show_toast("starting: the list of models opens as soon as everything is loaded", now);
     }
-    model.help = None;
-    model.reading = None;
-    model.search = None;
-    model.picker = Some(ModelPicker::new(&model.header.model, model.facts.clone(), model.header.effort));
+    model.overlays.help = None;
+    model.overlays.reading = None;
+    model.overlays.search = None;
+    model.overlays.picker = Some(ModelPicker::new(&model.header.model, model.facts.clone(), model.header.effort));
     effects.push(Effect::Send(Command::ListModels { ask: false }));
     effects.push(Effect::Send(Command::ListModels { ask: true }));
 }
@@ -76,7 +76,7 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
 
 /// Adds models to the list, if it is open.
 pub fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
-    if let Some(picker) = &mut model.picker {
+    if let Some(picker) = &mut model.overlays.picker {
         picker.listed(models, notices);
     }
 }
@@ -111,15 +111,15 @@ pub fn said(model: &mut Model, message: &str) {
 /// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(picker) = &mut model.picker else { return false };
+    let Some(picker) = &mut model.overlays.picker else { return false };
     model.keys.last_key = Some(now);
     model.toast = None;
     match picker.key(key) {
         Choice::Nothing => {}
-        Choice::Closed => model.picker = None,
+        Choice::Closed => model.overlays.picker = None,
         Choice::Refused(why) => model.show_toast(format!("model not changed: {why} first"), now),
         Choice::Model { name, effort } => {
-            model.picker = None;
+            model.overlays.picker = None;
             if name != model.header.model {
                 effects.push(Effect::Send(Command::SetModel { name }));
             }
@@ -128,13 +128,13 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             }
         }
         Choice::Key { name, key } => {
-            model.picker = None;
+            model.overlays.picker = None;
             model.show_toast("saving the key", now);
             effects.push(Effect::Send(Command::AddKey { name, key }));
         }
         Choice::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => model.picker = None,
+            KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => model.overlays.picker = None,
             // Pending dialogs come first.
             KeyCode::Tab if waits => {
                 model.dialogs.open_current(model.keys.last_text);

@@ -19,7 +19,7 @@ const SETTLE_MS: u64 = 300;
 const EDGE_MS: u64 = 60;
 
 pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
-    if let Some(help) = &mut model.help {
+    if let Some(help) = &mut model.overlays.help {
         // Nothing below it is under the pointer.
         let rows = WHEEL_ROWS.cast_signed();
         match event.kind {
@@ -79,7 +79,7 @@ fn brings_window(model: &Model, now: u64) -> bool {
 
 /// Highlights the clicked row of a list or menu, or takes the highlighted one. Returns whether there is a row.
 fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if brings_window(model, now) || model.dialogs.is_open() || model.reading.is_some() || model.is_too_small() {
+    if brings_window(model, now) || model.dialogs.is_open() || model.overlays.reading.is_some() || model.is_too_small() {
         return false;
     }
     let clicked = match model.list_mut() {
@@ -107,7 +107,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     if let Some(panel) = model.dialogs.open_mut() {
         return panel.scroll_by(rows);
     }
-    if let Some(reading) = &mut model.reading {
+    if let Some(reading) = &mut model.overlays.reading {
         reading.top = reading.top.saturating_add_signed(rows);
         return;
     }
@@ -115,7 +115,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
         list.scroll_by(rows.signum());
         return sessions::look(model, effects);
     }
-    if let Some(changes) = &mut model.changes {
+    if let Some(changes) = &mut model.overlays.changes {
         return changes.scroll_by(rows);
     }
     let (transcript, look) = model.transcript_look(now);
@@ -129,7 +129,9 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
 
 /// Returns whether the transcript is shown above the composer.
 fn shows_transcript(model: &Model) -> bool {
-    let covered = model.has_list() || model.changes.is_some() || (model.help.is_some() || model.reading.is_some());
+    let covered = model.has_list()
+        || model.overlays.changes.is_some()
+        || (model.overlays.help.is_some() || model.overlays.reading.is_some());
     !model.is_too_small() && (!covered || model.dialogs.is_open())
 }
 
@@ -211,7 +213,7 @@ fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Eff
     if spot(model, event, now).is_none_or(|(at, to)| at != entry || to.row != from.row) {
         return;
     }
-    if model.browse.is_some() {
+    if model.overlays.browse.is_some() {
         model.transcript.marks.chosen = Some(entry);
     }
     // The gap above a card is not part of it.

@@ -25,7 +25,7 @@ pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         model.dialogs.focus_setup(Some(now));
         return;
     }
-    model.wants_setup = true;
+    model.startup.wants_setup = true;
     model.show_toast("looking for API keys and local model servers", now);
     ask(effects);
 }
@@ -50,7 +50,7 @@ fn open(model: &mut Model, found: SetupFound, now: u64) {
         ThemeChoice::Named(name) => name,
     };
     let panel = Box::new(Onboarding::new(found, themes, theme)).panel();
-    let asked = std::mem::take(&mut model.wants_setup);
+    let asked = std::mem::take(&mut model.startup.wants_setup);
     if asked {
         model.toast = None;
     }

@@ -13,28 +13,28 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const USED: usize = 30;
 
 pub fn open(model: &mut Model) {
-    model.help = None;
-    model.reading = None;
-    model.search = None;
+    model.overlays.help = None;
+    model.overlays.reading = None;
+    model.overlays.search = None;
     let sent = model.composer.sent_with("/");
     let used: Vec<String> = sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect();
     let keys = |keys| model.keymap.sentence(Focus::Composer, keys).into_owned();
     let keys: Vec<(&str, String)> = slash::KEYS.iter().map(|(name, named)| (*name, keys(*named))).collect();
-    model.palette = Some(palette::picker(slash::COMMANDS, &model.menu.own, &keys, &used));
+    model.overlays.palette = Some(palette::picker(slash::COMMANDS, &model.menu.own, &keys, &used));
 }
 
 /// Handles a key of the palette. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(picker) = &mut model.palette else { return false };
+    let Some(picker) = &mut model.overlays.palette else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     model.keys.last_key = Some(now);
     model.toast = None;
     match picker.key(key) {
         PickerResult::Nothing | PickerResult::Refused(_) => {}
-        PickerResult::Closed => model.palette = None,
+        PickerResult::Closed => model.overlays.palette = None,
         PickerResult::Chosen(name) => {
-            model.palette = None;
+            model.overlays.palette = None;
             run(model, &name, now, effects);
         }
         PickerResult::Other => match key.code {

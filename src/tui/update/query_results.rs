@@ -24,39 +24,39 @@ pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effec
         LookedUp::Prompts { prompts } => servers::said(model, prompts),
         LookedUp::Prompt { server, name, text } => servers::worded(model, &server, &name, text, now),
         LookedUp::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {
-            if let Some(list) = &mut model.sessions {
+            if let Some(list) = &mut model.overlays.sessions {
                 list.listed(&words, (all, archived), sessions, (here, everywhere), looks_on);
             }
             sessions::look(model, effects);
         }
         LookedUp::Session(looked) => {
-            if let Some(sessions) = &mut model.sessions {
+            if let Some(sessions) = &mut model.overlays.sessions {
                 sessions.look = Some(looked);
             }
         }
         LookedUp::Transcript { session_id, title, text } => {
             // If another session is highlighted by now, the transcript is not shown.
-            let is_meant = model.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
+            let is_meant = model.overlays.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
             if is_meant {
                 model.toast = None;
-                model.reading = Some(TextViewer::session(&title, &text));
+                model.overlays.reading = Some(TextViewer::session(&title, &text));
             }
         }
         LookedUp::Renamed { session_id, title } => {
-            if let Some(sessions) = &mut model.sessions {
+            if let Some(sessions) = &mut model.overlays.sessions {
                 sessions.renamed(&session_id, &title);
             }
             model.show_toast(format!("session renamed to \"{}\"", text::clean(&title)), now);
         }
         LookedUp::Deleted { session_id } => {
-            if let Some(sessions) = &mut model.sessions {
+            if let Some(sessions) = &mut model.overlays.sessions {
                 sessions.gone(&session_id);
             }
             sessions::look(model, effects);
             model.show_toast("session and its data deleted", now);
         }
         LookedUp::Archived { session_id, archived } => {
-            if let Some(sessions) = &mut model.sessions {
+            if let Some(sessions) = &mut model.overlays.sessions {
                 sessions.gone(&session_id);
             }
             sessions::look(model, effects);

@@ -14,8 +14,8 @@ pub fn refuse(model: &mut Model, now: u64) {
 
 /// Appends a prompt to those that wait for a session.
 pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
-    let before = model.waiting_prompt.take().map(|before| format!("{before}\n\n"));
-    model.waiting_prompt = Some(before.unwrap_or_default() + text);
+    let before = model.startup.waiting_prompt.take().map(|before| format!("{before}\n\n"));
+    model.startup.waiting_prompt = Some(before.unwrap_or_default() + text);
     model.show_toast("starting: this is sent as soon as everything is loaded", now);
 }
 

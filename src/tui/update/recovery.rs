@@ -23,7 +23,7 @@ pub fn begins(model: &mut Model) {
         };
         recovery.calls.push((card.id.clone(), card.summary().to_owned(), fate));
     }
-    model.recovering = true;
+    model.startup.recovering = true;
     if !recovery.is_empty() {
         model.transcript.push(Kind::Recovery(recovery));
     }
@@ -31,7 +31,7 @@ pub fn begins(model: &mut Model) {
 
 /// Updates the report from a live event, until a new request or prompt begins.
 pub fn told(model: &mut Model, kind: &EventKind) {
-    if !model.recovering {
+    if !model.startup.recovering {
         return;
     }
     let came_to = |model: &mut Model, id: &CallId, fate| {
@@ -61,7 +61,7 @@ pub fn told(model: &mut Model, kind: &EventKind) {
         }
         // From here on the report is history.
         EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } | EventKind::LlmRequestStarted { .. } => {
-            model.recovering = false;
+            model.startup.recovering = false;
         }
         _ => {}
     }

@@ -26,9 +26,9 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
     }
-    model.help = None;
-    model.reading = None;
-    model.search = None;
+    model.overlays.help = None;
+    model.overlays.reading = None;
+    model.overlays.search = None;
     model.rewind.list = Some(RewindList::new());
     model.rewind.awaits = Some((PendingRewind::Points, now));
     effects.push(Effect::Send(Command::ListRewindPoints));
@@ -107,7 +107,7 @@ pub fn planned(model: &mut Model, plan: RewindPlan) {
     model.dialogs.add(rewind_dialog(plan), false, last_text);
     // The user has just requested it; text typed since is a draft, and the guard holds back what is typed next.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
-    if quiet && !model.is_too_small() && model.search.is_none() {
+    if quiet && !model.is_too_small() && model.overlays.search.is_none() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }

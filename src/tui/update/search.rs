@@ -2,16 +2,17 @@
 
 use super::draft::draft_changed;
 use crate::tui::input::is_text;
-use crate::tui::model::{Model, Search};
+use crate::tui::model::Model;
+use crate::tui::overlays::Search;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub fn start(model: &mut Model) {
-    model.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
+    model.overlays.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
 /// Handles a key of the search. Returns whether it did; other keys end the search and act as usual.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
-    let Some(mut search) = model.search.take() else { return false };
+    let Some(mut search) = model.overlays.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('r') if ctrl => search.nth += usize::from(search.found && !search.query.is_empty()),
@@ -53,5 +54,5 @@ fn find(model: &mut Model, mut search: Search) {
         Some(text) => model.composer.set(&text),
         None => search.nth = search.nth.saturating_sub(1),
     }
-    model.search = Some(search);
+    model.overlays.search = Some(search);
 }

@@ -35,9 +35,9 @@ pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) 
     }
     if words.is_empty() {
         take_draft(model, now, effects);
-        model.help = None;
-        model.reading = None;
-        model.search = None;
+        model.overlays.help = None;
+        model.overlays.reading = None;
+        model.overlays.search = None;
         return model.servers.open();
     }
     let (name, reconnects) = match words.strip_prefix("reconnect").filter(|rest| rest.starts_with(' ')) {

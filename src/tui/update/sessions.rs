@@ -21,21 +21,21 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.help = None;
-    model.reading = None;
-    model.search = None;
-    model.sessions = Some(Sessions::new(model.session.clone(), &model.glyphs));
+    model.overlays.help = None;
+    model.overlays.reading = None;
+    model.overlays.search = None;
+    model.overlays.sessions = Some(Sessions::new(model.session.clone(), &model.glyphs));
     ask(model, effects);
 }
 
 /// Opens the list as the only content. Text typed since goes into the chosen session.
 pub fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.is_session_chooser = true;
+    model.startup.is_session_chooser = true;
     show(model, effects);
 }
 
 fn ask(model: &Model, effects: &mut Vec<Effect>) {
-    if let Some(sessions) = &model.sessions {
+    if let Some(sessions) = &model.overlays.sessions {
         let words = sessions.picker.filter().to_owned();
         look_up(effects, LookUp::Sessions { words, all: sessions.all, archived: sessions.archived });
     }
@@ -78,7 +78,7 @@ pub(super) fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Ef
 /// Handles `/resume ID`, and the highlighted session of the list.
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.session.as_ref() == Some(&id) {
-        model.sessions = None;
+        model.overlays.sessions = None;
         return model.show_toast("this session is already open", now);
     }
     if may_leave(model, "/resume", now) {
@@ -97,7 +97,7 @@ pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
         return resume(model, SessionId::new(id.to_ascii_lowercase()), now, effects);
     }
     open(model, now, effects);
-    if let Some(sessions) = &mut model.sessions {
+    if let Some(sessions) = &mut model.overlays.sessions {
         sessions.picker.insert(id);
     }
     ask(model, effects);
@@ -144,7 +144,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let wide = model.size.width >= SESSIONS_WIDE;
-    let Some(sessions) = &mut model.sessions else { return false };
+    let Some(sessions) = &mut model.overlays.sessions else { return false };
     model.keys.last_key = Some(now);
     model.toast = None;
     // Pending dialogs come first; Enter belongs to the dialog about the highlighted session.
@@ -161,7 +161,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 }
 
 pub fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    let Some(sessions) = &mut model.sessions else { return };
+    let Some(sessions) = &mut model.overlays.sessions else { return };
     model.keys.last_key = Some(now);
     if sessions.paste(words) == Choice::Ask {
         ask(model, effects);
@@ -170,14 +170,14 @@ pub fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
 
 /// Adds text that was typed into a dialog over the list to the filter. Returns whether there is a list.
 pub fn typed(model: &mut Model, words: &str) -> bool {
-    let Some(sessions) = &mut model.sessions else { return false };
+    let Some(sessions) = &mut model.overlays.sessions else { return false };
     sessions.is_stale |= sessions.paste(words) == Choice::Ask;
     true
 }
 
 /// Requests the list again, because its filter has changed.
 pub fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
+    if model.overlays.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
         ask(model, effects);
     }
 }
@@ -186,8 +186,8 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
     match choice {
         Choice::Nothing => {}
         // Without another screen, closing the list quits.
-        Choice::Closed if model.is_session_chooser => effects.push(Effect::Exit(ExitReason::Quit)),
-        Choice::Closed => model.sessions = None,
+        Choice::Closed if model.startup.is_session_chooser => effects.push(Effect::Exit(ExitReason::Quit)),
+        Choice::Closed => model.overlays.sessions = None,
         Choice::Refused(why) => model.show_toast(why, now),
         Choice::Ask => ask(model, effects),
         Choice::Open(id) => resume(model, id, now, effects),
@@ -211,7 +211,7 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
         }
         Choice::Other => match key.code {
             KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            KeyCode::Char('d') if key.modifiers.contains(KeyModifiers::CONTROL) && model.is_session_chooser => {
+            KeyCode::Char('d') if key.modifiers.contains(KeyModifiers::CONTROL) && model.startup.is_session_chooser => {
                 effects.push(Effect::Exit(ExitReason::Quit));
             }
             _ => {}
@@ -222,7 +222,7 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
 /// Requests the preview of the highlighted session, once.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     // Line mode has no preview.
-    let Some(sessions) = model.sessions.as_mut().filter(|_| !model.in_lines) else { return };
+    let Some(sessions) = model.overlays.sessions.as_mut().filter(|_| !model.in_lines) else { return };
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
     if sessions.asked_look.as_ref() != Some(&at) {
         sessions.asked_look = Some(at.clone());

@@ -11,15 +11,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/tree", now) else { return };
     take_draft(model, now, effects);
-    model.help = None;
-    model.reading = None;
-    model.search = None;
-    model.tree = Some(Tree::new());
+    model.overlays.help = None;
+    model.overlays.reading = None;
+    model.overlays.search = None;
+    model.overlays.tree = Some(Tree::new());
     look_up(effects, LookUp::Branches { session_id });
 }
 
 pub fn told(model: &mut Model, branches: Vec<Branch>) {
-    if let Some(tree) = &mut model.tree {
+    if let Some(tree) = &mut model.overlays.tree {
         tree.told(branches, model.session.as_ref(), &model.glyphs);
     }
 }
@@ -27,13 +27,13 @@ pub fn told(model: &mut Model, branches: Vec<Branch>) {
 /// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(tree) = &mut model.tree else { return false };
+    let Some(tree) = &mut model.overlays.tree else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     model.keys.last_key = Some(now);
     model.toast = None;
     match tree.picker.key(key) {
         PickerResult::Nothing | PickerResult::Refused(_) => {}
-        PickerResult::Closed => model.tree = None,
+        PickerResult::Closed => model.overlays.tree = None,
         PickerResult::Chosen(chosen) => {
             let Some(branch) = tree.of_key(&chosen).cloned() else { return true };
             go(model, branch, now, effects);
@@ -52,7 +52,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.session.as_ref() == Some(&session_id) {
-        model.tree = None;
+        model.overlays.tree = None;
         return model.show_toast("this branch is already open", now);
     }
     let Some(count) = records else { return resume(model, session_id, now, effects) };

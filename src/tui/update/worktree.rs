@@ -35,7 +35,7 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Requests an update because something may have changed.
 pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
-    if !model.is_session_chooser && status_items::shows_worktree(&model.options.status) {
+    if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(LookUp::Worktree)));
     }
 }

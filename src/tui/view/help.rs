@@ -20,7 +20,7 @@ const FILTER: &str = "filter: ";
 
 /// Draws the list; returns the cursor position.
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let about = model.help.clone()?;
+    let about = model.overlays.help.clone()?;
     let place = key_place(&model.options.keys);
     let sections = help::sections(&model.keymap, about.about, COMMANDS, &place, &about.words);
     let width = area.width.saturating_sub(GUTTER);
@@ -38,7 +38,7 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Positi
     let rows = rows(model, &sections, width);
     let room = usize::from(body.height);
     let top = about.top.min(rows.len().saturating_sub(room));
-    if let Some(help) = &mut model.help {
+    if let Some(help) = &mut model.overlays.help {
         (help.top, help.page) = (top, room);
     }
     for (y, line) in (body.y..body.bottom()).zip(rows.iter().skip(top)) {

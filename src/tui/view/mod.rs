@@ -48,7 +48,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     model.transcript.show_asked_below(asked.as_ref());
     let [rest, hints] = split_bottom(area, 1);
     let [rest, bottom] = split_bottom(rest, 1);
-    let helps = model.help.is_some();
+    let helps = model.overlays.help.is_some();
     let lower = if helps { 0 } else { lower_height(model, rest) };
     let [rest, lower] = split_bottom(rest, lower);
     let choices = if helps || has_no_composer(model) { 0 } else { menu::rows(model, rest.height / 2) };
@@ -71,7 +71,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     } else {
         let drafted = draw_composer(model, lower, buffer);
         // The cursor is where keys go: the search, the browsed entry or the draft.
-        let browsed = model.browse.as_ref().and(model.transcript.marks.cursor());
+        let browsed = model.overlays.browse.as_ref().and(model.transcript.marks.cursor());
         strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
     status::draw_status(model, bottom, buffer, now);
@@ -92,18 +92,18 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
 
 /// Draws the transcript or the view that replaces it. Returns the cursor of a filter and the scroll position of the transcript.
 fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
-    if model.help.is_some() {
+    if model.overlays.help.is_some() {
         return (help::draw(model, area, buffer), None);
     }
-    let reads = model.reading.is_some() && !model.dialogs.is_open();
+    let reads = model.overlays.reading.is_some() && !model.dialogs.is_open();
     if model.has_list() && reads {
         text_viewer::draw(model, area, buffer);
-    } else if model.sessions.is_some() {
+    } else if model.overlays.sessions.is_some() {
         return (sessions::draw(model, area, buffer), None);
     } else if model.has_list() {
         let (theme, glyphs) = (model.theme.clone(), model.glyphs);
         return (model.list_mut().map(|list| list.draw(area, buffer, &theme, &glyphs)), None);
-    } else if let Some(changes) = &mut model.changes {
+    } else if let Some(changes) = &mut model.overlays.changes {
         changes.draw(area, buffer, &model.theme, &model.glyphs);
     } else if reads {
         text_viewer::draw(model, area, buffer);
@@ -136,7 +136,7 @@ fn first_line(draft: &str) -> &str {
 
 /// Reports whether a list has the keyboard and replaces the composer.
 fn has_no_composer(model: &Model) -> bool {
-    (model.changes.is_some() || model.has_list()) && !model.dialogs.is_open()
+    (model.overlays.changes.is_some() || model.has_list()) && !model.dialogs.is_open()
 }
 
 /// Returns the height of the composer or of the panel that replaces it.
@@ -166,7 +166,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
 fn staying_height(model: &Model, rest: Rect) -> u16 {
     let limit = (model.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {
-        Some(panel) if limit >= STAYING && !has_no_composer(model) && model.browse.is_none() => {
+        Some(panel) if limit >= STAYING && !has_no_composer(model) && model.overlays.browse.is_none() => {
             approval::height(panel, rest.width, limit, false)
         }
         Some(_) | None => 0,

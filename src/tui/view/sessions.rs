@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 /// Draws the list; returns the cursor position.
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let sessions = model.sessions.as_mut()?;
+    let sessions = model.overlays.sessions.as_mut()?;
     let wide = area.width >= WIDE;
     if !wide && sessions.shows_look {
         // Only the highlighted session stays visible, since hidden ones cannot be chosen.
@@ -32,7 +32,7 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Positi
 }
 
 fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let Some(sessions) = &model.sessions else { return };
+    let Some(sessions) = &model.overlays.sessions else { return };
     let width = usize::from(area.width.saturating_sub(GUTTER + 1));
     let x = area.x + 1;
     let Some(look) = sessions.shown() else {

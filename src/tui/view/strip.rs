@@ -64,7 +64,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     }
     // A pending question comes first; queued prompts already say how to continue.
     let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty();
-    if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.picker.is_none()) {
+    if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.overlays.picker.is_none()) {
         let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
@@ -79,14 +79,14 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         let said = folded(words, usize::from(width.saturating_sub(GUTTER)), most);
         rows.extend(said.into_iter().map(|words| Row::new("", words, Token::Accent)));
     }
-    if let (Some(browse), Some(query)) = (&model.browse, browsed_words(model)) {
+    if let (Some(browse), Some(query)) = (&model.overlays.browse, browsed_words(model)) {
         let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };
         let found = query.is_empty() || browse.found.count() > 0;
         let typed = browse.typing.is_some().then(|| 1 + text::width(&query));
         let words = format!("/{query}{count}");
         rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
-    if let Some(search) = &model.search {
+    if let Some(search) = &model.overlays.search {
         let none = if search.found { String::new() } else { format!(" {} no more matches", glyphs.dash) };
         let words = format!("search history: {}", search.query);
         let typed = Some(text::width(&words));
@@ -157,7 +157,7 @@ fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&
 
 /// Returns the search text of browse mode.
 fn browsed_words(model: &Model) -> Option<String> {
-    let typed = model.browse.as_ref()?.typing.clone();
+    let typed = model.overlays.browse.as_ref()?.typing.clone();
     typed
         .or_else(|| model.transcript.marks.query.as_ref().map(|query| query.words.clone()))
         .map(|words| text::clean(&words).into_owned())

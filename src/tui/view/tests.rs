@@ -196,7 +196,7 @@ fn no_key() {
 
 #[test]
 fn the_help() {
-    check("help", |model| model.help = Some(Help::new(Focus::Composer, "")));
+    check("help", |model| model.overlays.help = Some(Help::new(Focus::Composer, "")));
 }
 
 #[test]

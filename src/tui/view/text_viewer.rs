@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
-    let Some(reading) = &mut model.reading else { return };
+    let Some(reading) = &mut model.overlays.reading else { return };
     let width = area.width.saturating_sub(GUTTER);
     let title = text::truncate(&reading.title, width.into()).into_owned();
     buffer.set_stringn(area.x + GUTTER, area.y, title, width.into(), model.theme.style(Token::Heading));

@@ -15,10 +15,10 @@ const MAX: usize = 20;
 /// Prints a list once it is complete.
 pub(super) fn tell_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
     let mut lines = Vec::new();
-    if let Some(list) = app.model.sessions.take_if(|list| list.is_whole()) {
+    if let Some(list) = app.model.overlays.sessions.take_if(|list| list.is_whole()) {
         lines.extend(sessions(&list));
     }
-    if let Some(tree) = app.model.tree.take_if(|tree| !tree.branches().is_empty()) {
+    if let Some(tree) = app.model.overlays.tree.take_if(|tree| !tree.branches().is_empty()) {
         tree.branches().clone_into(&mut app.branches);
         lines.push("Branches of this session; type /tree NUMBER to continue one:".to_owned());
         lines.extend(app.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));

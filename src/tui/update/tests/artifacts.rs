@@ -38,7 +38,7 @@ fn what_is_kept_whole_is_said_listed_and_opened() {
     let drawn = draw(&mut model, 3400);
     assert!(drawn.contains("line 1000") && !drawn.contains("line 1 "), "{drawn}");
     play(&mut model, 3500, "<esc>");
-    assert!(model.reading.is_none() && draw(&mut model, 3600).contains("artifacts: 2"));
+    assert!(model.overlays.reading.is_none() && draw(&mut model, 3600).contains("artifacts: 2"));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn entry_by_entry_and_prompt_by_prompt() {
         assert!(marked.starts_with(begins), "{keys}: {marked}");
     }
     play(&mut model, 6000, "<esc>hello");
-    assert_eq!((model.browse.is_none(), model.composer.text()), (true, "hello".to_owned()));
+    assert_eq!((model.overlays.browse.is_none(), model.composer.text()), (true, "hello".to_owned()));
     assert_eq!(chosen(&draw(&mut model, 6900)), "");
 }
 
@@ -95,10 +95,10 @@ fn entry_by_entry_and_prompt_by_prompt() {
 fn escape_then_up_on_an_empty_draft_browses_too() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<esc><up>");
-    assert!(model.browse.is_some());
+    assert!(model.overlays.browse.is_some());
     let mut model = session(80, 24);
     play(&mut model, 5000, "<up>");
-    assert!(model.browse.is_none(), "up alone goes through the prompts sent before");
+    assert!(model.overlays.browse.is_none(), "up alone goes through the prompts sent before");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn lines_are_selected_as_they_were_written_however_they_are_broken() {
     assert_eq!(play(&mut model, 5200, "y"), [format!("copy {long:?} (82 characters)")]);
     play(&mut model, 5300, "vjjj");
     assert_eq!(play(&mut model, 5800, "y"), [format!("copy {:?} (4 lines)", format!("{long}\n\n{long}\n  indented"))]);
-    assert!(model.browse.as_ref().is_some_and(|browse| !browse.selects));
+    assert!(model.overlays.browse.as_ref().is_some_and(|browse| !browse.selects));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_click_marks_a_row_of_a_list_and_another_one_takes_it() {
     assert_eq!(click(&mut model, "/policy grants", 5100), [""; 0]);
     assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
     assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);
-    assert!(model.palette.is_none());
+    assert!(model.overlays.palette.is_none());
     // The same in a completion menu, and not with the click that brings the window to the front.
     play(&mut model, 6000, "/co");
     assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
@@ -259,7 +259,7 @@ fn a_search_counts_goes_on_and_opens_what_is_folded() {
     play(&mut model, 6500, "NN");
     assert!(draw(&mut model, 6600).contains("11 of 11"));
     play(&mut model, 6700, "<esc>");
-    assert!(model.browse.is_some() && model.transcript.marks.query.is_none());
+    assert!(model.overlays.browse.is_some() && model.transcript.marks.query.is_none());
     play(&mut model, 6800, "/every token");
     assert!(draw(&mut model, 8200).contains("1 of 1"), "marks of Markdown do not stand in the way");
     play(&mut model, 8300, "<esc>/nowhere");
@@ -301,9 +301,9 @@ fn a_question_that_opens_meanwhile_takes_no_keys_before_tab() {
     assert!(!model.dialogs.is_open());
     assert_eq!(play(&mut model, 9100, "y").len(), 1, "y copies still");
     play(&mut model, 9500, "<tab>");
-    assert!(model.dialogs.is_open() && model.browse.is_some());
+    assert!(model.dialogs.is_open() && model.overlays.browse.is_some());
     play(&mut model, 9600, "<esc>j");
-    assert!(!model.dialogs.is_open() && model.browse.is_some());
+    assert!(!model.dialogs.is_open() && model.overlays.browse.is_some());
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn the_help_scrolls_and_escape_closes_it() {
         play(&mut model, 3000, "<pgup><home>");
         assert!(rows(&mut model, 3100)[0].contains("Typing [composer]"));
         play(&mut model, 4000, "<esc>a");
-        assert_eq!((model.help.is_none(), model.composer.text()), (true, "a".to_owned()));
+        assert_eq!((model.overlays.help.is_none(), model.composer.text()), (true, "a".to_owned()));
     }
 }
 
@@ -82,7 +82,7 @@ fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
     assert_eq!(wait(&mut model, 7500), [""; 0], "the letter that waited is taken back");
     assert_eq!(play(&mut model, 8000, "y<enter>n<down><enter>"), [""; 0]);
     assert_eq!(wait(&mut model, 9000), [""; 0]);
-    assert!(model.help.is_some() && model.dialogs.is_open());
+    assert!(model.overlays.help.is_some() && model.dialogs.is_open());
     assert_eq!(model.composer.text(), "");
     assert_eq!(play(&mut model, 10_000, "<esc>"), [""; 0]);
     assert!(draw(&mut model, 10_050).contains("y  yes"));
@@ -106,7 +106,7 @@ fn what_is_written_in_a_question_stays_under_the_help() {
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 9000);
     assert_eq!(rows(&mut model, 9100)[0].trim(), "Text fields in a question [field]");
     assert_eq!(play(&mut model, 9200, "<esc>"), [""; 0]);
-    assert!(model.help.is_none() && draw(&mut model, 9300).contains("because"));
+    assert!(model.overlays.help.is_none() && draw(&mut model, 9300).contains("because"));
     play(&mut model, 11_000, " it is late");
     draw(&mut model, 11_500);
     assert_eq!(play(&mut model, 13_000, "<enter>"), ["a Denied { reason: Some(\"because it is late\") }"]);
@@ -121,7 +121,7 @@ fn a_question_that_comes_waits_while_the_help_is_read() {
     assert!(!model.dialogs.is_open());
     assert!(draw(&mut model, 12_000).contains("waiting for you"));
     play(&mut model, 13_000, "<tab>");
-    assert!(model.help.is_none() && model.dialogs.is_open(), "tab reviews it");
+    assert!(model.overlays.help.is_none() && model.dialogs.is_open(), "tab reviews it");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_key_of_something_else_closes_the_help_and_does_that() {
     let mut model = model(100, 30);
     tell(&mut model, started("x"), 10);
     play(&mut model, 1000, "?<ctrl+t>");
-    assert!(model.help.is_none() && model.browse.is_some());
+    assert!(model.overlays.help.is_none() && model.overlays.browse.is_some());
 }
 
 #[test]

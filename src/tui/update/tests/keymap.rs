@@ -364,10 +364,10 @@ fn a_key_of_the_persons_own_does_what_its_action_does_and_the_hints_name_it() {
     play(&mut model, 1000, "one<enter>two");
     assert_eq!(model.composer.text(), "one\ntwo");
     assert_eq!(strike(&mut model, "ctrl+l", 2000), [""; 0]);
-    assert!(model.picker.is_none());
+    assert!(model.overlays.picker.is_none());
     assert_eq!(strike(&mut model, "f5", 2000), ["prompt \"one\\ntwo\""]);
     strike(&mut model, "ctrl+e", 3000);
-    assert!(model.palette.is_some());
+    assert!(model.overlays.palette.is_some());
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn enter_takes_from_a_menu_though_it_makes_new_lines_in_the_draft() {
     play(&mut model, 1000, "/hel");
     draw(&mut model, 2000);
     strike(&mut model, "enter", 3000);
-    assert!(model.help.is_some(), "{}", draw(&mut model, 3000));
+    assert!(model.overlays.help.is_some(), "{}", draw(&mut model, 3000));
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
     }
     assert!(!screen.contains('\u{1b}'), "{screen}");
     strike(&mut model, "f6", 1000);
-    assert!(model.picker.is_some());
+    assert!(model.overlays.picker.is_some());
 }
 
 #[test]
@@ -424,16 +424,16 @@ fn another_file_of_keys_counts_at_once_and_what_is_wrong_with_it_is_told() {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     strike(&mut model, "f5", 1500);
-    assert!(model.palette.is_none(), "the key of before does nothing");
+    assert!(model.overlays.palette.is_none(), "the key of before does nothing");
     let screen = keys_read(&mut model, Some(Err("Permission denied")), 2000);
     assert!(screen.contains("cannot be read: Permission denied; keys unchanged"), "{screen}");
     strike(&mut model, "f6", 2500);
-    assert!(model.palette.is_some());
+    assert!(model.overlays.palette.is_some());
     strike(&mut model, "esc", 3000);
     let screen = keys_read(&mut model, None, 7000);
     assert!(screen.contains("custom key file removed; the built-in keys apply"), "{screen}");
     strike(&mut model, "ctrl+p", 7500);
-    assert!(model.palette.is_some());
+    assert!(model.overlays.palette.is_some());
 }
 
 /// A removed key cancels a waiting letter, as every key does that is not an answer.
@@ -466,7 +466,7 @@ fn a_letter_that_opens_a_question_counts_as_typed() {
     assert_eq!(model.keys.last_text, Some(6000));
     assert_eq!(play(&mut model, 6050, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6900), ["draft \"y\""], "it went to the draft");
-    assert!(model.browse.as_ref().map(|Browse { selects, .. }| *selects).is_none());
+    assert!(model.overlays.browse.as_ref().map(|Browse { selects, .. }| *selects).is_none());
 }
 
 #[test]
@@ -478,5 +478,5 @@ fn vim_has_its_own_keys_whatever_the_map_says() {
     assert_eq!(model.composer.text(), "ab");
     play(&mut model, 3000, "<ctrl+r>");
     assert_eq!(model.composer.text(), "a");
-    assert!(model.search.is_none());
+    assert!(model.overlays.search.is_none());
 }

@@ -22,7 +22,7 @@ fn burst(model: &mut Model, at: u64, script: &str) -> Vec<String> {
 fn a_whole_command_typed_in_one_burst_runs() {
     let mut model = model(80, 24);
     assert_eq!(burst(&mut model, 1000, "/model<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
-    assert!(model.picker.is_some());
+    assert!(model.overlays.picker.is_some());
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_command_of_ones_own_becomes_its_prompt() {
     assert_eq!(play(&mut model, 5000, "12 parser<enter>"), ["prompt \"Fix issue 12 of 12 parser\""]);
     assert_eq!(play(&mut model, 8000, "/git:commit<enter>"), ["prompt \"Commit it\""]);
     play(&mut model, 11_000, "/model<enter>");
-    assert!(model.picker.is_some(), "a name of aye wins");
+    assert!(model.overlays.picker.is_some(), "a name of aye wins");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
     let fix = CustomCommand::parse("fix".to_owned(), "fix.md".to_owned(), "Fix issue $1.").0;
     crate::tui::update::user_commands::told(&mut model, vec![fix], Vec::new());
     play(&mut model, 1000, "/fix 12<enter>");
-    assert_eq!(model.waiting_prompt.as_deref(), Some("Fix issue 12."));
+    assert_eq!(model.startup.waiting_prompt.as_deref(), Some("Fix issue 12."));
     assert!(model.composer.is_empty() && draw(&mut model, 1100).contains("starting: this is sent"));
 }
 

@@ -15,7 +15,7 @@ fn a_model_is_named_or_chosen_from_the_list() {
     check("/model acme/one<enter>", &["setmodel { name: \"acme/one\" }"], "");
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
-    assert!(model.picker.is_none());
+    assert!(model.overlays.picker.is_none());
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn ctrl_l_opens_the_list_and_escape_leaves_everything_as_it_was() {
     assert!(draw(&mut model, 2100).contains("loading models"));
     assert_eq!(play(&mut model, 2200, "<enter>"), [""; 0], "nothing is there to choose");
     assert_eq!(play(&mut model, 3000, "x<esc>"), [""; 0]);
-    assert!(model.picker.is_none());
+    assert!(model.overlays.picker.is_none());
     assert_eq!(model.composer.text(), "half a draft");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 4000);
     assert!(!draw(&mut model, 4000).contains("opus"), "it comes too late to be shown");
@@ -37,7 +37,7 @@ fn ctrl_l_opens_the_list_and_escape_leaves_everything_as_it_was() {
 fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
     let mut model = opened();
     play(&mut model, 3000, "<down>");
-    let at = model.picker.as_ref().unwrap().picker.at().unwrap().key.clone();
+    let at = model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key.clone();
     let mut more = listed();
     more.reverse();
     more.push(ListedModel {
@@ -48,7 +48,7 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
     });
     let notices = vec!["`acme` could not be asked".to_owned()];
     tell(&mut model, EventKind::ModelsListed { models: more, notices }, 4000);
-    assert_eq!(model.picker.as_ref().unwrap().picker.at().unwrap().key, at);
+    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key, at);
     let screen = draw(&mut model, 4100);
     assert!(screen.contains("evil") && !screen.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{screen}");
     assert!(screen.contains("`acme` could not be asked") && !screen.contains("loading models"), "{screen}");
@@ -68,7 +68,7 @@ fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows()
     assert_eq!(play(&mut model, 3800, "<esc>"), [""; 0]);
     assert!(draw(&mut model, 3900).contains("filter: gpt"));
     assert_eq!(play(&mut model, 4000, "<enter>sk-1x<backspace><enter>"), ["addkey { name: \"openai/gpt-6\", key: keytext }"]);
-    assert!(model.picker.is_none() && model.composer.is_empty());
+    assert!(model.overlays.picker.is_none() && model.composer.is_empty());
     let mut model = opened();
     draw(&mut model, 3900);
     assert_eq!(play(&mut model, 4000, "<ctrl+u>nothing like it<enter>"), [""; 0]);
@@ -99,7 +99,7 @@ fn the_model_in_use_is_listed_also_where_no_list_has_it() {
     model.facts = Some(ModelFacts::of_test("acme/own-7b", 32_000, None));
     play(&mut model, 1000, "/model<enter>");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
-    assert_eq!(model.picker.as_ref().unwrap().picker.at().unwrap().key, "acme/own-7b");
+    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key, "acme/own-7b");
     let told = ListedModel { source: "asked at http://127.0.0.1:9/v1".to_owned(), ..listed().remove(0) };
     let told = ListedModel { facts: ModelFacts::of_test("acme/own-7b", 64_000, None), ..told };
     tell(&mut model, EventKind::ModelsListed { models: vec![told], notices: Vec::new() }, 3000);
@@ -189,7 +189,7 @@ fn where_a_model_is_set_its_key_is_asked_for_first() {
     for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l change model")] {
         model.size = ratatui::layout::Size::new(width, 20);
         play(&mut model, 1100, "<enter>");
-        model.picker = None;
+        model.overlays.picker = None;
         play(&mut model, 8000, "<enter>");
         let screen = draw(&mut model, 8100);
         assert!(screen.contains(expected) && !screen.contains('…'), "{screen}");
@@ -208,5 +208,5 @@ fn while_a_session_starts_the_list_waits_for_it() {
     assert_eq!(play(&mut model, 100, "<ctrl+l>"), [""; 0]);
     assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
     update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 300);
-    assert!(model.picker.is_some());
+    assert!(model.overlays.picker.is_some());
 }

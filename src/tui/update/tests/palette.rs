@@ -8,7 +8,7 @@ fn the_palette_runs_a_command_by_a_few_letters_and_the_draft_stays() {
     assert!(screen.contains("Commands") && screen.contains("/help") && screen.contains("? f1"), "{screen}");
     let sent = play(&mut model, 4000, "dff<enter>");
     assert!(sent.iter().any(|one| one.starts_with("listchanges")), "{sent:?}");
-    assert!(model.palette.is_none());
+    assert!(model.overlays.palette.is_none());
     assert_eq!(model.composer.text(), "half a draft");
 }
 
@@ -30,5 +30,5 @@ fn what_was_used_last_stands_first_and_what_wants_words_waits_for_them() {
 fn escape_leaves_the_palette_and_nothing_was_run() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "x<ctrl+p>quit<esc>"), [""; 0]);
-    assert_eq!((model.palette.is_none(), model.composer.text()), (true, "x".to_owned()));
+    assert_eq!((model.overlays.palette.is_none(), model.composer.text()), (true, "x".to_owned()));
 }

@@ -59,7 +59,7 @@ fn what_is_typed_is_looked_for_and_answers_to_other_words_come_too_late() {
     told(&mut model, listed("ab", true), 5200);
     assert!(draw(&mut model, 5200).contains("[all 57]"));
     assert_eq!(play(&mut model, 6000, "<esc>"), [""; 0]);
-    assert!(model.sessions.is_none());
+    assert!(model.overlays.sessions.is_none());
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
         text: (1..=90).map(|n| format!("said {n} \u{1b}[2J\n")).collect::<Vec<_>>().concat(),
     };
     told(&mut model, transcript("somebody"), 3100);
-    assert!(model.reading.is_none(), "another one is marked by now");
+    assert!(model.overlays.reading.is_none(), "another one is marked by now");
     told(&mut model, transcript("a1b2c3d4"), 3200);
     let screen = draw(&mut model, 3300);
     assert!(screen.contains("said 1 ") && !screen.contains("Port the lexer") && !screen.contains('\u{1b}'), "{screen}");
     play(&mut model, 3400, "<end>");
     assert!(draw(&mut model, 3500).contains("said 90"));
     assert_eq!(play(&mut model, 3600, "<esc>"), [""; 0]);
-    assert!(draw(&mut model, 3700).contains("Port the lexer") && model.sessions.is_some());
+    assert!(draw(&mut model, 3700).contains("Port the lexer") && model.overlays.sessions.is_some());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
     wait(&mut model, 6500);
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     wait(&mut model, 7350);
-    assert!(model.dialogs.is_empty() && model.sessions.is_some());
+    assert!(model.dialogs.is_empty() && model.overlays.sessions.is_some());
 }
 
 #[test]

@@ -337,7 +337,11 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
 
 /// Returns the typed text without effect: the draft, or the filter of the list below the dialog.
 fn typed(desk: &Desk) -> String {
-    desk.model.sessions.as_ref().map_or_else(|| desk.model.composer.text(), |sessions| sessions.picker.filter().to_owned())
+    desk.model
+        .overlays
+        .sessions
+        .as_ref()
+        .map_or_else(|| desk.model.composer.text(), |sessions| sessions.picker.filter().to_owned())
 }
 
 /// Returns whether anything but another query was sent.

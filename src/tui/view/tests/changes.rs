@@ -68,7 +68,7 @@ fn what_changed_is_shown_only_to_who_asked_and_keeps_the_keys() {
     assert!(model.dialogs.is_open());
     key(&mut model, KeyCode::Esc);
     key(&mut model, KeyCode::Esc);
-    assert!(model.changes.is_none());
+    assert!(model.overlays.changes.is_none());
 }
 
 #[test]

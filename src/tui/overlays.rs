@@ -1,0 +1,43 @@
+//! Overlays over the transcript: the help, lists and readers, each while it is open.
+
+use super::browse::Browse;
+use super::changes::Changes;
+use super::help::Help;
+use super::models::ModelPicker;
+use super::picker::Picker;
+use super::sessions::Sessions;
+use super::text_viewer::TextViewer;
+use super::tree::Tree;
+
+/// Prompt history search.
+#[derive(Debug)]
+pub struct Search {
+    pub query: String,
+    /// Index of the match, counted from the newest.
+    pub nth: usize,
+    pub found: bool,
+    /// Text of the composer before the search.
+    pub draft: String,
+}
+
+/// Overlays that are open. `update::focus` decides which of them has the keyboard.
+#[derive(Default)]
+pub struct Overlays {
+    /// The help, while it is open and has the keyboard.
+    pub help: Option<Help>,
+    /// The long text that is shown instead of the transcript.
+    pub reading: Option<TextViewer>,
+    /// The view of changed files, while it is open and has the keyboard.
+    pub changes: Option<Changes>,
+    /// Whether the changes were requested.
+    pub changes_asked: bool,
+    /// The model list, while it is open and has the keyboard.
+    pub picker: Option<ModelPicker>,
+    /// The session list or the command palette, while it is open and has the keyboard.
+    pub sessions: Option<Sessions>,
+    pub palette: Option<Picker>,
+    pub tree: Option<Tree>,
+    pub search: Option<Search>,
+    /// Browse mode; the transcript has the keyboard.
+    pub browse: Option<Browse>,
+}

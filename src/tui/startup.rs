@@ -1,0 +1,16 @@
+//! State of the start: what waits for the session.
+
+/// Requests and input that wait for the session, and what the screen is for.
+#[derive(Debug, Default)]
+pub struct Startup {
+    /// Prompt that is sent as soon as the start is complete.
+    pub waiting_prompt: Option<String>,
+    /// Whether the model list opens as soon as there is a session.
+    pub wants_picker: bool,
+    /// Whether the user asked for the setup, which has not arrived yet.
+    pub wants_setup: bool,
+    /// Whether the session still reports what the last process left in progress.
+    pub recovering: bool,
+    /// Whether the screen only chooses a session and starts none.
+    pub is_session_chooser: bool,
+}
