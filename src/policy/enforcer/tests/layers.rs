@@ -268,15 +268,17 @@ fn what_would_widen_is_told_line_by_line_and_has_no_effect() {
 
 #[test]
 fn the_effective_view_says_where_each_key_stands_and_what_became_of_it() {
-    let mut enforcer = layered(&[
+    let texts = [
         (
             Scope::User,
             "[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\nblocked_commands = [\n  'a', # why\n  \"b\\\\\"]\nmax_output_bytes = 0x10",
         ),
         (Scope::Managed, "[capabilities.\"Shell.Exec\"]\nsandbox = \"read-only\""),
         (Scope::Project, "[capabilities.\"Shell.Exec\"]\nlimits = { processes = 4 }"),
-    ]);
-    enforcer.layers[1].file = Some(PathBuf::from("/u.toml"));
+    ];
+    let mut layers: Vec<_> = texts.iter().map(|(scope, text)| layer(*scope, text)).collect();
+    layers[0].file = Some(PathBuf::from("/u.toml"));
+    let enforcer = Enforcer::new(layers, context());
     let shown: Vec<String> = enforcer
         .entries()
         .iter()
