@@ -100,16 +100,11 @@ impl Plain {
             EventKind::TaskFailed { failure, .. } => Some(failure_line("failed", failure, &self.provider)),
             EventKind::SessionPaused { failure } => Some(failure_line("paused", failure, &self.provider)),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
-            EventKind::SessionStarted { model, mode, workspace, resumed, .. } => {
-                let verb = if *resumed { "continuing" } else { "working" };
-                Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
-            }
+            EventKind::SessionStarted { .. } => start_line(kind),
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
-            EventKind::ElicitationRequested(asked) => {
-                Some(format!("the MCP server {} asks for input that only a user can give", asked.server))
-            }
+            EventKind::ElicitationRequested(asked) => Some(elicitation_line(&asked.server)),
             EventKind::SandboxInForce { missing: None, .. }
             | EventKind::OwnCommandStarted { .. }
             | EventKind::OwnCommandEnded { .. }
@@ -187,6 +182,17 @@ impl Plain {
         self.servers = servers.to_vec();
         (!said.is_empty()).then_some(said)
     }
+}
+
+/// Returns the first line of a session.
+fn start_line(kind: &EventKind) -> Option<String> {
+    let EventKind::SessionStarted { model, mode, workspace, resumed, .. } = kind else { return None };
+    let verb = if *resumed { "continuing" } else { "working" };
+    Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
+}
+
+fn elicitation_line(server: &str) -> String {
+    format!("the MCP server {server} asks for input that only a user can give")
 }
 
 /// Returns the line about a request that is sent again.
