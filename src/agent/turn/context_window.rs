@@ -209,10 +209,7 @@ impl ContextWindow {
         if name != cx.model_name() {
             return OverlongRequest::OfOtherModel;
         }
-        match std::mem::replace(&mut self.too_long, true) {
-            true => OverlongRequest::Repeated,
-            false => OverlongRequest::First,
-        }
+        if std::mem::replace(&mut self.too_long, true) { OverlongRequest::Repeated } else { OverlongRequest::First }
     }
 
     /// Notes that the request was not too long, because the step got its response or another step begins.
