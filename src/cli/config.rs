@@ -21,7 +21,7 @@ pub fn path(place: &AppContext) -> Result<Exit, CliError> {
 
 /// Prints every key with its value and origin, including the settings of the project.
 pub fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {
         Some(Ok((settings, layer))) => {
             let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];

@@ -200,7 +200,7 @@ fn configuration(directories: &Directories) -> Check {
 /// Checks the settings of the project, if there are any.
 fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     match project.tightened(&place.settings) {
         Some(Ok((_, layer))) => {
             let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
@@ -237,7 +237,7 @@ fn in_force(policy: &Result<Policy, CliError>) -> Check {
 /// Checks the custom tools of the user and of a trusted project.
 fn tools(place: &AppContext, common: &Common) -> Check {
     let mut place = place.clone();
-    place.with_tools_of(&ProjectConfig::look(&place, common.trust));
+    place.with_tools_of(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust));
     let set = &place.tools;
     if set.problems.is_empty() {
         return Check::good("custom tools", set.names());

@@ -1,6 +1,5 @@
 //! `aye tool`: lists, describes and calls tools, under the policy.
 
-use super::args::Answers;
 use crate::host::console::{say, say_json, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -9,6 +8,7 @@ use crate::host::mcp_servers;
 use crate::host::mcp_servers::specs;
 use crate::host::mcp_servers::{Connected, FIRST_WAIT, Servers};
 use crate::host::offered_tools;
+use crate::host::options::Answers;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::session;
@@ -70,7 +70,7 @@ fn asks_servers(place: &AppContext, name: Option<&str>) -> bool {
 
 /// Prepares the tools. `name`: the tool the command is about; `None` for all.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy().iter().for_each(|line| warn(line));
     let found = asks_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     // An MCP server may be a program.
@@ -87,7 +87,7 @@ fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>,
     let ToolEnvironment { place, policy, standing } = ground;
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
     let Connected { servers, problems, .. } =
-        mcp_servers::connect(place, found, policy, settings, project.approved_servers(place), false);
+        mcp_servers::connect(place, found, policy, settings, project.approved_servers(), false);
     for problem in problems {
         warn(&problem);
     }

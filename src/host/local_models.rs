@@ -1,6 +1,6 @@
 //! Local models: which one to use if nobody chose a model, and warnings about them.
 
-use super::models::ModelCatalog;
+use super::models::{LOCAL, ModelCatalog};
 use crate::config::{NoModel, Settings};
 use crate::llm::local_discovery::{LocalServer, local_servers};
 use crate::llm::said_of_servers;
@@ -8,8 +8,6 @@ use crate::ports::Model;
 use crate::store::SessionSummary;
 use std::sync::Arc;
 
-/// The provider name of local models.
-pub const LOCAL: &str = "local";
 /// Minimum context window, in tokens, of a conversation with tools.
 const LITTLE: u64 = 16_384;
 

@@ -33,6 +33,7 @@ pub mod sandbox_host;
 pub mod server_approval;
 pub mod session;
 pub mod session_search;
+pub mod session_servers;
 pub mod setup;
 pub mod startup;
 pub mod stored_sessions;

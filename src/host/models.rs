@@ -2,7 +2,6 @@
 
 use super::allowed_models::Allowed;
 use super::context::AppContext;
-use super::local_models::LOCAL;
 use super::policy_layers::Policy;
 use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
 use crate::host::api_keys::GOES_BEFORE_LATER;
@@ -20,6 +19,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
+
+/// The provider name of local models.
+pub const LOCAL: &str = "local";
 
 /// The provider name of the recorded model.
 pub const DEMO: &str = "demo";
@@ -296,6 +298,65 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
         let before = models.iter().rposition(|known| known.lacks.is_none());
         models.insert(before.map_or(0, |place| place + 1), model);
     }
+}
+
+impl ModelCatalog {
+    /// Returns the model that a run with this flag would use.
+    pub fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
+        match flag {
+            Some(_) => self.choice(flag),
+            None => self.unasked(&self.catalogue()?),
+        }
+    }
+
+    /// Returns the model to use if neither a flag nor a session names one: `[model] default`, else the first model with
+    /// a key that the policy lists, else the first provider with a key.
+    fn unasked(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
+        let by_keys = || self.choice(None);
+        if let Some(default) = self.default_model() {
+            return match self.allowed().forbidden_by(default) {
+                None => by_keys(),
+                Some(rule) => Err(NoModel::Forbidden { message: forbidden_default(default, &rule) }),
+            };
+        }
+        let Some(patterns) = self.allowed().patterns() else { return by_keys() };
+        let mut lacks = None;
+        for name in patterns.iter().flat_map(|pattern| self.named_by(pattern, catalogue)) {
+            if self.allowed().forbidden_by(&name).is_some() {
+                continue;
+            }
+            match self.choice(Some(&name)) {
+                Ok(choice) => return Ok(choice),
+                Err(error) => lacks = lacks.or(Some(error)),
+            }
+        }
+        let listed = if patterns.is_empty() { "no model".to_owned() } else { format!("only {}", quoted(&patterns)) };
+        let message = match lacks {
+            Some(lacks) => format!("the policy allows {listed} (`allowed_models`), and none of these is usable: {lacks}"),
+            None => format!("the policy allows {listed} (`allowed_models`), and no known model matches"),
+        };
+        Err(NoModel::NoKey { message })
+    }
+
+    /// Returns the models that an entry of `allowed_models` means: the name itself, or the listed models that match a
+    /// pattern, by provider.
+    fn named_by(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
+        if !pattern.contains(['*', '?']) {
+            return vec![pattern.to_owned()];
+        }
+        let matches = |name: &String| crate::policy::matches_model(pattern, name);
+        self.providers().into_iter().flat_map(|provider| self.listed_of(&provider, catalogue)).filter(matches).collect()
+    }
+}
+
+fn forbidden_default(default: &str, rule: &str) -> String {
+    format!(
+        "the policy does not allow the model `{default}`, which `[model] default` in config.toml names (rule: {rule})\nhint: choose another one with `-m PROVIDER/NAME`, change `[model] default`, or add the model to `allowed_models`"
+    )
+}
+
+fn quoted(patterns: &[&str]) -> String {
+    patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The reason why a model cannot be used.

@@ -50,3 +50,11 @@ pub enum SessionChoice {
     /// A copy of this session, or of the latest one of this project.
     Fork(Option<String>),
 }
+
+/// The approver of calls that the policy asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    Person,
+    /// `--yes`
+    Yes,
+}

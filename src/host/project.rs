@@ -1,6 +1,5 @@
 //! Files of the project that affect a run, and whether the user trusts them.
 
-use super::context::AppContext;
 use super::error::CliError;
 use super::policy_error::with_its_line;
 use super::server_approval::{Approved, SERVERS, changed, programs_in};
@@ -137,28 +136,27 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 
 impl ProjectConfig {
     /// Examines the project. Reads only what needs no trust, or is trusted.
-    pub fn look(place: &AppContext, trust: Trust) -> Self {
-        let project = Project::examine(&place.workspace);
+    pub fn look(workspace: &Path, config: &Path, trust: Trust) -> Self {
+        let project = Project::examine(workspace);
         let standing = match trust {
             Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
-            Trust::AsRecorded => project.standing(&place.directories.config),
+            Trust::AsRecorded => project.standing(config),
         };
         let (proof, changes) = match standing {
             Standing::Trusted(proof) => (Some(proof), None),
             Standing::Changed(changes) => (None, Some(changes)),
             Standing::NeverAsked => (None, None),
         };
-        let config = place.directories.config.clone();
         Self {
-            known: Arc::new(project.kept(&config)),
-            nested: Arc::new(project.kept_nested(&config)),
-            nested_changes: if proof.is_some() { project.nested_changes(&config) } else { Vec::new() },
+            known: Arc::new(project.kept(config)),
+            nested: Arc::new(project.kept_nested(config)),
+            nested_changes: if proof.is_some() { project.nested_changes(config) } else { Vec::new() },
             for_this_run: (trust == Trust::ForThisRun).then(SystemTime::now),
             unread: Arc::default(),
             project,
             proof,
             changes,
-            config,
+            config: config.to_owned(),
         }
     }
 
@@ -184,8 +182,8 @@ impl ProjectConfig {
     }
 
     /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
-    pub fn trusted(&mut self, place: &AppContext) -> Result<(), ConfigError> {
-        let kept = self.project.record(&place.directories.config);
+    pub fn trusted(&mut self) -> Result<(), ConfigError> {
+        let kept = self.project.record(&self.config);
         self.proof = Some(Trusted::for_this_run());
         self.known = Arc::new(self.project.now());
         self.nested = Arc::new(self.project.now_nested());
@@ -261,9 +259,9 @@ impl ProjectConfig {
     }
 
     /// Returns the approval of servers, which checks the files again whenever a server is started.
-    pub fn approved_servers(&self, place: &AppContext) -> Arc<Approved> {
+    pub fn approved_servers(&self) -> Arc<Approved> {
         let (root, known) = (self.root().to_owned(), self.known());
-        Arc::new(Approved::new(root, known, place.directories.config.clone()))
+        Arc::new(Approved::new(root, known, self.config.clone()))
     }
 
     /// Returns true if the MCP server file has changed.

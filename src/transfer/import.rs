@@ -1,9 +1,10 @@
 //! Import of sessions from checkpoints. The content has no authority: it brings no rules, no policy and no budget, and
 //! pending approvals have to be given here.
 
-use super::checkpoint::{Content, Kept, OWN_FORMAT, VERSION};
+use super::checkpoint::{Kept, OWN_FORMAT, VERSION};
 use super::error::TransferError;
 use super::format::{counted, one_line};
+use super::incoming::{Incoming, IncomingEntry};
 use super::records_from_messages;
 use crate::ports::{Artifacts, NewArtifact, Record};
 use crate::protocol::SessionId;
@@ -13,7 +14,6 @@ use crate::workspace::identity::workspace_id;
 use base64::Engine as _;
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::path::Path;
 
 const ID_DIGITS: usize = 32;
@@ -31,88 +31,6 @@ struct Form {
 #[derive(Deserialize)]
 struct OwnForm {
     format: Option<serde_json::Value>,
-}
-
-/// A checkpoint to import; most fields are optional.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Incoming<'a> {
-    #[serde(default)]
-    session_id: String,
-    #[serde(default)]
-    pub task: Option<IncomingTask>,
-    pub thread: Vec<IncomingMessage>,
-    #[serde(default)]
-    pub session_tokens_used: u64,
-    #[serde(default)]
-    pub tenant_id: Option<String>,
-    #[serde(default)]
-    pub user_id: Option<String>,
-    #[serde(default)]
-    pub policy_bundle_version: Option<String>,
-    #[serde(default)]
-    pub step_cursor: Option<String>,
-    #[serde(default)]
-    checkpointed_at: Option<Timestamp>,
-    #[serde(borrow, default)]
-    aye: Option<IncomingOwn<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct IncomingTask {
-    pub task_id: Option<String>,
-    pub prompt: Option<String>,
-    pub status: Option<String>,
-    pub step_count: Option<u32>,
-    pub max_steps: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct IncomingMessage {
-    pub message_id: Option<String>,
-    pub role: IncomingRole,
-    pub content: Content,
-    pub token_count: Option<u64>,
-    pub task_id: Option<String>,
-    pub step_id: Option<String>,
-    pub timestamp: Option<Timestamp>,
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum IncomingRole {
-    System,
-    User,
-    Assistant,
-    Tool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct IncomingOwn<'a> {
-    #[serde(default)]
-    title: Option<String>,
-    #[serde(default)]
-    workspace: Option<String>,
-    #[serde(default)]
-    created: Option<Timestamp>,
-    #[serde(default)]
-    model: String,
-    #[serde(default)]
-    draft: String,
-    #[serde(borrow)]
-    records: Vec<IncomingEntry<'a>>,
-    #[serde(default)]
-    artifacts: Option<Vec<Kept>>,
-}
-
-#[derive(Deserialize)]
-struct IncomingEntry<'a> {
-    time: Timestamp,
-    #[serde(borrow)]
-    entry: &'a RawValue,
 }
 
 /// A session that is ready to be imported, and notices about it.

@@ -8,6 +8,7 @@ pub mod fork;
 pub mod format;
 pub mod html;
 pub mod import;
+pub mod incoming;
 pub mod markdown;
 pub mod records_from_messages;
 pub mod transcript;

@@ -5,7 +5,7 @@ use crate::agent::MAX_STEPS;
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Message, MessageId, Part, Role, StepId, StopReason, TaskId, ToolCall, Usage};
 use crate::store::Written;
-use crate::transfer::import::{Incoming, IncomingMessage, IncomingRole, IncomingTask};
+use crate::transfer::incoming::{Incoming, IncomingMessage, IncomingRole, IncomingTask};
 use jiff::Timestamp;
 use std::collections::HashSet;
 

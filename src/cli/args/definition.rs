@@ -1,10 +1,10 @@
 //! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
 
-use super::looks_like_an_id;
 use crate::cli::auth::args::AuthSub;
 use crate::cli::mcp::args::McpSub;
 use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
+use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::protocol::{Effort, Mode};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -406,11 +406,4 @@ fn resume(given: &str) -> Result<Resume, String> {
 
 fn fork(given: &str) -> Result<Fork, String> {
     if given == PICK { Ok(Fork::Latest) } else { session_id(given).map(Fork::Id) }
-}
-
-pub fn session_id(given: &str) -> Result<String, String> {
-    if looks_like_an_id(given) {
-        return Ok(given.to_ascii_lowercase());
-    }
-    Err("must be at least 6 hex digits of a session ID\nhint: run `aye sessions list` to list the IDs".to_owned())
 }

@@ -1,7 +1,7 @@
 //! The checked command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, SessionArgs, Sub, ToolSub, session_id,
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, SessionArgs, Sub, ToolSub,
 };
 use super::single_word;
 use crate::cli::auth::args::AuthAction;
@@ -9,7 +9,9 @@ use crate::cli::mcp::args::McpAction;
 use crate::cli::policy::args::PolicyAction;
 use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
 use crate::cli::serve::Door;
+use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
+use crate::host::options::Answers;
 use crate::host::options::{Color, Common, SessionChoice, Trust};
 use crate::protocol::Mode;
 use clap_complete::Shell;
@@ -99,20 +101,6 @@ pub enum OutputFormat {
     Text,
     Json,
     StreamJson,
-}
-
-/// The approver of calls that the policy asks about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    Person,
-    /// `--yes`
-    Yes,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionScope {
-    Project,
-    All,
 }
 
 /// Whether the prompt came after `--`.

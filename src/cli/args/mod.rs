@@ -9,7 +9,8 @@ mod pages;
 mod single_word;
 mod usage_error;
 
-pub use invocation::{Action, Answers, ExecPrompt, Invocation, OutputFormat, SessionScope};
+use crate::cli::session_ids::looks_like_an_id;
+pub use invocation::{Action, ExecPrompt, Invocation, OutputFormat};
 pub use pages::{completions, manual, write_manual};
 
 use crate::host::nesting::Nesting;
@@ -126,11 +127,6 @@ fn usage_has(error: &clap::Error, words: &str) -> bool {
         Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(words),
         _ => false,
     }
-}
-
-/// Returns true if a word could be a session ID or its first digits.
-pub(super) fn looks_like_an_id(word: &str) -> bool {
-    (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Turns `--resume ID` and `--fork ID` into `--resume=ID` and `--fork=ID` if the word looks like an ID; any other word

@@ -13,7 +13,6 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::local_models;
 use crate::host::lock_takeover;
-use crate::host::mcp_servers;
 use crate::host::mcp_servers::FIRST_WAIT;
 use crate::host::models::ModelCatalog;
 use crate::host::options::{Common, SessionChoice};
@@ -23,6 +22,7 @@ use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::session::{Session, SessionOptions};
+use crate::host::session_servers;
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::host::user_rules::UserRules;
@@ -108,7 +108,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
         check_lock(&store, session_id, common.take_over)?;
     }
     let runtime = startup::runtime()?;
-    let project = ProjectConfig::look(&place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     place.with_tools_of(&project);
     let models = ModelCatalog::new(&place).under(&policy);
@@ -127,7 +127,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let rules = Arc::new(UserRules::new(&place, common.policy.as_deref(), model.name()));
     let standing = SandboxHost::find(&place, project.trust());
-    let remote = mcp_servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
+    let remote = session_servers::connect(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
     if let Some(servers) = session.kept.servers() {
         runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
     }

@@ -1,17 +1,15 @@
 //! The screen and the session behind it.
 
-pub mod current_workspace;
-pub mod desktop;
-pub mod editor;
-pub mod exit_summary;
 pub mod session_lock;
 pub mod session_open;
 pub mod session_prompt;
 pub mod session_runner;
+pub mod session_start;
 pub mod start_hints;
-pub mod tui_options;
 
-use crate::agent;
+use crate::cli::screen::current_workspace::CurrentWorkspace;
+use crate::cli::screen::exit_summary::farewell;
+use crate::cli::screen::{connect, is_plain};
 use crate::host::console::{fail, say, warn};
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
@@ -21,17 +19,13 @@ use crate::host::options::{Common, SessionChoice};
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::protocol::{Mode, SessionId};
-use crate::sys::{allocator, fatal_signals};
-use crate::tui::{self, ExitReason, SessionTarget, TuiHandles, TuiOutcome};
-use current_workspace::CurrentWorkspace;
-use exit_summary::farewell;
+use crate::sys::allocator;
+use crate::tui::{self, ExitReason, SessionTarget, TuiOutcome};
 use session_open::SessionOpener;
-use session_runner::{SessionOutcome, TuiChannels};
+use session_runner::SessionOutcome;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
 
 /// Time for the session to save itself after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -113,8 +107,11 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScree
     let runtime = startup::runtime()?;
     let left = runtime.block_on(async {
         let here = CurrentWorkspace::new(&place, &policy);
-        let (front, wires) =
-            connect(tui_options::options(&place, &here, common.color), request.prompt.clone(), request.typed.clone());
+        let (front, wires) = connect(
+            crate::cli::screen::tui_options::options(&place, &here, common.color),
+            request.prompt.clone(),
+            request.typed.clone(),
+        );
         tokio::spawn(async {
             tokio::time::sleep(STARTED).await;
             allocator::let_go_of_code();
@@ -137,9 +134,9 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScree
             // In line-based mode, errors are printed at once and a choice is asked for as lines.
             let store = open_store(&opening.place)?;
             opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
-            tokio::spawn(session_runner::run(opening.open(store)?, wires))
+            tokio::spawn(session_start::run(opening.open(store)?, wires))
         } else {
-            tokio::spawn(session_runner::open(opening, wires))
+            tokio::spawn(session_start::open(opening, wires))
         };
         let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
         let leaves_nothing = |outcome: &TuiOutcome| {
@@ -166,29 +163,6 @@ fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) 
     let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
     let logs = logs.display();
     CliError::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
-}
-
-/// Creates a screen, and the other ends of its channels.
-pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
-    tui::on_let_go(allocator::give_back);
-    fatal_signals::before_death(tui::give_back_at_once);
-    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
-    let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
-    let (events, receive_events) = mpsc::unbounded_channel();
-    let (start, receive_start) = oneshot::channel();
-    let (ahead, receive_ahead) = mpsc::unbounded_channel();
-    let front = TuiHandles {
-        commands,
-        queries,
-        events: receive_events,
-        options,
-        prompt,
-        typed,
-        start: receive_start,
-        ahead: receive_ahead,
-        editor: tui::Editor(Arc::new(editor::edit)),
-    };
-    (front, TuiChannels { start, ahead, commands: receive_commands, queries: receive_queries, events })
 }
 
 /// Returns the action after a screen. `prompt`: the prompt of the command line.
@@ -219,10 +193,4 @@ fn left(
         }
     };
     Ok(AfterScreen::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
-}
-
-/// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
-pub fn is_plain(common: &Common, place: &AppContext) -> bool {
-    let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
-    common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
 }

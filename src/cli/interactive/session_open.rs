@@ -2,10 +2,10 @@
 //! the disk, so it does not run on the thread that draws.
 
 use super::PreviousSession;
-use super::current_workspace::CurrentWorkspace;
 use super::session_lock::{LockedSession, SessionStart};
 use super::session_prompt;
 use super::session_runner::SessionRunner;
+use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::config::NoModel;
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
@@ -62,7 +62,8 @@ impl SessionOpener {
         let same = before.as_ref().filter(|_| chosen.is_none()).and_then(|before| before.model.clone());
         let wanted = same.as_deref().or(common.model.as_deref());
         // With `--trust`, problems of the project are reported at once.
-        let project = (common.trust == Trust::ForThisRun).then(|| ProjectConfig::look(&place, common.trust));
+        let project = (common.trust == Trust::ForThisRun)
+            .then(|| ProjectConfig::look(&place.workspace, &place.directories.config, common.trust));
         let moved = place.workspace != started_in;
         // A session has its own workspace, and the rules saved for that workspace.
         let policy = if project.is_none() && !moved { own } else { place.policy(common.policy.as_deref(), project.as_ref())? };

@@ -1,9 +1,9 @@
 //! Runs a session behind the screen, which is already visible: from opening the session to its end.
 
 use super::session_lock::{LockOutcome as Answered, ReadOnlySession, SessionStart};
-use super::session_open::{OpenOutcome, SessionOpener};
 use super::start_hints;
 use crate::agent::{self, Approver, Unfinished};
+use crate::cli::screen::TuiChannels;
 use crate::config::NoModel;
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
@@ -12,7 +12,6 @@ use crate::host::error::CliError;
 use crate::host::history;
 use crate::host::history::SessionHistory;
 use crate::host::local_models;
-use crate::host::mcp_servers;
 use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::host::options::Trust as TrustFlag;
@@ -25,24 +24,15 @@ use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::session::{Session, SessionOptions};
+use crate::host::session_servers;
 use crate::host::user_rules::UserRules;
 use crate::llm::Unset;
 use crate::ports::Model;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, Query, SessionId};
-use crate::store::Store;
-use crate::tui::{Header, ModelAccess, Start, StartupQuestion, TrustAnswer, TrustQuestion};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, SessionId};
+use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
-
-/// The channels between the session and the screen.
-pub struct TuiChannels {
-    pub start: oneshot::Sender<Start>,
-    pub ahead: mpsc::UnboundedSender<StartupQuestion>,
-    pub commands: mpsc::Receiver<Command>,
-    pub queries: mpsc::Receiver<Query>,
-    pub events: mpsc::UnboundedSender<Event>,
-}
 
 /// The state that is left after the screen has closed.
 #[derive(Default)]
@@ -55,47 +45,6 @@ pub struct SessionOutcome {
     pub notices: Vec<String>,
     /// The reason why no session was opened.
     pub trouble: Option<CliError>,
-}
-
-/// Opens the store and the session behind the screen, and runs the session to its end.
-pub async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
-    let opened = tokio::task::spawn_blocking(move || {
-        let store = match Store::open(&opening.place.directories.data) {
-            Ok(store) => store,
-            Err(error) => return (Vec::new(), Err(error.into())),
-        };
-        (store.notices().to_vec(), opening.open(store))
-    });
-    let (notices, opened) = opened.await.unwrap_or_else(|error| {
-        let trouble = CliError::failed(format!("cannot open the session: {error}"));
-        (Vec::new(), Err(trouble))
-    });
-    match opened {
-        Ok(opened) => SessionOutcome { notices, ..Box::pin(run(opened, wires)).await },
-        // Dropping the wires closes the screen.
-        Err(trouble) => SessionOutcome { notices, trouble: Some(trouble), ..SessionOutcome::default() },
-    }
-}
-
-pub async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutcome {
-    match opened {
-        OpenOutcome::Several(desk) => {
-            desk.follow_keys();
-            let TuiChannels { start, ahead, commands, queries, .. } = wires;
-            let serving = QueryService::new(desk).serve(queries);
-            let _ = ahead.send(StartupQuestion::Choose);
-            wait_for_the_end(commands).await;
-            serving.end().await;
-            // No start was sent. The sender of it lives until here, because dropping it would be a message.
-            drop(start);
-            SessionOutcome::default()
-        }
-        OpenOutcome::One(backstage) => {
-            let mut remains = SessionOutcome::default();
-            remains.changed = Box::pin(backstage.run(wires, &mut remains.session)).await;
-            remains
-        }
-    }
 }
 
 /// An opened session that is not running yet.
@@ -124,7 +73,7 @@ pub struct SessionRunner {
 
 impl SessionRunner {
     /// Runs the session to its end. Returns the files it changed.
-    async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
+    pub async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
         let TuiChannels { start, ahead, commands, queries, events } = wires;
         let Self {
@@ -173,7 +122,8 @@ impl SessionRunner {
         // Runs in parallel, because the screen is already visible.
         let looking = tokio::spawn(async move { local_models::instead(&models, &settings, model, open).await });
         let mut notices = std::mem::take(&mut session.notices);
-        let mut project = project.unwrap_or_else(|| ProjectConfig::look(&place, TrustFlag::AsRecorded));
+        let mut project =
+            project.unwrap_or_else(|| ProjectConfig::look(&place.workspace, &place.directories.config, TrustFlag::AsRecorded));
         project.ask_again_if_broken();
         if project.is_trusted() {
             policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
@@ -231,7 +181,7 @@ impl SessionRunner {
         if asks {
             match receive_answer.await {
                 Ok(TrustAnswer::Yes) => {
-                    if let Err(error) = project.trusted(&place) {
+                    if let Err(error) = project.trusted() {
                         notices.push(format!("{error}; the project is trusted for this run only"));
                     }
                     policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
@@ -262,7 +212,7 @@ impl SessionRunner {
         notices.extend(drift::told(&session, &place, &layers).await);
         let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
-        let remote = mcp_servers::of_session(Vec::new(), &mut session, &place, &policy, &project, &standing, Approver::Person);
+        let remote = session_servers::connect(Vec::new(), &mut session, &place, &policy, &project, &standing, Approver::Person);
         let terms = SessionOptions {
             approver: Approver::Person,
             unfinished: Unfinished::Wait,
@@ -403,6 +353,6 @@ async fn leave(session: &Session, place: &AppContext, mut commands: mpsc::Receiv
 }
 
 /// Waits until the user leaves a screen on which nothing can run.
-async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
+pub async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
     while commands.recv().await.is_some() {}
 }

@@ -1,5 +1,6 @@
 //! `aye mcp …`: clap definition and checked action.
 
+use crate::cli::mcp_server::Asks;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Subcommand, ValueEnum};
 
@@ -94,14 +95,6 @@ fn transports() -> PossibleValuesParser {
         PossibleValue::new("http").help("Streamable HTTP"),
         PossibleValue::new("sse").help("HTTP with server-sent events, the older transport"),
     ])
-}
-
-/// The approver of calls while aye serves its tools to another agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
-    Nobody,
-    /// The user of the client.
-    Client,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

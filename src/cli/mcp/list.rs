@@ -39,7 +39,7 @@ struct Listed {
 }
 
 pub fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (servers, problems) = found(place, Some(&project));
     let known = known(place, &servers);

@@ -93,7 +93,7 @@ pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
 
 /// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
 pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let (specs, problems) = specs(place, Some(&project));
     for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
         warn(problem);

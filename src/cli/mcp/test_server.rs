@@ -60,7 +60,7 @@ pub fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Resul
     if let Some(why) = &spec.off {
         return Err(CliError::usage(format!("server `{name}` is off: {why}")));
     }
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
     let standing = match &spec.reach {

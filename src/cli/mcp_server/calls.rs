@@ -7,7 +7,7 @@ use super::elicitation::{Answer, Means, Waiting, Waits, form, let_go};
 use super::progress;
 use super::scheduler::Scheduler;
 use crate::agent::CHANNEL_DEPTH;
-use crate::cli::mcp::args::Asks;
+use crate::cli::mcp_server::Asks;
 use crate::host::tool_runner::{Judged, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};

@@ -8,7 +8,6 @@ mod progress;
 mod scheduler;
 mod transport;
 
-use super::mcp::args::Asks;
 use super::serve::Signals;
 use super::serve::transport::Client;
 use crate::host::console::warn;
@@ -36,9 +35,17 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time for remaining reads and writes at the end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
+/// The approver of calls while aye serves its tools to another agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    Nobody,
+    /// The user of the client.
+    Client,
+}
+
 pub fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
-    let project = ProjectConfig::look(place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     project.ignored().iter().for_each(|line| warn(line));
     let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
     let set = place.settings.approval.timeout;

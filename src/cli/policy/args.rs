@@ -58,7 +58,7 @@ pub enum PolicySub {
         #[arg(long)]
         json: bool,
         /// Show one session only, by its ID or the first digits of it
-        #[arg(long, value_name = "ID", value_parser = crate::cli::args::definition::session_id)]
+        #[arg(long, value_name = "ID", value_parser = crate::cli::session_ids::session_id)]
         session: Option<String>,
         /// Show denials only
         #[arg(long)]

@@ -34,7 +34,8 @@ pub fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
     let settings = session::tool_settings(place, &enforcer, Holding::nothing());
-    let servers = ServerTools::known(place, Some(&ProjectConfig::look(place, common.trust)));
+    let servers =
+        ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);

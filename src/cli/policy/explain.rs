@@ -55,7 +55,8 @@ pub fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) ->
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
-    let servers = ServerTools::known(place, Some(&ProjectConfig::look(place, common.trust)));
+    let servers =
+        ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
     let time = jiff::Timestamp::now();
     let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings, &servers).map_err(CliError::usage)?;
     let now = if actions.is_empty() {

@@ -1,7 +1,7 @@
 //! `aye rewind`: clap definition and checked action.
 
 use super::{Form, Request};
-use crate::cli::args::definition::session_id;
+use crate::cli::session_ids::session_id;
 use crate::protocol::RewindScope;
 use clap::Args;
 

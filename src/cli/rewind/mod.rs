@@ -63,7 +63,7 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
     let chosen = session::choose(&store, &mut place, &choice)?;
     let model = chosen.as_ref().map(|chosen| chosen.model.clone()).unwrap_or_default();
-    let project = ProjectConfig::look(&place, common.trust);
+    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let mut session = session::open(store, &place, &policy, chosen, &model, session::LoadScope::All)?;
     let opened = |session: &mut Session| {

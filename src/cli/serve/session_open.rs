@@ -6,7 +6,6 @@ use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::local_models;
-use crate::host::mcp_servers;
 use crate::host::mcp_servers::FIRST_WAIT;
 use crate::host::models;
 use crate::host::models::ModelCatalog;
@@ -19,6 +18,7 @@ use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::session::{LoadScope, Session, SessionOptions};
+use crate::host::session_servers;
 use crate::host::user_rules::UserRules;
 use crate::ports::Model;
 use crate::protocol::{Event, EventKind, Mode, SessionId, StepId, TaskState, TaskStatus};
@@ -116,7 +116,7 @@ impl SessionFactory {
         }
         let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
         let flag = model.or(common.model.as_deref());
-        let project = ProjectConfig::look(&place, common.trust);
+        let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
         let rules = place.policy(common.policy.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
         let model = choose_model(&place, &rules, (flag, chosen.as_ref()), runtime)?;
         let mut ready = Self::make_ready(&common, (place, project, rules), store, (chosen, model), runtime)?;
@@ -154,7 +154,7 @@ impl SessionFactory {
         project.ignored().iter().for_each(|line| warn(line));
         let (step_cursor, last_task) = stands(&session.state);
         // No method of the protocol answers requests of MCP servers, so they are declined.
-        let remote = mcp_servers::of_session(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
+        let remote = session_servers::connect(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
         if let Some(servers) = session.kept.servers() {
             runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
         }

@@ -1,7 +1,6 @@
 //! `aye sessions …`: clap definition and checked action.
 
-use crate::cli::args::definition::session_id;
-use crate::cli::args::invocation::SessionScope;
+use crate::cli::session_ids::session_id;
 pub use crate::protocol::ExportForm;
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -192,4 +191,10 @@ impl SessionsSub {
             },
         })
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionScope {
+    Project,
+    All,
 }

@@ -1,6 +1,6 @@
 //! `aye sessions list`: the sessions of a project, with their totals and states.
 
-use crate::cli::args::SessionScope;
+use crate::cli::sessions::args::SessionScope;
 use crate::host::console::{say, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;

@@ -1,7 +1,7 @@
 //! `aye sessions prune`: deletes sessions beyond the age and size limits, and data without a session.
 
 use super::args::PruneRun;
-use crate::cli::args::SessionScope;
+use crate::cli::sessions::args::SessionScope;
 use crate::host::console::{say, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;

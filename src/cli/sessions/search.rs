@@ -1,7 +1,7 @@
 //! `aye sessions search`: searches titles, prompts, responses, arguments and results, record by record.
 
 use super::list::line as line_of_session;
-use crate::cli::args::SessionScope;
+use crate::cli::sessions::args::SessionScope;
 use crate::host::console::{say, say_json, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;

@@ -34,7 +34,7 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)) }
     } else if !std::io::stdin().is_terminal() {
         return Err(CliError::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
-    } else if asks_all && !super::interactive::is_plain(common, &place) {
+    } else if asks_all && !crate::cli::screen::is_plain(common, &place) {
         return screen::run(common, &place);
     } else {
         ask(&place, common.model.clone(), preset)?

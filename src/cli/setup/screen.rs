@@ -1,9 +1,9 @@
 //! `aye setup` on a terminal: first-time setup as panels, without a session.
 
-use crate::cli::interactive::connect;
-use crate::cli::interactive::current_workspace::CurrentWorkspace;
-use crate::cli::interactive::exit_summary::farewell;
-use crate::cli::interactive::tui_options;
+use crate::cli::screen::connect;
+use crate::cli::screen::current_workspace::CurrentWorkspace;
+use crate::cli::screen::exit_summary::farewell;
+use crate::cli::screen::tui_options;
 use crate::host::console::say;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;

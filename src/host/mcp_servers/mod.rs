@@ -6,12 +6,9 @@ pub mod token_store;
 pub mod tool_counts;
 
 use super::context::AppContext;
-use super::policy_layers::Policy;
 use super::project::ProjectConfig;
-use super::sandbox_host::SandboxHost;
 use super::server_approval::Approved;
-use super::session::Session;
-use crate::agent::{self, Approver};
+use crate::agent;
 use crate::mcp::{self, Entry, Spec};
 use crate::policy::Enforcer;
 use crate::ports::RemoteServers;
@@ -102,31 +99,8 @@ pub fn connect(
     Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
 }
 
-/// Prepares the servers of a session. `passed`: servers of the front end; servers of the settings take precedence.
-pub fn of_session(
-    passed: Vec<Spec>,
-    session: &mut Session,
-    place: &AppContext,
-    policy: &Policy,
-    project: &ProjectConfig,
-    standing: &SandboxHost,
-    approver: Approver,
-) -> Option<agent::Remote> {
-    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
-    let settings = || session.kept.tool_settings(place, &enforcer, standing.holding(&enforcer));
-    let (mut specs, mut problems) = specs::specs(place, Some(project));
-    with_passed(&passed, &mut specs, &mut problems);
-    let (approval, person) = (project.approved_servers(place), matches!(approver, Approver::Person));
-    let connected = connect(place, (specs, problems), &enforcer, settings, approval, person);
-    let Connected { mut servers, remote, problems } = connected;
-    servers.passed = passed.into();
-    session.notices.extend(problems);
-    session.kept.connected(servers);
-    Some(remote)
-}
-
 /// Adds the servers of a front end; servers of the settings take precedence.
-fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
+pub fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
             problems.push(format!("ignored the MCP server `{}`: the settings already have one of this name", spec.name));
@@ -148,6 +122,11 @@ fn unlisted(server: &str) -> String {
 }
 
 impl Servers {
+    /// Sets the servers that the front end passed.
+    pub fn set_passed(&mut self, passed: Vec<Spec>) {
+        self.passed = passed.into();
+    }
+
     /// Adds the MCP tools to the settings of the tools, under a policy.
     pub fn offer(&self, place: &AppContext, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
         self.launcher.follow(settings.clone());

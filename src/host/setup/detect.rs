@@ -2,7 +2,7 @@
 
 use super::presets;
 use crate::host::context::AppContext;
-use crate::host::local_models::LOCAL;
+use crate::host::models::LOCAL;
 use crate::host::sandbox_host::tier;
 use crate::llm::local_discovery::local_servers;
 use crate::protocol::{FoundModel, SandboxTier, SetupFound};

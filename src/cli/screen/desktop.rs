@@ -1,7 +1,7 @@
 //! Desktop integration: the clipboard, and the user's editor.
 
-use super::current_workspace::CurrentWorkspace;
-use super::editor;
+use crate::cli::screen::current_workspace::CurrentWorkspace;
+use crate::cli::screen::editor;
 use crate::host::context::AppContext;
 use crate::sys::clipboard;
 use crate::tui::{Between, Clipboard, EditorTarget, OpenInEditor};

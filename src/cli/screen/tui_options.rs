@@ -1,7 +1,7 @@
 //! Appearance of the screen: from the settings and the environment of the terminal.
 
-use super::current_workspace::CurrentWorkspace;
-use super::desktop;
+use crate::cli::screen::current_workspace::CurrentWorkspace;
+use crate::cli::screen::desktop;
 use crate::config::Notifications;
 use crate::host::context::AppContext;
 use crate::host::options::Color;

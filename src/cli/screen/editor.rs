@@ -73,7 +73,7 @@ fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) ->
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::cli::screen::editor::*;
 
     fn editor(line: &str, from: &'static str) -> Editor {
         Editor { line: OsString::from(line), from }

@@ -1,0 +1,50 @@
+//! Start of a session behind the screen: opens the store and the session, and runs it.
+
+use super::session_open::{OpenOutcome, SessionOpener};
+use super::session_runner::{SessionOutcome, wait_for_the_end};
+use crate::cli::screen::TuiChannels;
+use crate::host::error::CliError;
+use crate::host::query_service::QueryService;
+use crate::store::Store;
+use crate::tui::StartupQuestion;
+
+/// Opens the store and the session behind the screen, and runs the session to its end.
+pub async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
+    let opened = tokio::task::spawn_blocking(move || {
+        let store = match Store::open(&opening.place.directories.data) {
+            Ok(store) => store,
+            Err(error) => return (Vec::new(), Err(error.into())),
+        };
+        (store.notices().to_vec(), opening.open(store))
+    });
+    let (notices, opened) = opened.await.unwrap_or_else(|error| {
+        let trouble = CliError::failed(format!("cannot open the session: {error}"));
+        (Vec::new(), Err(trouble))
+    });
+    match opened {
+        Ok(opened) => SessionOutcome { notices, ..Box::pin(run(opened, wires)).await },
+        // Dropping the wires closes the screen.
+        Err(trouble) => SessionOutcome { notices, trouble: Some(trouble), ..SessionOutcome::default() },
+    }
+}
+
+pub async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutcome {
+    match opened {
+        OpenOutcome::Several(desk) => {
+            desk.follow_keys();
+            let TuiChannels { start, ahead, commands, queries, .. } = wires;
+            let serving = QueryService::new(desk).serve(queries);
+            let _ = ahead.send(StartupQuestion::Choose);
+            wait_for_the_end(commands).await;
+            serving.end().await;
+            // No start was sent. The sender of it lives until here, because dropping it would be a message.
+            drop(start);
+            SessionOutcome::default()
+        }
+        OpenOutcome::One(backstage) => {
+            let mut remains = SessionOutcome::default();
+            remains.changed = Box::pin(backstage.run(wires, &mut remains.session)).await;
+            remains
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The screen of a session or of first-time setup: its options, its channels, and the text after it.
+
+pub mod current_workspace;
+pub mod desktop;
+pub mod editor;
+pub mod exit_summary;
+pub mod tui_options;
+
+use crate::agent;
+use crate::host::context::AppContext;
+use crate::host::options::Common;
+use crate::protocol::{Command, Event, Query};
+use crate::sys::{allocator, fatal_signals};
+use crate::tui::{self, Start, StartupQuestion, TuiHandles};
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// The channels between the session and the screen.
+pub struct TuiChannels {
+    pub start: oneshot::Sender<Start>,
+    pub ahead: mpsc::UnboundedSender<StartupQuestion>,
+    pub commands: mpsc::Receiver<Command>,
+    pub queries: mpsc::Receiver<Query>,
+    pub events: mpsc::UnboundedSender<Event>,
+}
+
+/// Creates a screen, and the other ends of its channels.
+pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
+    tui::on_let_go(allocator::give_back);
+    fatal_signals::before_death(tui::give_back_at_once);
+    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let (start, receive_start) = oneshot::channel();
+    let (ahead, receive_ahead) = mpsc::unbounded_channel();
+    let front = TuiHandles {
+        commands,
+        queries,
+        events: receive_events,
+        options,
+        prompt,
+        typed,
+        start: receive_start,
+        ahead: receive_ahead,
+        editor: tui::Editor(Arc::new(crate::cli::screen::editor::edit)),
+    };
+    (front, TuiChannels { start, ahead, commands: receive_commands, queries: receive_queries, events })
+}
+
+/// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
+pub fn is_plain(common: &Common, place: &AppContext) -> bool {
+    let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
+    common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
+}

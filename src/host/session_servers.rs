@@ -1,0 +1,33 @@
+//! The MCP servers of a session.
+
+use super::context::AppContext;
+use super::mcp_servers::{self, Connected, specs};
+use super::policy_layers::Policy;
+use super::project::ProjectConfig;
+use super::sandbox_host::SandboxHost;
+use super::session::Session;
+use crate::agent::{self, Approver};
+use crate::mcp::Spec;
+
+/// Prepares the servers of a session. `passed`: servers of the front end; servers of the settings take precedence.
+pub fn connect(
+    passed: Vec<Spec>,
+    session: &mut Session,
+    place: &AppContext,
+    policy: &Policy,
+    project: &ProjectConfig,
+    standing: &SandboxHost,
+    approver: Approver,
+) -> Option<agent::Remote> {
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let settings = || session.kept.tool_settings(place, &enforcer, standing.holding(&enforcer));
+    let (mut specs, mut problems) = specs::specs(place, Some(project));
+    mcp_servers::with_passed(&passed, &mut specs, &mut problems);
+    let (approval, person) = (project.approved_servers(), matches!(approver, Approver::Person));
+    let connected = mcp_servers::connect(place, (specs, problems), &enforcer, settings, approval, person);
+    let Connected { mut servers, remote, problems } = connected;
+    servers.set_passed(passed);
+    session.notices.extend(problems);
+    session.kept.connected(servers);
+    Some(remote)
+}
