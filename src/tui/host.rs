@@ -44,10 +44,10 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     drop(reader);
     drop(modes);
     let typed = format!("{}{}", model.unkept(), unread(inputs));
-    let resume_hint = model.session.as_ref().map(|id| format!("aye --resume {id}"));
-    let mode = model.model_access.as_ref().map(|_| model.header.mode);
-    let (session, name) = (model.session, model.header.model);
-    let (last_answer, unsent) = (model.last_answer, model.startup.waiting_prompt);
+    let resume_hint = model.info.session.as_ref().map(|id| format!("aye --resume {id}"));
+    let mode = model.info.model_access.as_ref().map(|_| model.info.header.mode);
+    let (session, name) = (model.info.session, model.info.header.model);
+    let (last_answer, unsent) = (model.info.last_answer, model.startup.waiting_prompt);
     Ok(TuiOutcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
 }
 
@@ -156,13 +156,13 @@ impl Host {
         let effects = begin(&mut self.model);
         self.perform(effects).await?;
         self.frame(Instant::now())?;
-        self.mouse(self.model.pointer.is_captured)?;
+        self.mouse(self.model.screen.pointer.is_captured)?;
         loop {
             let (at, msgs) = match self.next().await {
                 // Size reports arrive in order with the keys. A report with the known size is not a change.
                 HostEvent::Input(at, Input::Size(width, height)) => {
                     let size = Size::new(width, height);
-                    if size == self.model.size {
+                    if size == self.model.screen.size {
                         continue;
                     }
                     self.display.resize(size);
@@ -197,13 +197,13 @@ impl Host {
                     (now, vec![Msg::Time])
                 }
                 HostEvent::Colours => {
-                    self.model.dirty = true;
+                    self.model.screen.dirty = true;
                     (Instant::now(), Vec::new())
                 }
                 HostEvent::Told(msg) => (Instant::now(), vec![msg]),
                 // Force a frame, which reports the panic.
                 HostEvent::Panicked => {
-                    self.model.dirty = true;
+                    self.model.screen.dirty = true;
                     (Instant::now(), Vec::new())
                 }
                 HostEvent::CommandSent => continue,
@@ -220,7 +220,7 @@ impl Host {
     }
 
     fn query_terminal(&mut self) -> io::Result<()> {
-        let questions = self.model.terminal.emulator.questions(self.model.options.colours);
+        let questions = self.model.screen.terminal.emulator.questions(self.model.options.colours);
         self.asked = (!questions.is_empty()).then(Instant::now);
         self.display.write(&questions)
     }
@@ -228,7 +228,7 @@ impl Host {
     /// Reads pending terminal replies, which a shell would otherwise take as input.
     async fn drain_replies(&mut self) {
         let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
-        if is_over || self.model.terminal.has_answered || !terminal::is_ours() {
+        if is_over || self.model.screen.terminal.has_answered || !terminal::is_ours() {
             return;
         }
         let last = async {
@@ -243,7 +243,7 @@ impl Host {
     }
 
     async fn next(&mut self) -> HostEvent {
-        let wake = self.pace.wake_at(Instant::now(), self.model.dirty, |told| self.model.deadline(told));
+        let wake = self.pace.wake_at(Instant::now(), self.model.screen.dirty, |told| self.model.deadline(told));
         let sleep = async {
             match wake {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -310,7 +310,7 @@ impl Host {
 
     fn draw_if_due(&mut self) -> io::Result<()> {
         let now = Instant::now();
-        if self.model.dirty && self.pace.is_frame_due(now) { self.frame(now) } else { Ok(()) }
+        if self.model.screen.dirty && self.pace.is_frame_due(now) { self.frame(now) } else { Ok(()) }
     }
 
     fn frame(&mut self, now: Instant) -> io::Result<()> {
@@ -324,11 +324,11 @@ impl Host {
             self.display.write(terminal::FENCE)?;
         }
         let title = status::title(&self.model);
-        if title != self.title && self.model.terminal.emulator.has_title() {
+        if title != self.title && self.model.screen.terminal.emulator.has_title() {
             self.display.write(format!("\x1b]2;{title}\x1b\\").as_bytes())?;
             self.title = title;
         }
-        self.model.dirty = false;
+        self.model.screen.dirty = false;
         self.pace.drawn(now);
         Ok(())
     }
@@ -408,8 +408,8 @@ impl Host {
     fn resume_terminal(&mut self) -> io::Result<()> {
         self.release_terminal();
         let pushed = std::mem::take(&mut self.pushed);
-        self.modes = Some(RawModeGuard::enter(&mut io::stdout(), &self.model.terminal.emulator)?);
-        self.mouse(self.model.pointer.is_captured)?;
+        self.modes = Some(RawModeGuard::enter(&mut io::stdout(), &self.model.screen.terminal.emulator)?);
+        self.mouse(self.model.screen.pointer.is_captured)?;
         for what in pushed {
             self.display.write(terminal::push(what))?;
         }

@@ -6,8 +6,9 @@ use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
 use super::metrics::GUTTER;
-use super::model::{Activity, ExpiryStage, Model};
+use super::model::{Activity, Model};
 use super::models::ModelPicker;
+use super::session_info::ExpiryStage;
 use super::sessions::WIDE as SESSIONS_WIDE;
 use super::status_items::{Field, fields, is_wanted};
 use super::task::KILL_MS;
@@ -78,7 +79,7 @@ const STOPS: &[&str] = &["esc stop"];
 type Item = (String, Token);
 
 pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
-    let separator = format!(" {} ", model.glyphs.separator);
+    let separator = format!(" {} ", model.screen.glyphs.separator);
     let room = usize::from(area.width.saturating_sub(GUTTER));
     let wide = |items: &[Item]| items.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>() > room + 3;
     let all = LEAVING.into_iter().map(|left| items(model, left, now));
@@ -86,15 +87,15 @@ pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let mut spans = Vec::new();
     for (at, (words, token)) in items.into_iter().enumerate() {
         if at > 0 {
-            spans.push(Span::styled(separator.clone(), model.theme.style(Token::Faint)));
+            spans.push(Span::styled(separator.clone(), model.screen.theme.style(Token::Faint)));
         }
-        spans.push(Span::styled(words, model.theme.style(token)));
+        spans.push(Span::styled(words, model.screen.theme.style(token)));
     }
     buffer.set_line(area.x + GUTTER, area.y, &Line::from(spans), area.width.saturating_sub(GUTTER));
 }
 
 fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
-    let header = &model.header;
+    let header = &model.info.header;
     let plain = |words: &str, from: DropOrder| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
     let name = match header.model.rsplit_once('/') {
         Some((_, name)) if left >= DropOrder::Provider => name,
@@ -121,31 +122,31 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         Field::Branch => vec![plain(&branch(model), DropOrder::Branch)],
         Field::Directory => vec![plain(&model.options.cwd, DropOrder::Cwd)],
         Field::Command => {
-            let line = model.worktree.line.as_deref().unwrap_or_default();
+            let line = model.info.worktree.line.as_deref().unwrap_or_default();
             vec![plain(&text::truncate(&text::clean(line), OWN_CELLS), DropOrder::Own)]
         }
     });
     let shown = all.filter(|(words, _)| !words.is_empty());
-    shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.glyphs.dot), token)).collect()
+    shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.screen.glyphs.dot), token)).collect()
 }
 
 /// Reports whether everything is ready, but no model is selected.
 fn is_without_model(model: &Model) -> bool {
-    model.header.model.is_empty() && matches!(model.model_access, Some(ModelAccess::NoKey { .. }))
+    model.info.header.model.is_empty() && matches!(model.info.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
 /// Returns the approval mode and every state that keeps aye from working normally.
 fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
-    let mode = match &model.model_access {
-        Some(_) => model.header.mode.as_str(),
+    let mode = match &model.info.model_access {
+        Some(_) => model.info.header.mode.as_str(),
         None if model.startup.is_session_chooser || model.options.sets_up => "",
         None => "starting",
     };
     let broken = if left < DropOrder::Long { "policy file invalid" } else { "policy invalid" };
     vec![
-        (mode.to_owned(), if model.header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
-        (if model.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
-        (if model.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
+        (mode.to_owned(), if model.info.header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
+        (if model.info.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
+        (if model.info.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
         ending(model, left, now),
         // Also announced when it began; repeated here if there is room.
         (model.servers.trouble().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
@@ -154,11 +155,11 @@ fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
 
 /// Formats the branch and its changes, for example `main ±3`; `main ±3+` if there may be more.
 fn branch(model: &Model) -> String {
-    let branch = model.header.branch.as_deref().unwrap_or_default();
-    match model.worktree.changed {
+    let branch = model.info.header.branch.as_deref().unwrap_or_default();
+    match model.info.worktree.changed {
         Some(changed) if changed > 0 && !branch.is_empty() => {
-            let more = if model.worktree.more { "+" } else { "" };
-            format!("{branch} {}{changed}{more}", model.glyphs.changed)
+            let more = if model.info.worktree.more { "+" } else { "" };
+            format!("{branch} {}{changed}{more}", model.screen.glyphs.changed)
         }
         Some(_) | None => branch.to_owned(),
     }
@@ -166,17 +167,17 @@ fn branch(model: &Model) -> String {
 
 /// Formats the session cost and, with a budget, what is left. Free models have no cost item.
 fn cost(model: &Model, left: DropOrder) -> Item {
-    let price = model.facts.as_ref().map(|facts| facts.price);
+    let price = model.info.facts.as_ref().map(|facts| facts.price);
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
-    let is_here = ["local/", "demo/"].iter().any(|provider| model.header.model.starts_with(provider));
-    let words = match (model.tally.cost_usd, price) {
-        (Some(cost), _) if cost > 0.0 || !is_free => about(cost, model.tally.is_estimated),
+    let is_here = ["local/", "demo/"].iter().any(|provider| model.info.header.model.starts_with(provider));
+    let words = match (model.info.tally.cost_usd, price) {
+        (Some(cost), _) if cost > 0.0 || !is_free => about(cost, model.info.tally.is_estimated),
         (Some(_), _) => String::new(),
         (None, Some(Some(_))) if !is_free => dollars(0.0),
-        (None, Some(None)) if !is_here && model.tally.usage != Usage::default() => "$?".to_owned(),
+        (None, Some(None)) if !is_here && model.info.tally.usage != Usage::default() => "$?".to_owned(),
         (None, _) => String::new(),
     };
-    let budget = model.tally.money_left();
+    let budget = model.info.tally.money_left();
     let near = budget.is_some_and(|(left, limit)| left <= limit * 0.2);
     let token = if near { Token::Warn } else { Token::Muted };
     match (words, budget) {
@@ -193,7 +194,7 @@ fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
         end.strftime(form).to_string()
     };
-    match model.policy.end(now) {
+    match model.info.policy.end(now) {
         Some((end, ExpiryStage::Near)) => (words(end), Token::Muted),
         Some((end, ExpiryStage::Soon)) => (words(end), Token::Warn),
         Some((_, ExpiryStage::Over)) => ("policy expired".to_owned(), Token::Danger),
@@ -212,13 +213,13 @@ fn sandbox(words: &str, left: DropOrder) -> String {
 }
 
 fn context(model: &Model, left: DropOrder) -> Item {
-    let used = model.tally.context_tokens;
+    let used = model.info.tally.context_tokens;
     let Some(limit) = model.context_limit() else {
         return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
     };
     let percent = used * 100 / limit;
     let filled = ((used * BAR + limit / 2) / limit).min(BAR) as usize;
-    let bar = model.glyphs.bar_full.repeat(filled) + &model.glyphs.bar_empty.repeat(BAR as usize - filled);
+    let bar = model.screen.glyphs.bar_full.repeat(filled) + &model.screen.glyphs.bar_empty.repeat(BAR as usize - filled);
     let bar = if left < DropOrder::Bar { format!("{bar} ") } else { String::new() };
     let (token, way) = match percent {
         80.. if left < DropOrder::Words => (Token::Warn, " /compact"),
@@ -237,7 +238,7 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     // The way back is dropped last.
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
     let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
-    let style = model.theme.style(Token::Faint);
+    let style = model.screen.theme.style(Token::Faint);
     let keys = model.keymap.called(Focus::Composer, "f1");
     let right: Cow<'_, str> = match (
         model.dialogs.is_open()
@@ -256,7 +257,7 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     };
     let room = usize::from(area.width.saturating_sub(GUTTER));
     let beside = room.saturating_sub(right.len() + 2);
-    let separator = format!(" {} ", model.glyphs.dot);
+    let separator = format!(" {} ", model.screen.glyphs.dot);
     let joined = |hints: &[(bool, Cow<'_, str>)]| hints.iter().map(|(_, hint)| &**hint).collect::<Vec<_>>().join(&separator);
     while text::width(&joined(&hints)) > beside
         && let Some(at) = hints.iter().rposition(|(leads_back, _)| !leads_back).filter(|at| *at > 0)
@@ -288,7 +289,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         if sessions.is_renaming() {
             return vec!["enter rename", "esc back"];
         }
-        let look = (model.size.width < SESSIONS_WIDE).then_some("space preview");
+        let look = (model.screen.size.width < SESSIONS_WIDE).then_some("space preview");
         // Waiting questions come first here too.
         let tab = if model.dialogs.is_empty() { "tab project/all" } else { "tab review" };
         let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
@@ -379,7 +380,7 @@ fn enter(model: &Model) -> &'static str {
 
 /// Returns the current activity for the strip: symbol, text, and key hints for the right side.
 pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
-    let g = &model.glyphs;
+    let g = &model.screen.glyphs;
     // The question shows this itself, open or not.
     if model.waits_for_person() {
         return None;
@@ -399,7 +400,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             } else {
                 STOPS
             };
-            return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
+            return Some((g.running, retry::words(waits, model.screen.size.width, now), keys(right)));
         }
         Activity::Compacting { messages } => {
             let right = &["esc stop, keep all", "esc stop"];
@@ -409,7 +410,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             let few = format!("Compacting {what}");
             let short = format!("{few} {} {elapsed}", g.dot);
             // The fill level is dropped first, so that the Escape hint is never cut.
-            let room = usize::from(model.size.width.saturating_sub(GUTTER));
+            let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let all = [(full, right[0]), (long.clone(), right[0]), (long, right[1]), (short, right[1])];
             let fits = all.into_iter().find(|(words, key)| text::width(words) + key.len() + 2 <= room);
             return Some((g.running, fits.map_or(few, |(words, _)| words), keys(right)));
@@ -455,11 +456,11 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
 
 /// Returns the terminal title, for example `aye · greeter · ▲ 1 waiting`.
 pub fn title(model: &Model) -> String {
-    let dot = model.glyphs.dot;
+    let dot = model.screen.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
     let waiting = match model.dialogs.len() {
         0 => String::new(),
-        count => format!(" {dot} {} {count} waiting", model.glyphs.waits),
+        count => format!(" {dot} {} {count} waiting", model.screen.glyphs.waits),
     };
     format!("aye {dot} {}{waiting}", text::reveal(directory).replace(['\t', '\n'], " "))
 }

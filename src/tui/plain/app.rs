@@ -192,7 +192,7 @@ impl<W: Write> LineApp<W> {
         let task = &self.model.task;
         let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
         let asks = !self.model.dialogs.is_empty();
-        self.closed && self.model.model_access.is_some() && self.model.startup.waiting_prompt.is_none() && (idle || asks)
+        self.closed && self.model.info.model_access.is_some() && self.model.startup.waiting_prompt.is_none() && (idle || asks)
     }
 
     /// Leaves the session and saves the unsent text as the draft.
@@ -349,11 +349,11 @@ impl<W: Write> LineApp<W> {
                 return Ok(());
             }
             ("/retry", "") => return self.paper.say("No request is waiting to be retried."),
-            ("/unsaved", "") if self.model.saving.stopped.is_some() => {
+            ("/unsaved", "") if self.model.info.saving.stopped.is_some() => {
                 effects.push(Effect::Send(Command::GoOnUnsaved));
                 return self.paper.say("Continuing unsaved: a crash loses everything that is not saved.");
             }
-            ("/unsaved", "") if self.model.saving.lost => {
+            ("/unsaved", "") if self.model.info.saving.lost => {
                 return self.paper.say("Another process owns this session now; nothing can be sent from here.");
             }
             ("/unsaved", "") => return self.paper.say("The whole session is saved."),
@@ -486,7 +486,7 @@ impl<W: Write> LineApp<W> {
                 self.paper.ask(&prompt)
             }
             (Some(PromptState::Written(_)), _) => Ok(()),
-            _ if self.model.model_access.is_none() || self.model.is_running() || !self.model.task.sent.is_empty() => Ok(()),
+            _ if self.model.info.model_access.is_none() || self.model.is_running() || !self.model.task.sent.is_empty() => Ok(()),
             _ if !self.model.composer.is_empty() => {
                 let draft = text::reveal_line(&self.model.composer.text());
                 self.paper.ask(&format!("You (draft: {}):", text::truncate(&draft, 40)))

@@ -41,11 +41,11 @@ pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let Host { mut desk, lines, .. } = host;
     drop(lines);
     desk.paper.finish()?;
-    let resume_hint = desk.model.session.as_ref().map(|id| format!("aye --resume {id}"));
-    let mode = desk.model.model_access.as_ref().map(|_| desk.model.header.mode);
+    let resume_hint = desk.model.info.session.as_ref().map(|id| format!("aye --resume {id}"));
+    let mode = desk.model.info.model_access.as_ref().map(|_| desk.model.info.header.mode);
     // The response has already been printed.
     let (typed, unsent) = (desk.model.unkept(), desk.model.startup.waiting_prompt);
-    let (session, model) = (desk.model.session, desk.model.header.model);
+    let (session, model) = (desk.model.info.session, desk.model.info.header.model);
     Ok(TuiOutcome { ended: ended?, last_answer: None, typed, unsent, model, mode, resume_hint, session })
 }
 
@@ -152,7 +152,7 @@ impl Host {
 
     async fn next(&mut self) -> PlainEvent {
         // Piped input waits until a session exists; a user at a terminal is told that it is starting.
-        let listens = self.is_terminal || self.desk.model.model_access.is_some() || !self.desk.model.dialogs.is_empty();
+        let listens = self.is_terminal || self.desk.model.info.model_access.is_some() || !self.desk.model.dialogs.is_empty();
         let quiet = self.desk.works().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {
             match quiet {

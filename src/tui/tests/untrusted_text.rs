@@ -19,7 +19,7 @@ const SIZE: Size = Size { width: 100, height: 40 };
 fn shown(model: &mut Model, now: u64) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     let mut rows = String::new();
-    let mut display = Display::new(&mut bytes, model.size);
+    let mut display = Display::new(&mut bytes, model.screen.size);
     let drawn = display.draw(|buffer| {
         let drawn = view::draw(model, buffer, now);
         rows = as_text(buffer);

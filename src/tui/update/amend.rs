@@ -48,7 +48,7 @@ pub fn take_back(model: &mut Model, now: u64) {
 
 /// Performs an amend choice. Returns whether it was one.
 pub fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let width = model.size.width;
+    let width = model.screen.size.width;
     match act {
         ChoiceAction::Edit => write(model, now),
         ChoiceAction::EditWhole => {
@@ -204,6 +204,6 @@ pub fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut V
         return false;
     }
     key(model, pressed, now, effects);
-    model.dirty = true;
+    model.screen.dirty = true;
     true
 }

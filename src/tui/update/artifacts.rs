@@ -17,7 +17,7 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
         take_draft(model, now, effects);
         return effects.push(Effect::Ask(Query::Session(SessionQuery::ListArtifacts)));
     }
-    let listed = which.parse::<usize>().ok().and_then(|number| model.artifacts.get(number.checked_sub(1)?));
+    let listed = which.parse::<usize>().ok().and_then(|number| model.info.artifacts.get(number.checked_sub(1)?));
     let uri = match listed {
         Some(artifact) => artifact.uri.clone(),
         None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
@@ -30,15 +30,15 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
 pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
     let head = match artifacts.len() {
         0 => "no artifacts in this session; long content, such as command output over 10 KB, is stored as one".to_owned(),
-        count => format!("artifacts: {count} {} /artifacts NUMBER opens one", model.glyphs.dot),
+        count => format!("artifacts: {count} {} /artifacts NUMBER opens one", model.screen.glyphs.dot),
     };
     let mut rows = vec![head];
-    let room = usize::from(model.size.width.saturating_sub(GUTTER)).saturating_sub(BEFORE_NAME).max(1);
+    let room = usize::from(model.screen.size.width.saturating_sub(GUTTER)).saturating_sub(BEFORE_NAME).max(1);
     for (index, artifact) in artifacts.iter().enumerate() {
         let name = text::clean_line(&artifact.name);
         let name = text::truncate(&name, room);
         rows.push(format!("{:>3}  {:>10}  {name}", index + 1, size(artifact.bytes)));
     }
-    model.artifacts = artifacts;
+    model.info.artifacts = artifacts;
     show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }

@@ -66,7 +66,7 @@ pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64)
             format!("{} is outside the workspace, so it is not attached; aye asks you if the model wants to read it", name(file))
         }
         (None, [file]) => match file.tokens {
-            Some(count) if !file.image => format!("{} {} ~{} tokens", name(file), model.glyphs.dot, tokens(count)),
+            Some(count) if !file.image => format!("{} {} ~{} tokens", name(file), model.screen.glyphs.dot, tokens(count)),
             _ => name(file),
         },
         (None, files) => crate::tui::format::counted(files.len(), "file"),
@@ -93,7 +93,7 @@ pub fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<
             let gap = if before.is_empty() || before.ends_with(char::is_whitespace) { "" } else { " " };
             put(model, &format!("{gap}@{} ", image.uri), now);
             let kind = image.media_type.trim_start_matches("image/");
-            let (dot, count) = (model.glyphs.dot, u64::from(image.width) * u64::from(image.height) / TOKEN_PIXELS);
+            let (dot, count) = (model.screen.glyphs.dot, u64::from(image.width) * u64::from(image.height) / TOKEN_PIXELS);
             let words =
                 format!("image {}x{} {kind} {dot} ~{} tokens {dot} {by}", image.width, image.height, tokens(count.max(1)));
             model.show_toast(words, now);
@@ -114,7 +114,7 @@ fn put(model: &mut Model, words: &str, now: u64) {
 /// Warns before sending that the model will not see the image.
 fn warn(model: &mut Model, now: u64) {
     if let Some(name) = blind(model) {
-        let dot = model.glyphs.dot;
+        let dot = model.screen.glyphs.dot;
         model.show_toast(
             format!("{name} does not accept images and would get only the size {dot} ctrl+l to change the model"),
             now,
@@ -124,7 +124,7 @@ fn warn(model: &mut Model, now: u64) {
 
 /// Returns the name of the model if it does not accept images.
 fn blind(model: &Model) -> Option<String> {
-    model.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
+    model.info.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
 }
 
 /// Returns whether the draft is held back because the model cannot see its image. The next Enter sends it.
@@ -135,7 +135,7 @@ pub fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
         return false;
     }
     model.attached.said = Some(draft.to_owned());
-    let dot = model.glyphs.dot;
+    let dot = model.screen.glyphs.dot;
     model.show_toast(
         format!("{name} does not accept images and would not see {image} {dot} enter to send anyway, ctrl+l to change the model"),
         now,

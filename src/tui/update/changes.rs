@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    if model.model_access != Some(ModelAccess::Ready) {
+    if model.info.model_access != Some(ModelAccess::Ready) {
         return model.show_toast("no changes: there is no session yet", now);
     }
     look(model, now, effects);

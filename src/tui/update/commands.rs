@@ -34,16 +34,16 @@ pub fn runs_command(model: &Model) -> bool {
 /// Handles `/ps`: lists background commands with their last output.
 pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    if model.commands.is_empty() {
+    if model.info.commands.is_empty() {
         return model.show_toast("nothing is running in the background", now);
     }
-    let running = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
+    let running = model.info.commands.iter().filter(|one| one.state == RunningState::Running).count();
     let head = match running {
         0 => "nothing is running in the background any more".to_owned(),
-        _ => format!("{running} in the background {} /stop ID stops one", model.glyphs.dot),
+        _ => format!("{running} in the background {} /stop ID stops one", model.screen.glyphs.dot),
     };
     let mut rows = vec![head];
-    for command in &model.commands {
+    for command in &model.info.commands {
         rows.push(format!("{}  {}  {}", command.id, state(command), text::clean_line(&command.line)));
         if !command.last_line.trim().is_empty() {
             rows.push(format!("    {}", text::clean_line(&command.last_line)));
@@ -54,9 +54,9 @@ pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 /// Updates the background commands. The end of one is reported in a note, because its card is complete.
 pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
-    let before = std::mem::replace(&mut model.commands, commands);
+    let before = std::mem::replace(&mut model.info.commands, commands);
     let ran = |id: &str| before.iter().any(|one| one.id == id && one.state == RunningState::Running);
-    let ended = model.commands.iter().filter(|one| one.state != RunningState::Running && ran(&one.id));
+    let ended = model.info.commands.iter().filter(|one| one.state != RunningState::Running && ran(&one.id));
     let told = ended.map(|one| {
         let tone = if state(one) == "exit 0" { Tone::Plain } else { Tone::Warning };
         (format!("{} ended, {}: {}", one.id, state(one), text::clean_line(&one.line)), tone)
@@ -68,7 +68,7 @@ pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
 
 /// Handles `/stop ID`; without an ID, stops the only command.
 pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
-    let running: Vec<&RunningCommand> = model.commands.iter().filter(|one| one.state == RunningState::Running).collect();
+    let running: Vec<&RunningCommand> = model.info.commands.iter().filter(|one| one.state == RunningState::Running).collect();
     let found = match (id, running.as_slice()) {
         ("", [only]) => Some(only.id.clone()),
         (id, running) => running.iter().find(|one| one.id == id).map(|one| one.id.clone()),
@@ -89,6 +89,7 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
 /// Returns the row above the composer while commands run in the background.
 pub fn words(model: &Model) -> Option<String> {
     let running: Vec<String> = model
+        .info
         .commands
         .iter()
         .filter(|one| one.state == RunningState::Running)
@@ -97,7 +98,7 @@ pub fn words(model: &Model) -> Option<String> {
     if running.is_empty() {
         return None;
     }
-    Some(format!("{} in the background: {}", running.len(), running.join(&format!(" {} ", model.glyphs.separator))))
+    Some(format!("{} in the background: {}", running.len(), running.join(&format!(" {} ", model.screen.glyphs.separator))))
 }
 
 fn state(command: &RunningCommand) -> String {

@@ -38,14 +38,14 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 pub fn shown(model: &mut Model, filled: ContextUse) {
     if filled.used() > 0 {
-        model.tally.context_tokens = filled.used();
+        model.info.tally.context_tokens = filled.used();
     }
     show_called_for(model, Kind::Window(filled));
 }
 
 /// Returns the usage of the context window, in percent if it is high.
 pub fn filled(model: &Model) -> String {
-    let used = model.tally.context_tokens;
+    let used = model.info.tally.context_tokens;
     match model.context_limit().map(|all| used * 100 / all) {
         Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
         Some(_) | None => format!("Context {} tokens", tokens(used)),
@@ -53,7 +53,7 @@ pub fn filled(model: &Model) -> String {
 }
 
 pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
-    model.tally.context_tokens = used;
+    model.info.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
         note(model, "the provider says the conversation is too long for the model", Tone::Warning);
     }
@@ -64,7 +64,7 @@ pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used
 pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
     let Compaction { trigger, focus, summary, summarised, kept, tokens_before, tokens_after } = compaction;
     ends(model, now);
-    model.tally.context_tokens = *tokens_after;
+    model.info.tally.context_tokens = *tokens_after;
     let why = match trigger {
         CompactionTrigger::Asked => "",
         CompactionTrigger::Threshold => " because the context window was nearly full",
@@ -83,7 +83,7 @@ pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
 
 pub fn undone(model: &mut Model, count: u64, now: u64) {
     ends(model, now);
-    model.tally.context_tokens = count;
+    model.info.tally.context_tokens = count;
     note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), Tone::Plain);
 }
 

@@ -15,7 +15,7 @@ pub fn to_draft(model: &mut Model, text: &str, now: u64) {
     // The typed text must be visible.
     model.rewind.list = None;
     browse::leave(&mut model.overlays.browse, &mut model.transcript);
-    model.dirty = true;
+    model.screen.dirty = true;
     model.composer.insert(text);
     model.keys.last_key = Some(now);
     model.keys.last_text = Some(now);

@@ -12,7 +12,7 @@ pub fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Applies the text from the editor to the draft, or reports why there is none.
 pub fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
-    model.dirty = true;
+    model.screen.dirty = true;
     match edited {
         Ok(words) => {
             let words = text::clean(words.trim_end()).into_owned();

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, Event, EventKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
-use crate::tui::model::{Activity, Model, Policy, TOAST_MS};
+use crate::tui::model::{Activity, Model, TOAST_MS};
+use crate::tui::session_info::Policy;
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Card, CardState, Kind, Tone, tag_new_entries};
 
@@ -33,16 +34,16 @@ pub fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
 pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { model: name, mode, facts, .. } => {
-            model.header.model = name;
-            model.header.mode = mode;
+            model.info.header.model = name;
+            model.info.header.mode = mode;
             if let Some(facts) = facts {
                 models::known(model, facts);
             }
         }
         EventKind::PolicyInForce { mut layers, name, message, .. } => {
             model.options.shorten(layers.iter_mut().filter_map(|layer| layer.file.as_mut()));
-            model.policy = Policy { layers, broken: None, ..model.policy };
-            model.header.policy = name;
+            model.info.policy = Policy { layers, broken: None, ..model.info.policy };
+            model.info.header.policy = name;
             if let Some(message) = message {
                 note(model, &message, Tone::Plain);
             }
@@ -50,10 +51,10 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::PolicyRejected { message } => {
             note(model, &message, Tone::Warning);
-            model.policy.broken = Some(message);
+            model.info.policy.broken = Some(message);
         }
         EventKind::ModeChanged { mode } => {
-            model.header.mode = mode;
+            model.info.header.mode = mode;
             note(model, &format!("mode {}", mode.as_str()), Tone::Plain);
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
@@ -89,7 +90,7 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
             busy(model, Activity::Thinking, now);
         }
         EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
-            model.tally.context_tokens = model.tally.context_tokens.max(estimated_input_tokens);
+            model.info.tally.context_tokens = model.info.tally.context_tokens.max(estimated_input_tokens);
             busy(model, Activity::Thinking, now);
         }
         EventKind::TextChunk { text } => streaming::text_chunk(model, &text, now),
@@ -99,7 +100,7 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, estimated, .. } => {
             streaming::end(model);
-            model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
+            model.info.tally.context_tokens = usage.input_tokens + usage.output_tokens;
             spending::spent(model, usage, cost_usd, session_cost_usd);
             spending::doubt(model, estimated);
         }
@@ -175,7 +176,7 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
             artifact_uris,
             ..
         } => {
-            model.tool_uses.note(&tool_name, status, latency_ms);
+            model.info.tool_uses.note(&tool_name, status, latency_ms);
             model.dialogs.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
             let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
@@ -196,7 +197,7 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
             note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
         }
         EventKind::SandboxInForce { words, missing, .. } => {
-            model.header.sandbox = words;
+            model.info.header.sandbox = words;
             if let Some(missing) = missing {
                 note(model, &missing, Tone::Warning);
             }
@@ -220,11 +221,11 @@ pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);
             if !text.is_empty() {
-                model.last_answer = Some(text);
+                model.info.last_answer = Some(text);
             }
             // Some requests did not report it.
             if model.task.cost_usd.is_none() {
-                model.tally.spend(cost_usd);
+                model.info.tally.spend(cost_usd);
                 model.task.cost_usd = cost_usd;
             }
         }
@@ -335,7 +336,7 @@ pub fn asked(model: &mut Model, approval: &Approval) {
 
 fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
     model.task.paused = None;
-    let held = text::clean(&model.header.sandbox).into_owned();
+    let held = text::clean(&model.info.header.sandbox).into_owned();
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
     if summary.is_some() {

@@ -37,13 +37,15 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
         FailureKind::BudgetExceeded => Some(over_budget(&failure.hint)),
         // It may take long until then, so this row stays visible.
         kind if retry::is_passing(kind) => {
-            Some(Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.glyphs.dot)))
+            Some(Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.screen.glyphs.dot)))
         }
         _ => (!said).then(|| Paused::new(where_it_paused(model))),
     };
     let words = match failure.kind {
         // The expiry of the policy was reported before.
-        FailureKind::PolicyExpired => format!("paused: {} {} /policy reload to read it again", failure.hint, model.glyphs.dot),
+        FailureKind::PolicyExpired => {
+            format!("paused: {} {} /policy reload to read it again", failure.hint, model.screen.glyphs.dot)
+        }
         _ => format!("paused: {}", failure_words(model, failure)),
     };
     note(model, &words, Tone::Warning);
@@ -51,7 +53,7 @@ pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
 
 /// Returns the pause after a rejected API key; Enter in the empty draft replaces the key.
 fn refused(model: &Model) -> Paused {
-    let dot = model.glyphs.dot;
+    let dot = model.screen.glyphs.dot;
     let ways = vec![
         format!("the API key was rejected; nothing is lost {dot} enter to replace it {dot} /continue to resume"),
         format!("API key rejected {dot} enter to replace it {dot} /continue"),
@@ -116,7 +118,7 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
     let message = if message.is_empty() { "the budget is used up" } else { message };
     // Key and account failures do not name the provider themselves.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
-    let provider = model.header.model.split_once('/').map(|(provider, _)| provider);
+    let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
     let message = match provider {
         Some(provider) if failure.status.is_some() => failure.told(provider),
         Some(provider) if of_account => format!("{provider} says: {message}"),
@@ -133,7 +135,7 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
 /// Marks the streamed response as discarded; it stays visible.
 pub fn discarded(model: &mut Model, reason: &str) {
     streaming::end(model);
-    model.last_answer = None;
+    model.info.last_answer = None;
     let Some(entry) = model.transcript.last_answer_mut() else { return };
     if let Kind::Answer { state, .. } = &mut entry.kind {
         *state = AnswerState::Discarded(text::clean(reason).into_owned());

@@ -27,21 +27,21 @@ pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
 
 /// Returns the last session on one row, whatever its title.
 fn last_here(model: &Model, words: &str) -> StyledText {
-    let words = text::reveal_line(words).replace('·', model.glyphs.dot);
+    let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
     StyledText::new(&words, SpanStyle::of(Token::Muted))
 }
 
 fn place(model: &Model) -> StyledText {
     let mut line = StyledText::new(&format!("aye {}", model.options.version), SpanStyle::of(Token::Heading));
-    let branch = model.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
-    let place = format!(" {} {}{branch}", model.glyphs.dot, model.options.cwd);
+    let branch = model.info.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+    let place = format!(" {} {}{branch}", model.screen.glyphs.dot, model.options.cwd);
     line.push(&text::clean(&place), SpanStyle::of(Token::Text));
     line
 }
 
 fn rules(model: &Model, start: &Start) -> StyledText {
-    let header = &model.header;
-    let dot = format!(" {} ", model.glyphs.dot);
+    let header = &model.info.header;
+    let dot = format!(" {} ", model.screen.glyphs.dot);
     let trusted = if start.is_trusted { format!("Trusted project{dot}") } else { String::new() };
     let mut whose = vec![header.policy.as_str()];
     whose.extend(start.policy_ends.as_deref());
@@ -65,7 +65,7 @@ fn attempts(model: &Model, own: Option<&str>) -> StyledText {
     let usual = TRY.into_iter().skip(usize::from(own.is_some()));
     for words in own.iter().map(String::as_str).chain(usual) {
         line.push(words, SpanStyle::of(Token::Text));
-        line.push(&format!(" {} ", model.glyphs.dot), SpanStyle::of(Token::Muted));
+        line.push(&format!(" {} ", model.screen.glyphs.dot), SpanStyle::of(Token::Muted));
     }
     line.push("? keys", SpanStyle::of(Token::Muted));
     line

@@ -24,7 +24,7 @@ pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>)
         model.menu.set(Vec::new());
     }
     model.overlays.help = Some(Help::new(focus(model), words));
-    model.dirty = true;
+    model.screen.dirty = true;
 }
 
 /// Closes the help; a dialog below is armed again.

@@ -6,41 +6,41 @@ use crate::tui::model::{Effect, Model};
 
 /// Requests the older part once the user scrolls near its end.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(before) = model.older.before
-        && !model.older.is_asked
+    if let Some(before) = model.info.older.before
+        && !model.info.older.is_asked
         && model.transcript.is_near_start()
     {
-        model.older.is_asked = true;
+        model.info.older.is_asked = true;
         effects.push(Effect::Ask(Query::LoadHistory { before }));
     }
 }
 
 /// Inserts the older part at the beginning; the visible rows stay in place, and the rest of the session is unchanged.
 pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
-    model.older.is_asked = false;
-    model.older.before = before;
+    model.info.older.is_asked = false;
+    model.info.older.before = before;
     let transcript = std::mem::take(&mut model.transcript);
-    let (task, tally) = (std::mem::take(&mut model.task), std::mem::take(&mut model.tally));
-    let (panels, tool_uses) = (std::mem::take(&mut model.dialogs), std::mem::take(&mut model.tool_uses));
-    let (last_answer, said) = (model.last_answer.take(), model.toast.take());
+    let (task, tally) = (std::mem::take(&mut model.task), std::mem::take(&mut model.info.tally));
+    let (panels, tool_uses) = (std::mem::take(&mut model.dialogs), std::mem::take(&mut model.info.tool_uses));
+    let (last_answer, said) = (model.info.last_answer.take(), model.toast.take());
     for event in history {
         replay(model, event, now);
     }
     after_replay(model);
     let older = std::mem::replace(&mut model.transcript, transcript);
-    (model.task, model.tally, model.dialogs, model.tool_uses) = (task, tally, panels, tool_uses);
-    (model.last_answer, model.toast) = (last_answer, said);
+    (model.task, model.info.tally, model.dialogs, model.info.tool_uses) = (task, tally, panels, tool_uses);
+    (model.info.last_answer, model.toast) = (last_answer, said);
     let (transcript, look) = model.transcript_look(now);
     transcript.prepend(older, look);
 }
 
 /// Sets the totals of a session of which only the end was loaded.
 pub fn summed(model: &mut Model, sum: HistorySum) {
-    model.tally.usage = sum.usage;
-    model.tally.cost_usd = sum.cost_usd;
-    model.tally.is_estimated = sum.estimated;
+    model.info.tally.usage = sum.usage;
+    model.info.tally.cost_usd = sum.cost_usd;
+    model.info.tally.is_estimated = sum.estimated;
     model.task.usage = sum.task_usage;
     model.task.cost_usd = sum.task_cost_usd;
     model.task.is_estimated = sum.task_estimated;
-    model.tool_uses = sum.tools.into();
+    model.info.tool_uses = sum.tools.into();
 }

@@ -148,7 +148,7 @@ pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>
         let line = line.to_owned();
         return super::user_shell::run(model, line, shared, now, effects);
     }
-    match &model.model_access {
+    match &model.info.model_access {
         None if model.options.sets_up => {
             model.show_toast("no session here: tab to continue setup, `aye` to start a session", now);
         }

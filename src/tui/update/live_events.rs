@@ -10,9 +10,9 @@ use crate::tui::model::Model;
 /// Applies a live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, timestamp, .. } = of_its_task(model, event);
-    model.policy.clock = Some((timestamp, now));
+    model.info.policy.clock = Some((timestamp, now));
     if let EventKind::TaskStarted { .. } = kind {
-        model.session = Some(session_id);
+        model.info.session = Some(session_id);
     }
     let focus = model.may_take_focus(now);
     let last_text = model.keys.last_text;

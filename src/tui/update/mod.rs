@@ -118,15 +118,15 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Event(event) => on_event(model, *event, now, &mut effects),
         Msg::Start(start) => on_start(model, *start, now, &mut effects),
         Msg::Ahead(ahead) => {
-            model.dirty = true;
+            model.screen.dirty = true;
             match *ahead {
                 StartupQuestion::Held(held) => lock::ask(model, held, now),
                 StartupQuestion::Choose => sessions::choose(model, &mut effects),
             }
         }
         Msg::Resize(size) => {
-            model.size = size;
-            model.dirty = true;
+            model.screen.size = size;
+            model.screen.dirty = true;
             // A prompt that cannot be read cannot be answered.
             if model.is_too_small() {
                 model.dialogs.close();
@@ -134,21 +134,21 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             unsettled(model, now, &mut effects);
         }
         Msg::Edited(edit, outcome) => {
-            model.dirty = true;
+            model.screen.dirty = true;
             match edit.what {
                 Editable::Draft => editor::left(model, outcome, now),
                 Editable::Proposed { .. } => amend::edited(model, *edit, outcome, now, &mut effects),
             }
         }
         Msg::Resumed => {
-            model.dirty = true;
+            model.screen.dirty = true;
             worktree::changed(model, &mut effects);
             unsettled(model, now, &mut effects);
         }
         Msg::TypedBefore(words) => {
             if !words.is_empty() {
                 model.composer.insert(&words);
-                model.dirty = true;
+                model.screen.dirty = true;
                 draft_changed(model, now);
             }
         }
@@ -179,7 +179,7 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 }
 
 fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
+    model.screen.dirty = true;
     match event.kind {
         EventKind::LookedUp(told) => query_results::told(model, told, now, effects),
         EventKind::ServersChanged { .. } => {
@@ -193,7 +193,7 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
 }
 
 fn on_session_gone(model: &mut Model, now: u64) {
-    model.dirty = true;
+    model.screen.dirty = true;
     let text = "the session has ended; the conversation is saved. ctrl+d to quit";
     let text = model.keymap.sentence(Focus::Composer, text).into_owned();
     model.transcript.push(Kind::Note { text, tone: Tone::Failure });
@@ -213,7 +213,7 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
 fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>) {
     match input {
         Input::Key(key) => {
-            model.dirty = true;
+            model.screen.dirty = true;
             // The mouse selection was only for the copy.
             if model.overlays.browse.is_none() {
                 model.transcript.marks.selection = None;
@@ -226,7 +226,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             }
         }
         Input::Paste(pasted) => {
-            model.dirty = true;
+            model.screen.dirty = true;
             let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
             if help::paste(model, &pasted) {
@@ -252,7 +252,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         }
         Input::Mouse(event) => mouse::mouse(model, event, now, effects),
         Input::FocusIn => {
-            model.pointer.focused = Some(now);
+            model.screen.pointer.focused = Some(now);
             notifications::focus(model, true, effects);
             // The user may have worked elsewhere.
             worktree::changed(model, effects);
@@ -261,7 +261,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         }
         Input::FocusOut => notifications::focus(model, false, effects),
         Input::Fence => {
-            model.dirty = true;
+            model.screen.dirty = true;
             if model.dialogs.fence_answered() {
                 dialog::stimulus(model, GuardInput::Fence, now, effects);
             }
@@ -312,14 +312,14 @@ fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
 }
 
 fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
+    model.screen.dirty = true;
     lock::forget(model);
-    model.header = start.header.clone();
+    model.info.header = start.header.clone();
     if let Some(cwd) = &start.cwd {
         model.options.cwd.clone_from(cwd);
     }
     let resumed = !start.history.is_empty();
-    model.older.before = start.older;
+    model.info.older.before = start.older;
     model.transcript.push(Kind::Greeting(greeting::lines(model, &start, resumed)));
     theme_command::check(model);
     help::check_keys(model);
@@ -349,7 +349,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     let ready = start.model_access == ModelAccess::Ready;
-    model.model_access = Some(start.model_access);
+    model.info.model_access = Some(start.model_access);
     if ready {
         // The status row shows the remaining budget.
         effects.push(Effect::Send(Command::ShowBudget));
@@ -382,7 +382,7 @@ fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
+    model.screen.dirty = true;
     if model.toast.as_ref().is_some_and(|(_, until)| now >= *until) {
         model.toast = None;
     }

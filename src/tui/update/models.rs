@@ -28,10 +28,10 @@ pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
 /// Opens the key input if the provider rejected the API key and nothing has continued since. Returns whether it did.
 pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
-    if !wants || model.is_running() || !model.dialogs.is_empty() || model.header.model.is_empty() {
+    if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
         return false;
     }
-    let name = model.header.model.clone();
+    let name = model.info.header.model.clone();
     open_for_key(model, &name, now, effects);
     true
 }
@@ -53,7 +53,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.overlays.help = None;
     model.overlays.reading = None;
     model.overlays.search = None;
-    model.overlays.picker = Some(ModelPicker::new(&model.header.model, model.facts.clone(), model.header.effort));
+    model.overlays.picker = Some(ModelPicker::new(&model.info.header.model, model.info.facts.clone(), model.info.header.effort));
     effects.push(Effect::Send(Command::ListModels { ask: false }));
     effects.push(Effect::Send(Command::ListModels { ask: true }));
 }
@@ -64,7 +64,7 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
         ("auto" | "default", _) => None,
         (_, Some(effort)) => Some(effort),
         (_, None) => {
-            let is = model.header.effort.map_or("chosen by the model", Effort::as_str);
+            let is = model.info.header.effort.map_or("chosen by the model", Effort::as_str);
             return model.show_toast(format!("effort: {is}; change it with `/effort` off, low, medium, high or auto"), now);
         }
     };
@@ -83,21 +83,21 @@ pub fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
 
 /// Sets the facts of the model in use.
 pub fn known(model: &mut Model, facts: ModelFacts) {
-    model.header.model.clone_from(&facts.name);
-    model.header.context_tokens = Some(facts.context_window);
-    model.facts = Some(facts);
+    model.info.header.model.clone_from(&facts.name);
+    model.info.header.context_tokens = Some(facts.context_window);
+    model.info.facts = Some(facts);
 }
 
 pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
-    if matches!(model.model_access, Some(ModelAccess::NoKey { .. })) {
-        model.model_access = Some(ModelAccess::Ready);
+    if matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) {
+        model.info.model_access = Some(ModelAccess::Ready);
     }
     // The rejected key is not in use any more.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
         model.task.paused = Some(Paused::new(failures::where_it_paused(model)));
     }
     known(model, facts);
-    model.header.effort = effort;
+    model.info.header.effort = effort;
     said(model, message);
 }
 
@@ -120,7 +120,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         Choice::Refused(why) => model.show_toast(format!("model not changed: {why} first"), now),
         Choice::Model { name, effort } => {
             model.overlays.picker = None;
-            if name != model.header.model {
+            if name != model.info.header.model {
                 effects.push(Effect::Send(Command::SetModel { name }));
             }
             if effort.is_some() {

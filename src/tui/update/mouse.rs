@@ -27,7 +27,7 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
             MouseEventKind::ScrollDown => help.scroll_by(rows),
             _ => return,
         }
-        model.dirty = true;
+        model.screen.dirty = true;
         return;
     }
     match event.kind {
@@ -48,7 +48,7 @@ pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
 
 /// Highlights the choice that was clicked; only Enter takes it.
 fn point(model: &mut Model, event: MouseEvent, now: u64) {
-    model.dirty = true;
+    model.screen.dirty = true;
     let place = Position { x: event.column, y: event.row };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.click(place, panels, now);
@@ -61,9 +61,9 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
 
 /// Handles a click on a row that leads somewhere. Returns whether there is one.
 fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
-    let clicked = model.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
+    let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !brings_window(model, now) && !model.is_too_small()) else { return false };
-    model.dirty = true;
+    model.screen.dirty = true;
     match click {
         Click::End => model.transcript.follow(),
         Click::Review if model.dialogs.is_open() => model.dialogs.cycle(true, model.keys.last_text),
@@ -74,7 +74,7 @@ fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
 
 /// Returns whether a click only brought the window to the front.
 fn brings_window(model: &Model, now: u64) -> bool {
-    model.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
+    model.screen.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
 /// Highlights the clicked row of a list or menu, or takes the highlighted one. Returns whether there is a row.
@@ -90,7 +90,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
         None => return false,
         Some(ClickResult::Nothing) => {}
         Some(ClickResult::Marked) => {
-            model.dirty = true;
+            model.screen.dirty = true;
             sessions::look(model, effects);
         }
         Some(ClickResult::Taken) => super::dispatch_key(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
@@ -99,7 +99,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
 }
 
 fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
+    model.screen.dirty = true;
     let rows = if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.move_by(rows.signum(), panels);
@@ -146,25 +146,25 @@ fn spot(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)
 }
 
 fn press(model: &mut Model, event: MouseEvent, now: u64) {
-    model.pointer.pressed = None;
+    model.screen.pointer.pressed = None;
     if brings_window(model, now) {
         return;
     }
-    model.dirty = true;
+    model.screen.dirty = true;
     model.transcript.marks.selection = None;
-    model.pointer.pressed = spot(model, event, now);
-    if model.pointer.pressed.is_none() && !model.dialogs.is_open() {
+    model.screen.pointer.pressed = spot(model, event, now);
+    if model.screen.pointer.pressed.is_none() && !model.dialogs.is_open() {
         model.composer.click(event.column, event.row);
     }
 }
 
 /// Extends the selection from the pressed cell, within its entry.
 fn drag(model: &mut Model, event: MouseEvent, now: u64) {
-    let Some((entry, from)) = model.pointer.pressed else { return };
-    model.dirty = true;
+    let Some((entry, from)) = model.screen.pointer.pressed else { return };
+    model.screen.dirty = true;
     let height = model.transcript.view_height();
     let at_edge = event.row == 0 || event.row + 1 >= height;
-    model.pointer.edge = at_edge.then_some((event, now + EDGE_MS));
+    model.screen.pointer.edge = at_edge.then_some((event, now + EDGE_MS));
     let inside = MouseEvent { row: event.row.min(height.saturating_sub(1)), ..event };
     let (transcript, look) = model.transcript_look(now);
     let last = transcript.last_row(entry, look);
@@ -180,7 +180,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
 
 /// Scrolls by a row while the pointer is held at an edge.
 pub fn due(model: &mut Model, now: u64) {
-    let Some((event, at)) = model.pointer.edge else { return };
+    let Some((event, at)) = model.screen.pointer.edge else { return };
     if now < at {
         return;
     }
@@ -194,15 +194,15 @@ pub fn due(model: &mut Model, now: u64) {
     drag(model, event, now);
     // At the end of the text nothing moves any more, so no further timer is needed.
     if model.transcript.marks.selection == kept {
-        model.pointer.edge = None;
+        model.screen.pointer.edge = None;
     }
 }
 
 /// Copies the selection; without one, handles the click.
 fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
-    model.pointer.edge = None;
-    let Some((entry, from)) = model.pointer.pressed.take() else { return };
-    model.dirty = true;
+    model.screen.pointer.edge = None;
+    let Some((entry, from)) = model.screen.pointer.pressed.take() else { return };
+    model.screen.dirty = true;
     let (transcript, look) = model.transcript_look(now);
     if transcript.marks.selection.is_some() {
         if let Some(text) = transcript.selected_text(look) {

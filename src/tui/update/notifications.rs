@@ -8,7 +8,7 @@ use crate::tui::terminal::{Notice, TerminalMode};
 
 /// Handles a change of the window focus.
 pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
-    model.attention.is_focused = is_focused;
+    model.screen.attention.is_focused = is_focused;
     if is_focused {
         show(model, Progress::None, effects);
     }
@@ -17,12 +17,12 @@ pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
 /// Sends notifications for new events after a change of the model.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
-    let before = (model.attention.waiting, model.attention.was_running);
+    let before = (model.screen.attention.waiting, model.screen.attention.was_running);
     if (waiting, running) == before {
         return;
     }
-    (model.attention.waiting, model.attention.was_running) = (waiting, running);
-    if model.attention.is_focused || model.options.notices == Notices::Off {
+    (model.screen.attention.waiting, model.screen.attention.was_running) = (waiting, running);
+    if model.screen.attention.is_focused || model.options.notices == Notices::Off {
         return;
     }
     if waiting > before.0 {
@@ -48,8 +48,8 @@ fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
     // Some terminals treat a separator as the end of the text.
     let place = text::reveal(directory).replace([';', '\n', '\t'], " ");
-    let emulator = &model.terminal.emulator;
-    let sequence = match emulator.notice(&model.terminal.name) {
+    let emulator = &model.screen.terminal.emulator;
+    let sequence = match emulator.notice(&model.screen.terminal.name) {
         None => return,
         Some(Notice::Nine) => format!("\x1b]9;aye in {place}: {words}\x1b\\"),
         Some(Notice::Notify) => format!("\x1b]777;notify;aye in {place};{words}\x1b\\"),
@@ -58,8 +58,9 @@ fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
 }
 
 fn show(model: &mut Model, progress: Progress, effects: &mut Vec<Effect>) {
-    let is_known = model.terminal.emulator.shows_progress(&model.terminal.name) && model.options.notices == Notices::Auto;
-    if !is_known || std::mem::replace(&mut model.attention.progress, progress) == progress {
+    let is_known =
+        model.screen.terminal.emulator.shows_progress(&model.screen.terminal.name) && model.options.notices == Notices::Auto;
+    if !is_known || std::mem::replace(&mut model.screen.attention.progress, progress) == progress {
         return;
     }
     if progress != Progress::None {

@@ -31,7 +31,7 @@ pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 pub fn told(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
+    model.screen.dirty = true;
     match told {
         SetupTold::Found(found) if state(model).is_none() => open(model, found, now),
         told if state(model).is_some() => feed(model, Input::Told(told), now, effects),
@@ -104,13 +104,13 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
             Out::End { policy, lines } => end(model, policy, &lines, now, effects),
         }
     }
-    model.dirty = true;
+    model.screen.dirty = true;
 }
 
 /// Switches the session to the model, if there is a session that can.
 fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
-    let is_asked = model.model_access == Some(ModelAccess::Ready) && model.header.model == name;
-    let only_read = matches!(model.model_access, Some(ModelAccess::ReadOnly { .. }));
+    let is_asked = model.info.model_access == Some(ModelAccess::Ready) && model.info.header.model == name;
+    let only_read = matches!(model.info.model_access, Some(ModelAccess::ReadOnly { .. }));
     if !(is_asked || only_read || model.options.sets_up) {
         effects.push(Effect::Send(Command::SetModel { name }));
     }

@@ -5,9 +5,9 @@ use crate::tui::pointer::Pointer;
 
 /// Handles ctrl+s: gives the mouse to the terminal for its own selection, or takes it back.
 pub fn hand_over(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    let is_captured = !model.pointer.is_captured;
-    model.pointer = Pointer { focused: model.pointer.focused, ..Pointer::new(is_captured) };
+    let is_captured = !model.screen.pointer.is_captured;
+    model.screen.pointer = Pointer { focused: model.screen.pointer.focused, ..Pointer::new(is_captured) };
     effects.push(Effect::Mouse(is_captured));
     let words = if is_captured { "aye handles the mouse again" } else { "the terminal handles the mouse · ctrl+s to undo" };
-    model.show_toast(words.replace('·', model.glyphs.dot), now);
+    model.show_toast(words.replace('·', model.screen.glyphs.dot), now);
 }

@@ -4,7 +4,8 @@ use super::draft::take_draft;
 use crate::protocol::{Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Question, mode_dialog};
-use crate::tui::model::{Effect, ExpiryStage, Model};
+use crate::tui::model::{Effect, Model};
+use crate::tui::session_info::ExpiryStage;
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
@@ -29,11 +30,11 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
 /// Handles `/mode NAME`: switches to a stricter mode at once, and asks before a less strict one.
 pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
-        let now_on = model.header.mode.as_str();
+        let now_on = model.info.header.mode.as_str();
         return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
     };
     take_draft(model, now, effects);
-    match mode.cmp(&model.header.mode) {
+    match mode.cmp(&model.info.header.mode) {
         Ordering::Equal => model.show_toast(format!("the mode is already {name}"), now),
         Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
         Ordering::Greater => {
@@ -51,10 +52,10 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
 /// Handles shift+tab: switches to the next stricter mode, never to a less strict one.
 pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     // The mode is unknown before there is a session.
-    if model.model_access.is_none() {
+    if model.info.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
     }
-    match MODES.into_iter().rev().find(|mode| *mode < model.header.mode) {
+    match MODES.into_iter().rev().find(|mode| *mode < model.info.header.mode) {
         Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
         None => model.show_toast("plan is the strictest mode; leave it with `/mode ask`", now),
     }
@@ -62,14 +63,14 @@ pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 /// Reports once that the policy has expired, now or before the start.
 pub fn look_at_end(model: &mut Model, now: u64) {
-    let Some((end, ExpiryStage::Over)) = model.policy.end(now) else {
-        model.policy.over = false;
+    let Some((end, ExpiryStage::Over)) = model.info.policy.end(now) else {
+        model.info.policy.over = false;
         return;
     };
-    if std::mem::replace(&mut model.policy.over, true) {
+    if std::mem::replace(&mut model.info.policy.over, true) {
         return;
     }
-    let Some(layer) = model.policy.layers.iter().find(|layer| layer.expires_at == Some(end)) else { return };
+    let Some(layer) = model.info.policy.layers.iter().find(|layer| layer.expires_at == Some(end)) else { return };
     let name = layer.bundle_version.as_deref().unwrap_or(layer.scope.as_str());
     let file = layer.file.as_ref().map(|file| format!(" (aye watches {file})")).unwrap_or_default();
     let end = end.strftime("%Y-%m-%d %H:%M UTC");
@@ -78,9 +79,9 @@ pub fn look_at_end(model: &mut Model, now: u64) {
 }
 
 fn view(model: &Model) -> String {
-    let mut lines = vec![format!("policy {}, mode {}", model.header.policy, model.header.mode.as_str())];
-    lines.extend(model.policy.layers.iter().map(layer));
-    lines.extend(model.policy.broken.iter().map(|message| format!("not applied: {message}")));
+    let mut lines = vec![format!("policy {}, mode {}", model.info.header.policy, model.info.header.mode.as_str())];
+    lines.extend(model.info.policy.layers.iter().map(layer));
+    lines.extend(model.info.policy.broken.iter().map(|message| format!("not applied: {message}")));
     lines.push("the files are watched; /policy reload rereads them now".to_owned());
     lines.join("\n")
 }

@@ -13,7 +13,7 @@ use crate::tui::transcript::{Kind, Tone};
 
 /// Applies the result of a lookup.
 pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effect>) {
-    model.dirty = true;
+    model.screen.dirty = true;
     match told {
         LookedUp::Files { words, files } => menu::found(model, words, files, now),
         LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols, now),

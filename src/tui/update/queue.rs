@@ -60,7 +60,7 @@ fn list(model: &mut Model, now: u64) {
     if model.task.waiting.is_empty() {
         return model.show_toast("no messages are queued", now);
     }
-    let dot = model.glyphs.dot;
+    let dot = model.screen.glyphs.dot;
     let back = model.keymap.called(Focus::Composer, "alt+up");
     let mut rows = vec![format!("queued {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} {back} edits the last one")];
     for waiting in &model.task.waiting {

@@ -27,7 +27,7 @@ fn left_open(model: &Model) -> Vec<String> {
         _ => Some(format!("{count} {more}")),
     };
     let task = model.is_running() && model.dialogs.approvals() == 0;
-    let background = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
+    let background = model.info.commands.iter().filter(|one| one.state == RunningState::Running).count();
     let open = [
         counted(model.dialogs.approvals(), "1 approval pending", "approvals pending"),
         task.then(|| "a task is running".to_owned()),

@@ -21,17 +21,17 @@ pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
 
 /// Returns whether there is a session, with or without a model.
 pub fn has_session(model: &Model) -> bool {
-    model.model_access.is_some()
+    model.info.model_access.is_some()
 }
 
 /// Returns whether there is a session, with or without a model; reports it if not.
 pub fn hears(model: &mut Model, now: u64) -> bool {
-    matches!(model.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
+    matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
 /// Returns whether there is a session and a model; reports it if not.
 pub fn is_ready(model: &mut Model, now: u64) -> bool {
-    match &model.model_access {
+    match &model.info.model_access {
         Some(ModelAccess::Ready) => true,
         None => {
             model.show_toast("starting: try again in a moment", now);
@@ -45,9 +45,9 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
                 model.show_toast(format!("nothing was sent, draft kept: {clause}; /setup adds a key"), now);
                 return false;
             }
-            let between = format!(" {} ", model.glyphs.dot);
+            let between = format!(" {} ", model.screen.glyphs.dot);
             let other = format!("{} change model", model.keymap.called(Focus::Composer, "ctrl+l"));
-            let room = usize::from(model.size.width.saturating_sub(GUTTER));
+            let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let mut words = format!("nothing was sent{between}enter add a key");
             for part in [format!("{clause}, draft kept"), other] {
                 if text::width(&words) + text::width(&between) + text::width(&part) <= room {

@@ -10,7 +10,7 @@ use crate::tui::transcript::CardState;
 /// Applies an event of an earlier run: shows it and opens no dialog.
 pub fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = of_its_task(model, event);
-    model.session = Some(session_id);
+    model.info.session = Some(session_id);
     match kind {
         EventKind::ApprovalRequested(approval) => asked(model, &approval),
         EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),

@@ -35,7 +35,7 @@ pub struct FailedRequest {
 pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
     let FailedRequest { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } =
         failed;
-    let clock = model.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
+    let clock = model.info.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
         let after = jiff::SignedDuration::from_millis(i64::try_from(delay_ms).ok()?);
         Some(time.checked_add(after).ok()?.strftime("%H:%M UTC").to_string())
     });
@@ -46,12 +46,12 @@ pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
     };
     if let Some(usage) = usage {
         model.task.usage += usage;
-        model.tally.usage += usage;
+        model.info.tally.usage += usage;
     }
     if let Some(cost) = cost_usd {
         *model.task.cost_usd.get_or_insert(0.0) += cost;
     }
-    model.tally.spend(cost_usd);
+    model.info.tally.spend(cost_usd);
     if model.task.activity == Activity::Stopping {
         return;
     }

@@ -142,7 +142,7 @@ pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
             RewindTarget::Last => undo_from(&mut model.transcript, None, None),
             RewindTarget::Redo => redo_latest(&mut model.transcript),
         }
-        model.last_answer = last_standing_answer(&model.transcript);
+        model.info.last_answer = last_standing_answer(&model.transcript);
         model.task.paused = None;
         let last_text = model.keys.last_text;
         // Dialogs of undone tasks are removed; nothing of these tasks is running.

@@ -10,10 +10,10 @@ use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let words = text::clean_line(&failure.message);
     // The same failure again: the keys do not start again under the user's finger.
-    let same = model.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
+    let same = model.info.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
     if !same {
-        model.saving.stopped = Some((words, now));
-    } else if std::mem::take(&mut model.saving.again) {
+        model.info.saving.stopped = Some((words, now));
+    } else if std::mem::take(&mut model.info.saving.again) {
         model.show_toast("retried: the session still cannot be saved", now);
     }
     !same
@@ -21,25 +21,25 @@ pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
 
 /// Applies the session's report about its save state.
 pub fn changed(model: &mut Model, saved: bool) {
-    model.saving = SaveState { unsaved: !saved, stopped: None, again: false, lost: false };
+    model.info.saving = SaveState { unsaved: !saved, stopped: None, again: false, lost: false };
 }
 
 /// Handles a running session: it was saved, or it continues in memory.
 pub fn stands(model: &mut Model, status: SessionStatus) {
     if status != SessionStatus::Paused {
-        (model.saving.stopped, model.saving.lost) = (None, false);
+        (model.info.saving.stopped, model.info.saving.lost) = (None, false);
     }
 }
 
 /// Withdraws the keys of an earlier stop, because the session cannot be saved here any more.
 pub fn lost(model: &mut Model) {
-    (model.saving.stopped, model.saving.lost) = (None, true);
+    (model.info.saving.stopped, model.info.saving.lost) = (None, true);
 }
 
 /// Returns the message that fits into this many cells; the transcript has the full text without the keys.
 pub fn words(model: &Model, room: usize) -> Option<String> {
-    let (why, _) = model.saving.stopped.as_ref()?;
-    let dot = model.glyphs.dot;
+    let (why, _) = model.info.saving.stopped.as_ref()?;
+    let dot = model.screen.glyphs.dot;
     // The keys work only in an empty draft.
     if !model.composer.is_empty() || model.dialogs.is_open() {
         return Some(format!("Not saved, paused {dot} /continue to retry"));
@@ -53,7 +53,7 @@ pub fn words(model: &Model, room: usize) -> Option<String> {
 
 /// Handles a letter in the empty draft, which takes effect once it has been alone for a while.
 pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
-    let Some((_, since)) = model.saving.stopped else { return };
+    let Some((_, since)) = model.info.saving.stopped else { return };
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
     let shown = now.saturating_sub(since) >= ARMING_MS;
     if ['r', 'c'].contains(&letter) && shown && alone && model.composer.is_empty() && model.dialogs.open().is_none() {
@@ -64,7 +64,7 @@ pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64)
 /// Performs the key, because no more text followed it.
 pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((letter, _)) = model.keys.saving_at.take_if(|(_, at)| now >= *at) else { return };
-    if model.saving.stopped.is_none() || model.composer.text() != letter.to_string() {
+    if model.info.saving.stopped.is_none() || model.composer.text() != letter.to_string() {
         return;
     }
     model.composer.set("");
@@ -73,7 +73,7 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         'r' => (Command::Continue, "retrying to save"),
         _ => (Command::GoOnUnsaved, "continuing unsaved: a crash loses unsaved messages"),
     };
-    model.saving.again = letter == 'r';
+    model.info.saving.again = letter == 'r';
     effects.push(Effect::Send(command));
     model.show_toast(words, now);
 }

@@ -24,7 +24,7 @@ pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.help = None;
     model.overlays.reading = None;
     model.overlays.search = None;
-    model.overlays.sessions = Some(Sessions::new(model.session.clone(), &model.glyphs));
+    model.overlays.sessions = Some(Sessions::new(model.info.session.clone(), &model.screen.glyphs));
     ask(model, effects);
 }
 
@@ -51,7 +51,7 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
         format!("the task is still stopping; try {name} again after that")
     } else if model.is_running() || model.dialogs.approvals() > 0 {
         format!("a task is running: stop it with esc, then try {name} again")
-    } else if let Some(command) = model.commands.iter().find(|one| one.state == RunningState::Running) {
+    } else if let Some(command) = model.info.commands.iter().find(|one| one.state == RunningState::Running) {
         let id = text::clean(&command.id).into_owned();
         format!("{id} is running in the background and would stop with this session; /stop {id} first")
     } else {
@@ -77,7 +77,7 @@ pub(super) fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Ef
 
 /// Handles `/resume ID`, and the highlighted session of the list.
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
-    if model.session.as_ref() == Some(&id) {
+    if model.info.session.as_ref() == Some(&id) {
         model.overlays.sessions = None;
         return model.show_toast("this session is already open", now);
     }
@@ -134,16 +134,16 @@ pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect
 }
 
 pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
-    if model.session.is_none() {
+    if model.info.session.is_none() {
         model.show_toast(format!("this session has no messages yet, so {name} is not available"), now);
     }
-    model.session.clone()
+    model.info.session.clone()
 }
 
 /// Handles a key of the list. Returns whether it is open.
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let wide = model.size.width >= SESSIONS_WIDE;
+    let wide = model.screen.size.width >= SESSIONS_WIDE;
     let Some(sessions) = &mut model.overlays.sessions else { return false };
     model.keys.last_key = Some(now);
     model.toast = None;

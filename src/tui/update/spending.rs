@@ -17,35 +17,35 @@ const FIGURES: usize = 52;
 /// Adds the usage and cost of a finished request, and the session's own total.
 pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
-    model.tally.usage += usage;
+    model.info.tally.usage += usage;
     if let Some(cost) = cost_usd {
         *model.task.cost_usd.get_or_insert(0.0) += cost;
     }
     match session_cost_usd {
-        Some(cost) => model.tally.cost_usd = Some(cost),
-        None => model.tally.spend(cost_usd),
+        Some(cost) => model.info.tally.cost_usd = Some(cost),
+        None => model.info.tally.spend(cost_usd),
     }
 }
 
 /// Marks the sums as estimated if part of the usage of a request is.
 pub fn doubt(model: &mut Model, estimated: bool) {
     model.task.is_estimated |= estimated;
-    model.tally.is_estimated |= estimated;
+    model.info.tally.is_estimated |= estimated;
 }
 
 /// Handles `/cost`: tokens and cost of the session and of its last task.
 pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    let (session, task) = (model.tally.usage, model.task.usage);
+    let (session, task) = (model.info.tally.usage, model.task.usage);
     if session == Usage::default() {
         return model.show_toast("no requests in this session yet", now);
     }
     let which = if model.task.goes_on { "this task" } else { "last task" };
     let rows = [
-        ("session", session, money(model, model.tally.cost_usd, model.tally.is_estimated)),
+        ("session", session, money(model, model.info.tally.cost_usd, model.info.tally.is_estimated)),
         (which, task, money(model, model.task.cost_usd, model.task.is_estimated)),
     ];
-    let wide = usize::from(model.size.width.saturating_sub(GUTTER)) >= FIGURES;
+    let wide = usize::from(model.screen.size.width.saturating_sub(GUTTER)) >= FIGURES;
     let mut words = if wide {
         let mut words = vec![format!("{:9}  {:>7}  {:>7}  {:>7}  {:>9}", "", "input", "cached", "output", "cost")];
         words.extend(rows.iter().map(|(name, usage, cost)| {
@@ -57,14 +57,14 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         rows.iter()
             .map(|(name, usage, cost)| {
                 let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-                format!("{name}: {cost} {} {sent} in, {got} out", model.glyphs.dot)
+                format!("{name}: {cost} {} {sent} in, {got} out", model.screen.glyphs.dot)
             })
             .collect()
     };
-    if model.tally.is_estimated {
+    if model.info.tally.is_estimated {
         words.push("~ estimated by length, because a provider did not report all usage".to_owned());
     }
-    let limits: Vec<String> = model.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
+    let limits: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
     if limits.is_empty() {
         words.push("no budget is set; set one with /budget 10".to_owned());
     }
@@ -78,7 +78,7 @@ fn is_set(budget: &Budget) -> bool {
 }
 
 fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
-    let free = model.facts.as_ref().and_then(|facts| facts.price).map(|_| "$0.00");
+    let free = model.info.facts.as_ref().and_then(|facts| facts.price).map(|_| "$0.00");
     cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| about(cost, is_estimated))
 }
 
@@ -87,7 +87,7 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     if words.is_empty() {
         if is_ready(model, now) {
             take_draft(model, now, effects);
-            model.tally.budgets_asked = true;
+            model.info.tally.budgets_asked = true;
             effects.push(Effect::Send(Command::ShowBudget));
         }
         return;
@@ -95,7 +95,7 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
     match parse(words) {
         Ok(limit) if is_ready(model, now) => {
             take_draft(model, now, effects);
-            model.tally.budgets_asked = true;
+            model.info.tally.budgets_asked = true;
             effects.push(Effect::Send(Command::SetBudget { limit }));
         }
         Ok(_) => {}
@@ -105,14 +105,14 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
 
 /// Stores the budgets, and shows them if the user asked.
 pub fn told(model: &mut Model, budgets: Vec<Budget>) {
-    model.tally.budgets = budgets;
-    if !std::mem::take(&mut model.tally.budgets_asked) {
+    model.info.tally.budgets = budgets;
+    if !std::mem::take(&mut model.info.tally.budgets_asked) {
         return;
     }
-    let words = if model.tally.budgets.is_empty() {
+    let words = if model.info.tally.budgets.is_empty() {
         format!("no budget is set: {FORMS}")
     } else {
-        model.tally.budgets.iter().map(budget_line).collect::<Vec<_>>().join("\n")
+        model.info.tally.budgets.iter().map(budget_line).collect::<Vec<_>>().join("\n")
     };
     show_called_for(model, Kind::Note { text: words, tone: Tone::Plain });
 }
@@ -124,9 +124,9 @@ pub fn approaching(model: &mut Model, budget: Budget) {
     };
     let words = format!("{}; raise it with {raise}", budget_line(&budget));
     let same = |one: &&mut Budget| (one.scope, one.unit) == (budget.scope, budget.unit);
-    match model.tally.budgets.iter_mut().find(same) {
+    match model.info.tally.budgets.iter_mut().find(same) {
         Some(known) => *known = budget,
-        None => model.tally.budgets.push(budget),
+        None => model.info.tally.budgets.push(budget),
     }
     model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
 }

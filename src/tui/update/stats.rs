@@ -17,11 +17,11 @@ const FEW_FIGURES: usize = 24;
 /// Shows one row per tool, most used first.
 pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    let uses = model.tool_uses.list();
+    let uses = model.info.tool_uses.list();
     if uses.is_empty() {
         return model.show_toast("no tool calls in this session yet", now);
     }
-    let room = usize::from(model.size.width.saturating_sub(GUTTER));
+    let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
     let most = NAME_COLUMNS.min(room.saturating_sub(FEW_FIGURES)).max(1);
     let names: Vec<String> = uses.iter().map(|one| text::truncate(&text::clean(&one.tool_name), most).into_owned()).collect();
     let wide = names.iter().map(|name| text::width(name)).max().unwrap_or_default();

@@ -18,18 +18,20 @@ pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 /// Shows the state of the screen and the file locations.
 pub fn told(model: &mut Model, places: &[(String, String)]) {
-    let header = &model.header;
-    let session = model.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);
+    let header = &model.info.header;
+    let session = model.info.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);
     let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
     let window = model.context_limit();
-    let used = model.tally.context_tokens;
+    let used = model.info.tally.context_tokens;
     let context = match window {
         Some(limit) => format!("{} of {} tokens, {}%", tokens(used), tokens(limit), used * 100 / limit),
         None => format!("{} tokens", tokens(used)),
     };
-    let usage = model.tally.usage;
-    let cost = model.tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| about(cost, model.tally.is_estimated));
+    let usage = model.info.tally.usage;
+    let cost =
+        model.info.tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| about(cost, model.info.tally.is_estimated));
     let layers: Vec<String> = model
+        .info
         .policy
         .layers
         .iter()

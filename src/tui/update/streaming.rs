@@ -53,6 +53,6 @@ pub fn end(model: &mut Model) {
     {
         document.finish();
         *state = AnswerState::Done;
-        model.last_answer = Some(document.text().to_owned());
+        model.info.last_answer = Some(document.text().to_owned());
     }
 }

@@ -8,8 +8,8 @@ use crate::tui::theme::Colours;
 
 pub fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
     // Hints may name other keys now.
-    let told = model.terminal.tells_enter();
-    match model.terminal.hear(answer) {
+    let told = model.screen.terminal.tells_enter();
+    match model.screen.terminal.hear(answer) {
         CapabilityEffect::Nothing => {}
         CapabilityEffect::Push(what) => effects.push(Effect::Push(what)),
         CapabilityEffect::Synchronise(synchronised) => effects.push(Effect::Synchronise(synchronised)),
@@ -24,25 +24,25 @@ pub fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effe
         }
         CapabilityEffect::TrueColour => {}
     }
-    model.keys.kitty = model.terminal.tells_enter();
-    model.dirty |= told != model.keys.kitty;
+    model.keys.kitty = model.screen.terminal.tells_enter();
+    model.screen.dirty |= told != model.keys.kitty;
 }
 
 pub fn background(model: &mut Model, colour: (u8, u8, u8)) {
-    if model.background.replace(colour) == Some(colour) || model.options.theme != ThemeChoice::Auto {
+    if model.screen.background.replace(colour) == Some(colour) || model.options.theme != ThemeChoice::Auto {
         return;
     }
-    let before = model.theme.name.clone();
+    let before = model.screen.theme.name.clone();
     model.retheme();
-    if before != model.theme.name {
+    if before != model.screen.theme.name {
         model.transcript.forget_layout();
-        model.dirty = true;
+        model.screen.dirty = true;
     }
 }
 
 /// Without the reports of mode 2031, a colour change is detected when the user comes back.
 pub fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
-    if model.background.is_some() && model.options.theme == ThemeChoice::Auto {
+    if model.screen.background.is_some() && model.options.theme == ThemeChoice::Auto {
         effects.push(Effect::Write(ASK_GROUND.to_vec()));
     }
 }

@@ -101,12 +101,13 @@ fn wait(model: &mut Model, at: u64) -> Vec<String> {
 
 /// Draws a frame and does what the loop does after it. The terminal responds at once.
 fn draw(model: &mut Model, at: u64) -> String {
-    let mut buffer = Buffer::empty(Rect::from(model.size));
+    let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     view::draw(model, &mut buffer, at);
     if model.dialogs.take_fence(at) {
         update(model, Msg::Input(Input::Fence), at + 1);
     }
-    let rows = (0..model.size.height).map(|y| (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
+    let rows =
+        (0..model.screen.size.height).map(|y| (0..model.screen.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
     rows.collect::<Vec<_>>().join("\n")
 }
 
@@ -359,11 +360,11 @@ fn the_menu_shows_what_a_command_could_become() {
 fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     let mut model = model(80, 24);
     update(&mut model, Msg::Input(Input::Background(255, 255, 255)), 10);
-    assert_eq!(model.theme.name, "light");
+    assert_eq!(model.screen.theme.name, "light");
     play(&mut model, 1000, "/theme high-contrast<enter>");
-    assert_eq!(model.theme.name, "high-contrast");
+    assert_eq!(model.screen.theme.name, "high-contrast");
     play(&mut model, 3000, "/theme auto<enter>");
-    assert_eq!(model.theme.name, "light");
+    assert_eq!(model.screen.theme.name, "light");
     play(&mut model, 6000, "/theme none<enter>");
     assert_eq!(model.composer.text(), "/theme none");
     assert!(draw(&mut model, 7500).contains("unknown theme `none`"));
@@ -506,7 +507,7 @@ fn the_environment_tells_the_background_until_the_terminal_does() {
     }
     let options = crate::tui::interface::Options { ground: Background::Light, ..crate::tui::tests::fixtures::options() };
     let mut model = Model::new(options, None, Size::new(80, 24));
-    assert_eq!(model.theme.name, "light");
+    assert_eq!(model.screen.theme.name, "light");
     update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);
-    assert_eq!(model.theme.name, "dark");
+    assert_eq!(model.screen.theme.name, "dark");
 }

@@ -48,7 +48,7 @@ pub fn names(model: &Model) -> Vec<String> {
 pub fn check(model: &mut Model) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
-        note(model, format!("{problem}\nusing theme {} until this is fixed", model.theme.name), Tone::Warning);
+        note(model, format!("{problem}\nusing theme {} until this is fixed", model.screen.theme.name), Tone::Warning);
     }
 }
 
@@ -57,8 +57,8 @@ fn list(model: &Model) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
     let now = match &model.options.theme {
-        ThemeChoice::Auto => format!("auto: {}, to match the terminal background", model.theme.name),
-        ThemeChoice::Named(_) => model.theme.name.clone(),
+        ThemeChoice::Auto => format!("auto: {}, to match the terminal background", model.screen.theme.name),
+        ThemeChoice::Named(_) => model.screen.theme.name.clone(),
     };
     let mut text = format!("current theme: {now}\navailable: auto, {built_in}");
     let place = model.options.themes.as_ref().map_or_else(String::new, |path| path.display().to_string());
@@ -83,12 +83,12 @@ fn list(model: &Model) -> String {
 
 /// Warns about poor contrast in a custom theme.
 fn weak(model: &mut Model) {
-    let is_own = Theme::by_name(&model.theme.name).is_none();
-    if let Some((token, contrast)) = model.theme.weak().filter(|_| is_own) {
+    let is_own = Theme::by_name(&model.screen.theme.name).is_none();
+    if let Some((token, contrast)) = model.screen.theme.weak().filter(|_| is_own) {
         let least = if token == "text" { 7.0 } else { 4.5 };
         let words = format!(
             "`{}`: {token} has a contrast of {contrast:.1} against its background; at least {least} is easy to read",
-            model.theme.name
+            model.screen.theme.name
         );
         note(model, words, Tone::Warning);
     }
@@ -96,5 +96,5 @@ fn weak(model: &mut Model) {
 
 fn note(model: &mut Model, text: String, tone: Tone) {
     model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone });
-    model.dirty = true;
+    model.screen.dirty = true;
 }

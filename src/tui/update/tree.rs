@@ -20,7 +20,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 pub fn told(model: &mut Model, branches: Vec<Branch>) {
     if let Some(tree) = &mut model.overlays.tree {
-        tree.told(branches, model.session.as_ref(), &model.glyphs);
+        tree.told(branches, model.info.session.as_ref(), &model.screen.glyphs);
     }
 }
 
@@ -51,7 +51,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 /// Opens a session; an undone branch is forked instead, because undone content does not come back automatically.
 pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
-    if records.is_none() && model.session.as_ref() == Some(&session_id) {
+    if records.is_none() && model.info.session.as_ref() == Some(&session_id) {
         model.overlays.tree = None;
         return model.show_toast("this branch is already open", now);
     }

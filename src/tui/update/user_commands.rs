@@ -48,7 +48,7 @@ pub fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &m
         model.show_toast(format!("missing argument: `/{} {hint}`", text::reveal_line(&command.name)), now);
         return true;
     }
-    if model.model_access.is_none() && !model.options.sets_up {
+    if model.info.model_access.is_none() && !model.options.sets_up {
         let prompt = command.expand(arguments);
         take_draft(model, now, effects);
         wait_for_session(model, &prompt, now);

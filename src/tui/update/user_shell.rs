@@ -22,7 +22,7 @@ pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: 
     if command.is_empty() {
         return model.show_toast("missing command: `!git status`; `!!` hides it from the model", now);
     }
-    match &model.model_access {
+    match &model.info.model_access {
         None => return model.show_toast("starting: try again in a moment", now),
         Some(ModelAccess::ReadOnly { .. }) => {
             super::readiness::is_ready(model, now);
@@ -41,19 +41,19 @@ pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: 
 
 pub fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
     let whose = if shared { TOLD } else { UNTOLD };
-    model.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
+    model.info.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
     model.task.goes_on = true;
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
 }
 
 /// Returns the label of a call's card if the user runs it.
 pub fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
-    model.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
+    model.info.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
 /// Handles the end of the command; `told` tells whether the model will see it.
 pub fn ended(model: &mut Model, told: bool) {
-    let Some(own) = model.user_command.take() else { return };
+    let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;
     if own.whose == TOLD && !told {
         let text = "the command did not run, so the model does not see it".to_owned();

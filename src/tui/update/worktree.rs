@@ -42,12 +42,12 @@ pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
 
 /// Records an export, which no tool writes; a notice reports its end.
 pub const fn exports(model: &mut Model) {
-    model.worktree.wrote = true;
+    model.info.worktree.wrote = true;
 }
 
 /// Records whether an event calls for an update: at the end of a step with changes, and of the user's own actions.
 pub fn note(model: &mut Model, kind: &EventKind) {
-    let worktree = &mut model.worktree;
+    let worktree = &mut model.info.worktree;
     match kind {
         EventKind::ToolCompleted { tool_name, .. } => worktree.wrote |= !READS.contains(&tool_name.as_str()),
         EventKind::StepStarted { .. }
@@ -68,13 +68,13 @@ pub fn note(model: &mut Model, kind: &EventKind) {
 
 /// Requests one update for all recorded changes.
 pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    if std::mem::take(&mut model.worktree.is_due) {
+    if std::mem::take(&mut model.info.worktree.is_due) {
         changed(model, effects);
     }
 }
 
 pub fn told(model: &mut Model, branch: Option<String>, (changed, more): (Option<u64>, bool), line: Option<String>) {
-    model.header.branch = branch;
-    (model.worktree.changed, model.worktree.more) = (changed, more);
-    model.worktree.line = line;
+    model.info.header.branch = branch;
+    (model.info.worktree.changed, model.info.worktree.more) = (changed, more);
+    model.info.worktree.line = line;
 }

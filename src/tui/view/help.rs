@@ -26,12 +26,12 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Positi
     let width = area.width.saturating_sub(GUTTER);
     let cells = usize::from(width);
     let count: usize = sections.iter().map(|section| section.entries.len()).sum();
-    let title = format!("Keys and commands {} {count}", model.glyphs.dot);
-    buffer.set_stringn(area.x + GUTTER, area.y, text::truncate(&title, cells), cells, model.theme.style(Token::Heading));
-    buffer.set_stringn(area.x + GUTTER, area.y + 1, FILTER, cells, model.theme.style(Token::Faint));
+    let title = format!("Keys and commands {} {count}", model.screen.glyphs.dot);
+    buffer.set_stringn(area.x + GUTTER, area.y, text::truncate(&title, cells), cells, model.screen.theme.style(Token::Heading));
+    buffer.set_stringn(area.x + GUTTER, area.y + 1, FILTER, cells, model.screen.theme.style(Token::Faint));
     let shown = text::truncate_middle(&about.words, cells.saturating_sub(FILTER.len() + 1));
     let column = area.x + GUTTER + FILTER.len() as u16;
-    buffer.set_stringn(column, area.y + 1, &shown, cells.saturating_sub(FILTER.len()), model.theme.style(Token::Text));
+    buffer.set_stringn(column, area.y + 1, &shown, cells.saturating_sub(FILTER.len()), model.screen.theme.style(Token::Text));
     let cursor = Position { x: column + text::width(&shown) as u16, y: area.y + 1 };
 
     let body = Rect { y: area.y + 2, height: area.height.saturating_sub(2), ..area };
@@ -46,10 +46,16 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Positi
     }
     if rows.is_empty() {
         let words = "no matches";
-        buffer.set_stringn(body.x + GUTTER, body.y, words, cells, model.theme.style(Token::Muted));
+        buffer.set_stringn(body.x + GUTTER, body.y, words, cells, model.screen.theme.style(Token::Muted));
     }
     if top + room < rows.len() {
-        buffer.set_stringn(body.x, body.bottom().saturating_sub(1), model.glyphs.down, 1, model.theme.style(Token::Accent));
+        buffer.set_stringn(
+            body.x,
+            body.bottom().saturating_sub(1),
+            model.screen.glyphs.down,
+            1,
+            model.screen.theme.style(Token::Accent),
+        );
     }
     Some(cursor)
 }
@@ -58,7 +64,7 @@ fn rows(model: &Model, sections: &[Section], width: u16) -> Vec<Line<'static>> {
     let names = if width < WIDE { NARROW_NAMES } else { NAMES };
     let mut rows = Vec::new();
     for section in sections {
-        rows.push(Line::styled(section.head, model.theme.style(Token::Heading)));
+        rows.push(Line::styled(section.head, model.screen.theme.style(Token::Heading)));
         rows.extend(section.entries.iter().flat_map(|(name, does)| entry_rows(model, name, does, names, width)));
     }
     rows
@@ -70,9 +76,9 @@ fn entry_rows(model: &Model, name: &str, words: &str, names: usize, width: u16) 
     let row = |name: &str, words: &str| {
         let gap = " ".repeat(names.saturating_sub(text::width(name)));
         Line::from(vec![
-            Span::styled(name.to_owned(), model.theme.style(Token::Accent)),
+            Span::styled(name.to_owned(), model.screen.theme.style(Token::Accent)),
             Span::raw(gap),
-            Span::styled(words.to_owned(), model.theme.style(Token::Text)),
+            Span::styled(words.to_owned(), model.screen.theme.style(Token::Text)),
         ])
     };
     let pieces = |text: &str, room: usize| text::wrap(text, room).into_iter().map(|range| text[range].to_owned()).collect();

@@ -38,21 +38,21 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
     for ((y, item), at) in (area.y..area.bottom()).zip(items).zip(window.clone()) {
         let is_at = at == model.menu.place();
         if is_at {
-            buffer.set_stringn(area.x, y, model.glyphs.user, GUTTER.into(), model.theme.sign(Token::Accent));
+            buffer.set_stringn(area.x, y, model.screen.glyphs.user, GUTTER.into(), model.screen.theme.sign(Token::Accent));
         }
         let token = if is_at { Token::Heading } else { Token::Accent };
         // The end of a path is the most informative part.
         let name = text::truncate_middle(&item.name, if item.words.is_empty() { width } else { names });
-        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.theme.sign(token));
+        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.screen.theme.sign(token));
         let column = names + 3;
         if let Some(room) = width.checked_sub(column).filter(|room| *room > 0) {
             let words = text::truncate(&item.words, room);
-            buffer.set_stringn(area.x + GUTTER + column as u16, y, &words, room, model.theme.style(Token::Muted));
+            buffer.set_stringn(area.x + GUTTER + column as u16, y, &words, room, model.screen.theme.style(Token::Muted));
         }
     }
     if has_more {
-        let sign = model.glyphs.down;
-        buffer.set_stringn(area.right().saturating_sub(2), area.bottom() - 1, sign, 2, model.theme.style(Token::Faint));
+        let sign = model.screen.glyphs.down;
+        buffer.set_stringn(area.right().saturating_sub(2), area.bottom() - 1, sign, 2, model.screen.theme.style(Token::Faint));
     }
     model.menu.note_drawn((area.y, area.height.min(window.len() as u16)), now);
 }

@@ -40,7 +40,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
         let words = format!("aye needs {}x{}, this terminal is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
         let rows = (area.y..area.bottom()).zip(text::wrap(&words, area.width.into()));
         for (y, range) in rows {
-            buffer.set_stringn(area.x, y, &words[range], area.width.into(), model.theme.style(Token::Warn));
+            buffer.set_stringn(area.x, y, &words[range], area.width.into(), model.screen.theme.style(Token::Warn));
         }
         return DrawStats::default();
     }
@@ -60,7 +60,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     let (filter, scroll) = draw_upper(model, transcript, buffer, now);
     draw_staying(model, staying, buffer, now);
     strip::draw(model, &rows, strip, buffer);
-    model.pointer.strip = strip::clicks(&rows, strip);
+    model.screen.pointer.strip = strip::clicks(&rows, strip);
     menu::draw(model, menu, buffer, now);
     let cursor = if helps {
         filter
@@ -84,7 +84,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
             cell.modifier.remove(Modifier::ITALIC);
         }
     }
-    if let Some(ground) = model.theme.background() {
+    if let Some(ground) = model.screen.theme.background() {
         paint(buffer, ground);
     }
     DrawStats { cursor, scroll }
@@ -101,10 +101,10 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
     } else if model.overlays.sessions.is_some() {
         return (sessions::draw(model, area, buffer), None);
     } else if model.has_list() {
-        let (theme, glyphs) = (model.theme.clone(), model.glyphs);
+        let (theme, glyphs) = (model.screen.theme.clone(), model.screen.glyphs);
         return (model.list_mut().map(|list| list.draw(area, buffer, &theme, &glyphs)), None);
     } else if let Some(changes) = &mut model.overlays.changes {
-        changes.draw(area, buffer, &model.theme, &model.glyphs);
+        changes.draw(area, buffer, &model.screen.theme, &model.screen.glyphs);
     } else if reads {
         text_viewer::draw(model, area, buffer);
     } else {
@@ -142,17 +142,17 @@ fn has_no_composer(model: &Model) -> bool {
 /// Returns the height of the composer or of the panel that replaces it.
 fn lower_height(model: &Model, rest: Rect) -> u16 {
     if model.dialogs.inbox().is_some() {
-        let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
+        let limit = (model.screen.size.height * 7 / 10).max(7).min(rest.height);
         return Inbox::height(model.dialogs.len(), limit) + u16::from(!model.composer.is_empty() && limit > 7);
     }
     match model.dialogs.open() {
         Some(panel) => {
             let limit = match panel.height {
                 // On a low screen one row is left for the activity; the panel's head repeats the card's title.
-                Height::Part if model.size.height < LOW => rest.height.saturating_sub(1),
+                Height::Part if model.screen.size.height < LOW => rest.height.saturating_sub(1),
                 // Two rows of the conversation stay visible.
                 Height::Part if panel.is_card() => rest.height.saturating_sub(2),
-                Height::Part => (model.size.height * 7 / 10).min(rest.height),
+                Height::Part => (model.screen.size.height * 7 / 10).min(rest.height),
                 Height::Full => rest.height,
             };
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
@@ -164,7 +164,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
 
 /// Returns the height of a pending approval that the user typed over and that stays above the composer.
 fn staying_height(model: &Model, rest: Rect) -> u16 {
-    let limit = (model.size.height * 7 / 10).min(rest.height.saturating_sub(1));
+    let limit = (model.screen.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {
         Some(panel) if limit >= STAYING && !has_no_composer(model) && model.overlays.browse.is_none() => {
             approval::height(panel, rest.width, limit, false)
@@ -178,7 +178,8 @@ fn draw_staying(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
         return;
     }
     let place = (model.dialogs.place(), model.dialogs.len());
-    let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft: "", is_focused: false };
+    let frame =
+        approval::Frame { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft: "", is_focused: false };
     if let Some(panel) = model.dialogs.staying_mut() {
         approval::draw(panel, area, buffer, frame);
     }
@@ -192,7 +193,7 @@ fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> O
     let draft = model.composer.text();
     let place = (model.dialogs.place(), model.dialogs.len());
     let draft = first_line(&draft);
-    let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft, is_focused: true };
+    let frame = approval::Frame { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft, is_focused: true };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.draw(panels, area, buffer, frame);
     }
@@ -200,15 +201,15 @@ fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> O
 }
 
 fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
-    let faint = model.theme.style(Token::Faint);
-    let rule = model.glyphs.rule.repeat(area.width.into());
+    let faint = model.screen.theme.style(Token::Faint);
+    let rule = model.screen.glyphs.rule.repeat(area.width.into());
     buffer.set_stringn(area.x, area.y, &rule, area.width.into(), faint);
     buffer.set_stringn(area.x, area.bottom() - 1, &rule, area.width.into(), faint);
-    buffer.set_stringn(area.x, area.y + 1, model.glyphs.user, 2, model.theme.sign(Token::Accent));
+    buffer.set_stringn(area.x, area.y + 1, model.screen.glyphs.user, 2, model.screen.theme.sign(Token::Accent));
     let inner = Rect { x: area.x + 2, y: area.y + 1, width: composer_width(area.width), height: area.height.saturating_sub(2) };
-    let cursor = model.composer.draw(inner, buffer, &model.theme);
+    let cursor = model.composer.draw(inner, buffer, &model.screen.theme);
     if !model.composer.is_empty() && model.composer.rows_above() > 0 {
-        let words = format!("{} {} above ", model.glyphs.more, format::counted(model.composer.rows_above(), "line"));
+        let words = format!("{} {} above ", model.screen.glyphs.more, format::counted(model.composer.rows_above(), "line"));
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
     if let Some(words) = model.attached.sizes_in(|| model.composer.text(), usize::from(area.width).saturating_sub(8)) {
@@ -217,7 +218,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         buffer.set_stringn(x, area.bottom() - 1, &words, area.width.into(), faint);
     }
     if model.composer.is_empty() {
-        let read_only = match &model.model_access {
+        let read_only = match &model.info.model_access {
             Some(ModelAccess::ReadOnly { holder }) => Some(format!("read-only: {}", text::clean(holder))),
             _ => None,
         };

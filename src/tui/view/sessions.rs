@@ -15,16 +15,17 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Positi
     let wide = area.width >= WIDE;
     if !wide && sessions.shows_look {
         // Only the highlighted session stays visible, since hidden ones cannot be chosen.
-        let cursor = sessions.picker.draw(Rect { height: 3.min(area.height), ..area }, buffer, &model.theme, &model.glyphs);
+        let cursor =
+            sessions.picker.draw(Rect { height: 3.min(area.height), ..area }, buffer, &model.screen.theme, &model.screen.glyphs);
         let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
         look(model, below, buffer);
         return Some(cursor);
     }
     let left = if wide { area.width * 55 / 100 } else { area.width };
-    let cursor = sessions.picker.draw(Rect { width: left, ..area }, buffer, &model.theme, &model.glyphs);
+    let cursor = sessions.picker.draw(Rect { width: left, ..area }, buffer, &model.screen.theme, &model.screen.glyphs);
     if wide {
         for y in area.y..area.bottom() {
-            buffer.set_stringn(area.x + left, y, model.glyphs.separator, 1, model.theme.style(Token::Faint));
+            buffer.set_stringn(area.x + left, y, model.screen.glyphs.separator, 1, model.screen.theme.style(Token::Faint));
         }
         look(model, Rect { x: area.x + left + 1, width: area.width - left - 1, ..area }, buffer);
     }
@@ -37,7 +38,7 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
     let x = area.x + 1;
     let Some(look) = sessions.shown() else {
         let words = waits_words(sessions);
-        buffer.set_stringn(x + GUTTER, area.y, words, width, model.theme.style(Token::Muted));
+        buffer.set_stringn(x + GUTTER, area.y, words, width, model.screen.theme.style(Token::Muted));
         return;
     };
     let facts: Vec<String> = look.facts.iter().map(|fact| text::truncate(&text::reveal_line(fact), width).into_owned()).collect();
@@ -45,13 +46,13 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
     let mut rows: Vec<(&str, String, Token)> = Vec::new();
     for one in &look.lines {
         let (sign, token) = match one.kind {
-            LookKind::Prompt => (model.glyphs.user, Token::Accent),
+            LookKind::Prompt => (model.screen.glyphs.user, Token::Accent),
             LookKind::Answer => ("", Token::Text),
-            LookKind::Done => (model.glyphs.done, Token::Muted),
-            LookKind::Failed => (model.glyphs.failed, Token::Danger),
-            LookKind::Denied => (model.glyphs.denied, Token::Warn),
-            LookKind::Waits => (model.glyphs.waits, Token::Warn),
-            LookKind::Note => (model.glyphs.note, Token::Muted),
+            LookKind::Done => (model.screen.glyphs.done, Token::Muted),
+            LookKind::Failed => (model.screen.glyphs.failed, Token::Danger),
+            LookKind::Denied => (model.screen.glyphs.denied, Token::Warn),
+            LookKind::Waits => (model.screen.glyphs.waits, Token::Warn),
+            LookKind::Note => (model.screen.glyphs.note, Token::Muted),
         };
         let words =
             if one.kind == LookKind::Answer { text::reveal_line(&unmarked(&one.text)) } else { text::reveal_line(&one.text) };
@@ -70,11 +71,11 @@ fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
     // The end of the session is where work continues, so it is always shown.
     let skip = rows.len().saturating_sub(room);
     for ((sign, words, token), y) in rows.iter().skip(skip).zip(area.y..area.bottom()) {
-        buffer.set_stringn(x, y, sign, GUTTER.into(), model.theme.style(*token));
-        buffer.set_stringn(x + GUTTER, y, words, width, model.theme.style(*token));
+        buffer.set_stringn(x, y, sign, GUTTER.into(), model.screen.theme.style(*token));
+        buffer.set_stringn(x + GUTTER, y, words, width, model.screen.theme.style(*token));
     }
     for (fact, y) in facts.iter().zip(area.bottom().saturating_sub(facts.len() as u16)..area.bottom()) {
-        buffer.set_stringn(x + GUTTER, y, fact, width, model.theme.style(Token::Faint));
+        buffer.set_stringn(x + GUTTER, y, fact, width, model.screen.theme.style(Token::Faint));
     }
 }
 

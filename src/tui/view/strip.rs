@@ -48,7 +48,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     // The provider's message gets an extra row.
     let limit = usize::from(limit) + usize::from(is_retrying);
     let mut rows = Vec::new();
-    let glyphs = model.glyphs;
+    let glyphs = model.screen.glyphs;
     let (transcript, look) = model.transcript_look(now);
     if let Some((new, below)) = transcript.unread(look) {
         let words = if new > 0 { format::counted(new, "new line") } else { format!("{} below", format::counted(below, "line")) };
@@ -106,7 +106,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
 /// Returns the rows of the current activity, below at most `most` rows of the provider's message.
 fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
-    let glyphs = &model.glyphs;
+    let glyphs = &model.screen.glyphs;
     // An open panel has the keyboard and handles Escape itself.
     let right = if model.dialogs.is_open() { &[] } else { right };
     let retrying = match &model.task.activity {
@@ -167,13 +167,13 @@ fn browsed_words(model: &Model) -> Option<String> {
 fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let line = |prompt: &str| text::clean_line(prompt);
     let list = |lead: &str, prompts: &[&str]| {
-        let between = format!(" {} ", model.glyphs.separator);
+        let between = format!(" {} ", model.screen.glyphs.separator);
         let taken = usize::from(GUTTER) + text::width(lead) + 1 + between.len() * prompts.len().saturating_sub(1);
         let room = (usize::from(width).saturating_sub(taken) / prompts.len().max(1)).max(12);
         let names: Vec<_> = prompts.iter().map(|prompt| text::truncate(&line(prompt), room).into_owned()).collect();
         format!("{lead} {}", names.join(&between))
     };
-    let row = |words, token| Row::new(model.glyphs.note, words, token);
+    let row = |words, token| Row::new(model.screen.glyphs.note, words, token);
     let mut rows = Vec::new();
     if !model.is_running() && !model.dialogs.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
@@ -188,7 +188,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
         rows.push(row(list(&format!("{} for the next step:", steering.len()), &steering), Token::Accent));
     }
     if !queued.is_empty() {
-        let how = if model.is_running() { String::new() } else { format!(" {} /continue sends them", model.glyphs.dot) };
+        let how = if model.is_running() { String::new() } else { format!(" {} /continue sends them", model.screen.glyphs.dot) };
         rows.push(row(list(&format!("{} queued{how}:", queued.len()), &queued), Token::Muted));
     }
     rows
@@ -209,10 +209,13 @@ pub fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
 pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width.saturating_sub(GUTTER));
     for (y, row) in (area.y..area.bottom()).zip(rows) {
-        let style = model.theme.style(row.token);
+        let style = model.screen.theme.style(row.token);
         let shortest = row.right.last().map_or(0, |right| right.len() + 2);
-        let words =
-            if row.gives { given_way(&row.words, model.glyphs.dot, room.saturating_sub(shortest)) } else { row.words.clone() };
+        let words = if row.gives {
+            given_way(&row.words, model.screen.glyphs.dot, room.saturating_sub(shortest))
+        } else {
+            row.words.clone()
+        };
         let wide = text::width(&words);
         // Use the longest hints that leave the text whole, else the shortest ones if enough text remains.
         let fits = |right: &&&str| room >= right.len() + 2 + wide;
@@ -227,7 +230,7 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
         let line = Line::from(Span::styled(text::truncate(&words, room), style));
         buffer.set_line(area.x + GUTTER, y, &line, room as u16);
         let x = area.right().saturating_sub(right.len() as u16);
-        buffer.set_stringn(x, y, &right, right.len(), model.theme.style(Token::Faint));
+        buffer.set_stringn(x, y, &right, right.len(), model.screen.theme.style(Token::Faint));
     }
 }
 

@@ -23,12 +23,12 @@ use ratatui::layout::{Rect, Size};
 const SIZES: [(u16, u16); 4] = [(120, 36), (80, 24), (60, 20), (40, 12)];
 
 fn picture(model: &mut Model, now: u64) -> String {
-    let mut buffer = Buffer::empty(Rect::from(model.size));
+    let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     draw(model, &mut buffer, now);
-    let rows = (0..model.size.height).map(|y| {
+    let rows = (0..model.screen.size.height).map(|y| {
         let mut x = 0;
         let mut row = String::new();
-        while x < model.size.width {
+        while x < model.screen.size.width {
             let symbol = buffer[(x, y)].symbol();
             row.push_str(symbol);
             x += (crate::text::width(symbol) as u16).max(1);
@@ -68,7 +68,7 @@ fn cards(model: &mut Model) {
 }
 
 fn begins(model: &mut Model, start: Start) {
-    let size = model.size;
+    let size = model.screen.size;
     *model = Model::new(options(), None, size);
     let _ = super::super::update::update(model, Msg::Start(Box::new(start)), 0);
 }
@@ -262,7 +262,7 @@ fn a_summary_and_a_window_that_is_nearly_full() {
             most: Some(50.0),
         };
         tell(model, EventKind::BudgetApproaching { budget }, 9100);
-        model.tally.cost_usd = Some(4.1);
+        model.info.tally.cost_usd = Some(4.1);
         tell(model, EventKind::CompactionStarted { trigger: CompactionTrigger::Threshold, messages: 61, tokens: 21_000 }, 9200);
     });
 }
@@ -362,7 +362,7 @@ fn the_first_questions() {
     check("setup-policy", |model| setup(model, &[Input::Escape]));
     let mut model = model(60, 20);
     model.options.ascii = true;
-    model.glyphs = crate::tui::glyphs::ASCII;
+    model.screen.glyphs = crate::tui::glyphs::ASCII;
     setup(&mut model, &[Input::Escape]);
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.is_ascii(), "{drawn}");

@@ -45,7 +45,7 @@ impl<W: Write> LineApp<W> {
         for (is_own, words) in lines {
             if is_own { self.paper.say(&words)? } else { self.paper.write(&words)? }
         }
-        if self.model.model_access == Some(ModelAccess::Ready) && last.is_none() {
+        if self.model.info.model_access == Some(ModelAccess::Ready) && last.is_none() {
             self.paper.say("Type /help for a list of commands.")?;
         }
         Ok(())

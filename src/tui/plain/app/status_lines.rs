@@ -19,7 +19,7 @@ const COMMANDS: &[(&str, &str)] = &[
 impl<W: Write> LineApp<W> {
     /// Explains how to continue when saving fails; the failure itself is already printed.
     pub(super) fn tell_saving(&mut self) -> io::Result<()> {
-        let since = self.model.saving.stopped.as_ref().map(|(_, since)| *since);
+        let since = self.model.info.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
             self.paper.say(
                 "Type /continue to try saving again, or /unsaved to continue without saving (a crash then loses unsaved work).",
@@ -48,15 +48,15 @@ impl<W: Write> LineApp<W> {
     }
 
     pub(super) fn status(&mut self, now: u64) -> io::Result<()> {
-        let header = &self.model.header;
+        let header = &self.model.info.header;
         let model = if header.model.is_empty() { "no model" } else { &header.model };
         let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
         let mut lines = vec![format!("Model: {model}{effort}")];
         if let Some(window) = self.model.context_limit() {
-            let used = self.model.tally.context_tokens;
+            let used = self.model.info.tally.context_tokens;
             lines.push(format!("Context: {used} of {window} tokens, {} percent", used.saturating_mul(100) / window.max(1)));
         }
-        if let Some(cost) = self.model.tally.cost_usd {
+        if let Some(cost) = self.model.info.tally.cost_usd {
             lines.push(format!("Session cost: {}", format::dollars(cost)));
         }
         lines.push(format!("Mode: {}; policy: {}; {}", header.mode.as_str(), header.policy, header.sandbox));

@@ -123,7 +123,7 @@ fn a_question_that_came_meanwhile_keeps_the_keyboard() {
 fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
     let mut model = model(80, 24);
     let facts = ModelFacts { images: false, ..listed_models()[0].facts.clone() };
-    model.facts = Some(facts);
+    model.info.facts = Some(facts);
     told(&mut model, LookedUp::Clipboard(image()), 1000);
     assert!(said(&model).contains("does not accept images"), "{}", said(&model));
     assert_eq!(play(&mut model, 2000, "<enter>"), [""; 0]);

@@ -395,12 +395,12 @@ fn a_pointer_held_at_the_edge_scrolls_and_stops_at_the_end() {
     update(&mut model, pointer(MouseEventKind::Drag(MouseButton::Left), column + 8, bottom), 5600);
     let mut at = 5600;
     for _ in 0..1000 {
-        let Some(next) = model.deadline(at).filter(|_| model.pointer.deadline().is_some()) else { break };
+        let Some(next) = model.deadline(at).filter(|_| model.screen.pointer.deadline().is_some()) else { break };
         at = next;
         update(&mut model, Msg::Time, at);
         draw(&mut model, at);
     }
-    assert!(model.pointer.deadline().is_none(), "nothing wakes it any more");
+    assert!(model.screen.pointer.deadline().is_none(), "nothing wakes it any more");
     let effects = update(&mut model, pointer(MouseEventKind::Up(MouseButton::Left), column + 8, bottom), at + 10);
     let copied = effects.iter().filter_map(words).collect::<String>();
     assert!(copied.contains("output 1\\noutput 2\\n") && copied.contains("output 400"), "{copied}");

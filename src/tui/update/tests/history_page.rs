@@ -54,10 +54,13 @@ fn an_older_part_changes_nothing_but_what_is_shown() {
     };
     tell(&mut model, EventKind::HistorySummed(sum), 100);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 200);
-    let answer = model.last_answer.clone();
+    let answer = model.info.last_answer.clone();
     play(&mut model, 300, "<home>");
     loaded(&mut model, "early", None);
-    assert_eq!((model.tally.cost_usd, model.task.cost_usd, model.tally.usage.input_tokens), (Some(4.5), Some(0.5), 5_000));
-    assert_eq!((model.tool_uses.list()[0].calls, model.last_answer.clone()), (8, answer));
+    assert_eq!(
+        (model.info.tally.cost_usd, model.task.cost_usd, model.info.tally.usage.input_tokens),
+        (Some(4.5), Some(0.5), 5_000)
+    );
+    assert_eq!((model.info.tool_uses.list()[0].calls, model.info.last_answer.clone()), (8, answer));
     assert!(!model.dialogs.is_empty() && !model.is_running());
 }

@@ -255,9 +255,10 @@ fn come_to(mut model: Model, key: KeyEvent) -> String {
     let effects = update(&mut model, Msg::Input(Input::Key(key)), NOW);
     let mut said: Vec<String> = effects.iter().filter_map(words).collect();
     model.toast = model.toast.take().filter(|(words, _)| !words.contains("does nothing while you browse"));
-    let mut buffer = Buffer::empty(Rect::from(model.size));
+    let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     let drawn = view::draw(&mut model, &mut buffer, NOW);
-    let rows = (0..model.size.height).map(|y| (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
+    let rows =
+        (0..model.screen.size.height).map(|y| (0..model.screen.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
     said.extend(rows);
     said.push(format!("{:?} {:?} {:?}", drawn.cursor, focus(&model), model.transcript.marks.selection));
     said.retain(|row| !row.trim().is_empty());

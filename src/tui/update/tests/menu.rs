@@ -211,7 +211,7 @@ fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
 #[test]
 fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
     let mut model = model(80, 24);
-    model.model_access = None;
+    model.info.model_access = None;
     let fix = CustomCommand::parse("fix".to_owned(), "fix.md".to_owned(), "Fix issue $1.").0;
     crate::tui::update::user_commands::told(&mut model, vec![fix], Vec::new());
     play(&mut model, 1000, "/fix 12<enter>");

@@ -95,8 +95,8 @@ fn a_key_that_is_pasted_into_the_list_is_taken_for_one_and_shown_nowhere() {
 #[test]
 fn the_model_in_use_is_listed_also_where_no_list_has_it() {
     let mut model = model(100, 24);
-    model.header.model = "acme/own-7b".to_owned();
-    model.facts = Some(ModelFacts::of_test("acme/own-7b", 32_000, None));
+    model.info.header.model = "acme/own-7b".to_owned();
+    model.info.facts = Some(ModelFacts::of_test("acme/own-7b", 32_000, None));
     play(&mut model, 1000, "/model<enter>");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
     assert_eq!(model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key, "acme/own-7b");
@@ -107,8 +107,8 @@ fn the_model_in_use_is_listed_also_where_no_list_has_it() {
     assert_eq!(screen.matches("own-7b ").count(), 2, "once in the list, once in the status row: {screen}");
     assert!(screen.contains("64k"), "{screen}");
     let mut model = self::model(100, 24);
-    model.header.model.clear();
-    model.facts = Some(ModelFacts::of_test("", 32_000, None));
+    model.info.header.model.clear();
+    model.info.facts = Some(ModelFacts::of_test("", 32_000, None));
     play(&mut model, 1000, "<ctrl+l>");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
     assert!(!draw(&mut model, 2100).contains("in use"), "there is none");
@@ -144,7 +144,7 @@ fn an_effort_is_said_by_its_name() {
 #[test]
 fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
     let mut model = model(120, 24);
-    model.tally.context_tokens = 76_000;
+    model.info.tally.context_tokens = 76_000;
     assert!(draw(&mut model, 100).contains("38% 76k/200k"));
     let facts = ModelFacts::of_test("acme/small\u{1b}[31m", 100_000, None);
     let effort = Some(Effort::High);
@@ -166,14 +166,14 @@ fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
 #[test]
 fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_ready() {
     let mut model = model(100, 24);
-    model.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
+    model.info.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
     assert!(draw(&mut model, 1100).contains("nothing was sent · enter add a key · no key was found"));
     assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2100);
     draw(&mut model, 2100);
     assert_eq!(play(&mut model, 2200, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
-    assert!(matches!(model.model_access, Some(ModelAccess::NoKey { .. })), "nobody has said that it is there");
+    assert!(matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })), "nobody has said that it is there");
     let facts = ModelFacts::of_test("anthropic/opus-5", 200_000, None);
     tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2300);
     assert_eq!(model.composer.text(), "hello");
@@ -184,10 +184,10 @@ fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_
 fn where_a_model_is_set_its_key_is_asked_for_first() {
     let mut model = model(100, 24);
     let wanted = Some("anthropic/opus-5".to_owned());
-    model.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
+    model.info.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
     play(&mut model, 1000, "hello<enter>");
     for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l change model")] {
-        model.size = ratatui::layout::Size::new(width, 20);
+        model.screen.size = ratatui::layout::Size::new(width, 20);
         play(&mut model, 1100, "<enter>");
         model.overlays.picker = None;
         play(&mut model, 8000, "<enter>");

@@ -91,10 +91,10 @@ fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     // Enter alone: first too soon, then once it can have been read.
     assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
     shown(&mut model, 7100);
-    let before = model.theme.name.clone();
+    let before = model.screen.theme.name.clone();
     update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8000);
     update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8100);
-    assert_ne!(model.theme.name, before);
+    assert_ne!(model.screen.theme.name, before);
     let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 8800);
     let end = SetupAsked::End { preset: None, theme: Some("light".to_owned()) };
     assert_eq!(setup_sent(&effects), [&end]);

@@ -37,8 +37,8 @@ fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
     let mut model = retrying(wasted);
     let screen = draw(&mut model, 10_000);
     assert!(screen.contains("continues in 2:00, at 00:02 UTC") && screen.contains("cost $0.03 · wait"), "{screen}");
-    assert_eq!(model.tally.cost_usd, Some(0.0312), "what failed is counted");
-    model.size = Size::new(40, 12);
+    assert_eq!(model.info.tally.cost_usd, Some(0.0312), "what failed is counted");
+    model.screen.size = Size::new(40, 12);
     assert!(draw(&mut model, 10_000).contains("Rate limited: in 2:00, 1 of 3"), "{}", draw(&mut model, 10_000));
     let shown = draw(&mut retrying(retry(FailureKind::CutStream, 4000, "cut")), 10_000);
     assert!(shown.contains("The response was cut off: retry in 4 s, attempt 1 of 3"), "{shown}");
@@ -206,14 +206,14 @@ fn the_providers_sentence_is_whole_where_there_is_room_for_it() {
 #[test]
 fn a_narrow_wait_is_said_in_words_that_can_be_understood() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_000, "slow"));
-    model.size = Size::new(60, 20);
+    model.screen.size = Size::new(60, 20);
     assert!(draw(&mut model, 10_000).contains("Rate limited: retry in 0:17, attempt 1 of 3"), "{}", draw(&mut model, 10_000));
 }
 
 fn refused() -> Model {
     let failure = Failure { status: Some(401), ..Failure::new(FailureKind::Authentication, "invalid x-api-key", "check it") };
     let mut model = model(100, 24);
-    model.header.model = "acme/small".to_owned();
+    model.info.header.model = "acme/small".to_owned();
     tell(&mut model, started("x"), 1000);
     tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
     model

@@ -81,7 +81,7 @@ fn f_and_enter_go_on_in_a_copy_and_this_session_stays_as_it_is() {
     assert!(screen.contains("1 2 3 f, then enter"), "{screen}");
     assert_eq!(play(&mut model, 12_100, "f"), [""; 0]);
     assert_eq!(wait(&mut model, 12_500), [""; 0], "the letter only marks");
-    model.session = Some(SessionId::new("a1b2c3d4"));
+    model.info.session = Some(SessionId::new("a1b2c3d4"));
     let sent = play(&mut model, 12_700, "<enter>");
     let until = "until: prompt { task_id: taskid(\"task_2\") }";
     assert_eq!(sent, [format!("lookup(fork {{ session_id: sessionid(\"a1b2c3d4\"), {until} }})")]);
@@ -208,7 +208,7 @@ fn the_undone_part_is_marked_and_its_prompt_comes_back() {
     play(&mut model, 12_600, "<enter>");
     tell(&mut model, rewound(before("task_2"), RewindScope::Both, vec![rewind_plan().files[0].clone()]), 13_000);
     assert_eq!(model.composer.text(), "Make greet() reject empty names");
-    assert_eq!(model.last_answer.as_deref(), Some("It reads tokens."));
+    assert_eq!(model.info.last_answer.as_deref(), Some("It reads tokens."));
     let screen = draw(&mut model, 13_100);
     assert!(screen.contains("❯│Make greet() reject empty names") && screen.contains(" │Rejected."), "{screen}");
     assert!(screen.contains("❯ Explain the parser"), "{screen}");

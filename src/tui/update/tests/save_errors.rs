@@ -16,9 +16,9 @@ fn a_session_that_cannot_be_saved_says_why_and_how_it_goes_on() {
     assert!(screen.contains("Cannot save this session (disk full"), "{screen}");
     assert!(screen.contains("Not saved, paused: r retry · c continue unsaved (lost in a crash)"), "{screen}");
     assert!(screen.contains("│ unsaved │"), "{screen}");
-    model.size = Size::new(150, 24);
+    model.screen.size = Size::new(150, 24);
     assert!(draw(&mut model, 3100).contains("before the next step. r retry · c continue unsaved"));
-    model.size = Size::new(120, 24);
+    model.screen.size = Size::new(120, 24);
     tell(&mut model, not_saved(), 3500);
     assert_eq!(draw(&mut model, 3600).matches("Cannot save this session").count(), 1, "said once");
 }

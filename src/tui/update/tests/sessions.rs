@@ -190,7 +190,8 @@ fn a_new_session_leaves_this_one_saved() {
     assert_eq!(play(&mut model, 1000, "/new<enter>"), ["quit", "exit Open(New)"]);
     assert_eq!(
         play(&mut model, 5000, "/rename  Another   name <enter>")[0],
-        format!("lookup(rename {{ session_id: {:?}, title: \"Another name\" }})", model.session.clone().unwrap()).to_lowercase()
+        format!("lookup(rename {{ session_id: {:?}, title: \"Another name\" }})", model.info.session.clone().unwrap())
+            .to_lowercase()
     );
 }
 

@@ -57,7 +57,7 @@ fn a_budget_is_asked_for_set_and_shown_with_who_set_it() {
     let mut model = model(120, 24);
     tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.42)] }, 100);
     let screen = draw(&mut model, 200);
-    assert!(!screen.contains("set by") && screen.contains("$4.58 left") == model.tally.cost_usd.is_some(), "{screen}");
+    assert!(!screen.contains("set by") && screen.contains("$4.58 left") == model.info.tally.cost_usd.is_some(), "{screen}");
     play(&mut model, 1000, "/budget<enter>");
     tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.42)] }, 2000);
     let screen = draw(&mut model, 2100);
@@ -73,7 +73,7 @@ fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
     tell(&mut model, EventKind::BudgetApproaching { budget: budget(5.0, 4.1) }, 400);
     let screen = draw(&mut model, 500);
     assert!(screen.contains("session: $4.10 of $5.00 used, 82 %") && screen.contains("raise it with /budget"), "{screen}");
-    model.size = Size::new(60, 20);
+    model.screen.size = Size::new(60, 20);
     assert!(draw(&mut model, 600).contains("$0.90 left"), "{}", draw(&mut model, 600));
 }
 

@@ -22,12 +22,12 @@ fn say(model: &mut Model, answer: TerminalReply) -> Vec<Effect> {
 fn a_change_of_the_terminals_colours_is_followed_while_the_theme_is_auto() {
     let mut model = model(80, 24);
     let effects = say(&mut model, TerminalReply::Scheme { light: true });
-    assert_eq!((model.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));
+    assert_eq!((model.screen.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));
     update(&mut model, Msg::Input(Input::Background(20, 22, 27)), 20);
-    assert_eq!(model.theme.name, "dark");
+    assert_eq!(model.screen.theme.name, "dark");
     play(&mut model, 1000, "/theme light<enter>");
     say(&mut model, TerminalReply::Scheme { light: false });
-    assert_eq!(model.theme.name, "light");
+    assert_eq!(model.screen.theme.name, "light");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_hints_name_the_keys_that_the_terminal_can_tell_apart() {
 fn unfocused(notices: Notices, term: &'static str) -> Model {
     let mut model = model(80, 24);
     model.options.notices = notices;
-    model.terminal.emulator = Emulator::of(|name| if name == "TERM" { term } else { "" });
+    model.screen.terminal.emulator = Emulator::of(|name| if name == "TERM" { term } else { "" });
     update(&mut model, Msg::Input(Input::FocusOut), 100);
     model
 }
@@ -128,11 +128,11 @@ fn themes_are_listed_with_what_is_wrong_with_them() {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     play(&mut model, 4000, "/theme mine<enter>");
-    assert_eq!(model.theme.name, "mine");
+    assert_eq!(model.screen.theme.name, "mine");
     let screen = draw(&mut model, 5500);
     assert!(screen.contains("theme mine"), "{screen}");
     assert!(screen.contains("faint has a contrast of 1.6") || model.options.colours == Colours::None, "{screen}");
     play(&mut model, 8000, "/theme broken<enter>");
     assert!(draw(&mut model, 9900).contains("unknown field `fant`"));
-    assert_eq!(model.theme.name, "mine");
+    assert_eq!(model.screen.theme.name, "mine");
 }

@@ -36,7 +36,7 @@ impl Desk {
     /// Creates a desk with room for a whole dialog, so that the first answer decides.
     pub(super) fn roomy(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut desk = Self::new(pace, line_ms);
-        desk.model.size = Size::new(100, 40);
+        desk.model.screen.size = Size::new(100, 40);
         desk
     }
 
@@ -62,7 +62,7 @@ impl Desk {
         }
         // Only a first frame matters here; the loop draws it soon after.
         if self.model.dialogs.take_fence(self.now + 4) {
-            let mut buffer = Buffer::empty(Rect::from(self.model.size));
+            let mut buffer = Buffer::empty(Rect::from(self.model.screen.size));
             view::draw(&mut self.model, &mut buffer, self.now + 4);
             if let Some(line) = self.line_ms {
                 self.at(self.now + 4 + line, Msg::Input(Input::Fence));

@@ -63,7 +63,7 @@ fn items_of_the_settings_stand_in_their_order() {
     let row = |model: &mut Model| draw(model, 1000).lines().rev().nth(1).unwrap().trim().to_owned();
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ ask");
     // The sandbox warning is shown whatever the configured items.
-    model.header.sandbox = "sandbox OFF".to_owned();
-    model.header.mode = Mode::Auto;
+    model.info.header.sandbox = "sandbox OFF".to_owned();
+    model.info.header.mode = Mode::Auto;
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ auto │ sandbox OFF");
 }

@@ -98,7 +98,7 @@ fn the_branches_of_a_session() {
             age: "2 h".to_owned(),
             archived: depth == 2,
         };
-        let here = model.session.as_ref().map(ToString::to_string).unwrap_or_default();
+        let here = model.info.session.as_ref().map(ToString::to_string).unwrap_or_default();
         let branches = vec![
             branch(&here, None, 0, "Validate the name", None),
             branch("b1b2c3d4", None, 1, "Validate the name (fork)", Some(1)),

@@ -9,7 +9,7 @@ fn the_bar_of_the_context_is_as_full_as_the_figure_beside_it() {
         (76_000, "▓▓▓░░░░░ 38% 76k/200k"),
         (199_000, "▓▓▓▓▓▓▓▓ 99% 199k/200k"),
     ] {
-        model.tally.context_tokens = used;
+        model.info.tally.context_tokens = used;
         let drawn = picture(&mut model, 20_000);
         assert!(drawn.contains(expected), "{drawn}");
     }
@@ -26,9 +26,9 @@ fn the_status_row_leaves_out_whose_the_model_is_before_what_changes() {
         (50, "  large │ 4% │ ask │ sandbox on · net off\n"),
     ] {
         let mut model = model(width, 24);
-        model.header.model = "mine/large".to_owned();
-        model.header.sandbox = "sandbox on: preview · net off".to_owned();
-        model.tally.context_tokens = 8_000;
+        model.info.header.model = "mine/large".to_owned();
+        model.info.header.sandbox = "sandbox on: preview · net off".to_owned();
+        model.info.tally.context_tokens = 8_000;
         let drawn = picture(&mut model, 20_000);
         assert!(drawn.contains(expected), "{drawn}");
     }
@@ -53,14 +53,14 @@ fn a_policy_that_ends_soon_says_so_in_the_status_row() {
 
 /// Returns the text of the status row and its colours.
 fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
-    let mut buffer = Buffer::empty(Rect::new(0, 0, model.size.width, model.size.height));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, model.screen.size.width, model.screen.size.height));
     draw(model, &mut buffer, 20_000);
-    let y = model.size.height - 2;
-    let row: String = (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect();
+    let y = model.screen.size.height - 2;
+    let row: String = (0..model.screen.size.width).map(|x| buffer[(x, y)].symbol()).collect();
     let colours = [Token::Warn, Token::Danger].into_iter().filter_map(|token| {
-        let colour = model.theme.style(token).fg?;
+        let colour = model.screen.theme.style(token).fg?;
         let words: String =
-            (0..model.size.width).filter(|x| buffer[(*x, y)].fg == colour).map(|x| buffer[(x, y)].symbol()).collect();
+            (0..model.screen.size.width).filter(|x| buffer[(*x, y)].fg == colour).map(|x| buffer[(x, y)].symbol()).collect();
         Some((words, token))
     });
     (row.trim().to_owned(), colours.filter(|(words, _)| !words.is_empty()).collect())
@@ -70,9 +70,9 @@ fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
 fn what_never_goes_from_the_status_row_has_room_at_every_width() {
     for width in 40..=160 {
         let mut model = model(width, 20);
-        model.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::Colours::True);
-        model.header.mode = Mode::AutoEdit;
-        model.header.sandbox = "sandbox off".to_owned();
+        model.screen.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::Colours::True);
+        model.info.header.mode = Mode::AutoEdit;
+        model.info.header.sandbox = "sandbox off".to_owned();
         let layer =
             PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
         let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(400).ok(), ..layer }];
@@ -96,9 +96,9 @@ fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_th
     let mut said = Vec::new();
     while let Some(next) = model.deadline(at) {
         at = next;
-        said.push((at / 1000, model.policy.end(at).map(|(_, ending)| ending)));
+        said.push((at / 1000, model.info.policy.end(at).map(|(_, ending)| ending)));
     }
-    use crate::tui::model::ExpiryStage;
+    use crate::tui::session_info::ExpiryStage;
     let ends = [(7200, ExpiryStage::Near), (10_200, ExpiryStage::Soon), (10_800, ExpiryStage::Over)];
     assert_eq!(said, ends.map(|(second, ending)| (second, Some(ending))));
 }
@@ -189,7 +189,7 @@ fn a_narrow_status_keeps_the_network_in_whole_words() {
 #[test]
 fn the_window_is_what_the_policy_leaves_of_that_of_the_model() {
     let mut model = model(100, 24);
-    model.tally.context_tokens = 40_000;
+    model.info.tally.context_tokens = 40_000;
     let row = |model: &mut Model| picture(model, 100);
     assert!(row(&mut model).contains("20% 40k/200k"));
     let layer = |most| PolicyLayer {

@@ -1,0 +1,23 @@
+//! Screen and terminal: size, theme, symbols, pointer and notifications.
+
+use super::glyphs::Glyphs;
+use super::notifications::Notifications;
+use super::pointer::Pointer;
+use super::terminal::TerminalCapabilities;
+use super::theme::Theme;
+use ratatui::layout::Size;
+
+/// Screen and terminal of the user.
+pub struct Screen {
+    pub theme: Theme,
+    /// Background colour of the terminal, once reported.
+    pub background: Option<(u8, u8, u8)>,
+    /// Other reported capabilities.
+    pub terminal: TerminalCapabilities,
+    pub attention: Notifications,
+    pub glyphs: Glyphs,
+    pub size: Size,
+    pub pointer: Pointer,
+    /// Whether the screen must be drawn again.
+    pub dirty: bool,
+}

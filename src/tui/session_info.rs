@@ -1,0 +1,126 @@
+//! Facts about the session: its model, policy, cost, commands and saved state.
+
+use super::interface::{Header, ModelAccess};
+use super::save_state::SaveState;
+use super::task::UserCommand;
+use super::worktree::Worktree;
+use crate::protocol::{
+    Artifact, Budget, BudgetScope, BudgetUnit, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses, Usage,
+};
+
+/// Part of a resumed session that is not shown yet.
+#[derive(Debug, Default)]
+pub struct HistoryCursor {
+    /// Journal position where that part ends; `None` if everything is shown.
+    pub before: Option<i64>,
+    /// Whether the part was requested and has not arrived.
+    pub is_asked: bool,
+}
+
+/// Figures of the session for the status row.
+#[derive(Debug, Default)]
+pub struct SessionTotals {
+    pub context_tokens: u64,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    /// Whether a provider did not report part of the usage.
+    pub is_estimated: bool,
+    pub budgets: Vec<Budget>,
+    /// Whether the user asked to see the budgets.
+    pub budgets_asked: bool,
+}
+
+impl SessionTotals {
+    pub fn spend(&mut self, cost_usd: Option<f64>) {
+        if let Some(cost) = cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+    }
+
+    /// Returns the remaining budget of the session and the total budget, in US dollars.
+    pub fn money_left(&self) -> Option<(f64, f64)> {
+        let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
+        let budget = self.budgets.iter().find(of_session)?;
+        let used = self.cost_usd.unwrap_or(0.0).max(budget.used);
+        Some(((budget.limit - used).max(0.0), budget.limit))
+    }
+}
+
+/// Policy in effect.
+#[derive(Debug, Default)]
+pub struct Policy {
+    pub layers: Vec<PolicyLayer>,
+    /// Reason why a changed file is not applied, until it is fixed.
+    pub broken: Option<String>,
+    /// Time of the last event, and when it arrived.
+    pub clock: Option<(jiff::Timestamp, u64)>,
+    /// Whether the expiry was reported.
+    pub over: bool,
+}
+
+/// Time before the expiry at which it is first shown, in milliseconds.
+const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
+
+/// Time before the expiry at which it becomes a warning, in milliseconds.
+const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
+
+impl Policy {
+    /// Returns the expiry, if it is near or past.
+    pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
+        let (end, left, came) = self.left()?;
+        let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
+        let left = left.saturating_sub(passed);
+        let all = [(0, ExpiryStage::Over), (ENDS_SOON_MS, ExpiryStage::Soon), (ENDS_NEAR_MS, ExpiryStage::Near)];
+        all.into_iter().find(|(most, _)| left <= *most).map(|(_, ending)| (end, ending))
+    }
+
+    /// Returns the expiry, the milliseconds left at the last event, and when that arrived.
+    fn left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
+        let (time, came) = self.clock?;
+        let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
+        Some((end, end.as_millisecond().saturating_sub(time.as_millisecond()), came))
+    }
+
+    /// Returns when the stage of the expiry changes next.
+    pub fn next_change(&self, now: u64) -> Option<u64> {
+        let (_, left, came) = self.left()?;
+        let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
+        [ENDS_NEAR_MS, ENDS_SOON_MS, 0].into_iter().filter_map(at).find(|at| *at > now)
+    }
+}
+
+/// Stage of a policy's expiry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpiryStage {
+    Near,
+    Soon,
+    Over,
+}
+
+/// What is known about the session.
+#[derive(Debug, Default)]
+pub struct SessionInfo {
+    /// The session, once it has content that can be resumed.
+    pub session: Option<SessionId>,
+    pub header: Header,
+    /// Access to the model, once everything is loaded.
+    pub model_access: Option<ModelAccess>,
+    /// Limits, prices and capabilities of the model.
+    pub facts: Option<ModelFacts>,
+    pub policy: Policy,
+    pub tally: SessionTotals,
+    /// Tool usage so far.
+    pub tool_uses: ToolUses,
+    /// Older parts of the session that are not shown yet.
+    pub older: HistoryCursor,
+    /// Background sessions and commands.
+    pub commands: Vec<RunningCommand>,
+    /// Artifacts of the session, as listed last.
+    pub artifacts: Vec<Artifact>,
+    /// The last response, for the main screen.
+    pub last_answer: Option<String>,
+    pub saving: SaveState,
+    pub worktree: Worktree,
+    /// The user's own command that is running.
+    pub user_command: Option<UserCommand>,
+}
