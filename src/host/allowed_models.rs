@@ -9,12 +9,12 @@ const ANY: [&str; 2] = ["*", "*/*"];
 
 /// The `allowed_models` of all layers of the policy.
 #[derive(Clone, Default)]
-pub struct Allowed {
+pub struct AllowedModels {
     /// The layers that set the key.
     layers: Arc<[Layer]>,
 }
 
-impl Allowed {
+impl AllowedModels {
     pub fn by(policy: &Policy) -> Self {
         Self { layers: policy.layers.iter().filter(|layer| layer.bundle.llm.allowed_models.is_some()).cloned().collect() }
     }

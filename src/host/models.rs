@@ -1,6 +1,6 @@
 //! Models: chosen by the flag, the session or the settings, connected at their provider, and listed.
 
-use super::allowed_models::Allowed;
+use super::allowed_models::AllowedModels;
 use super::context::AppContext;
 use super::policy_layers::Policy;
 use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
@@ -43,7 +43,7 @@ pub struct ModelCatalog {
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
     /// The models allowed by the policy.
-    allowed: Allowed,
+    allowed: AllowedModels,
     /// Keys the user entered since the start. They take precedence over the environment, whose key may have been
     /// rejected.
     given: Arc<Mutex<BTreeMap<String, KeyText>>>,
@@ -56,7 +56,7 @@ impl ModelCatalog {
             place: Arc::new(place.clone()),
             new_key: Arc::default(),
             given: Arc::default(),
-            allowed: Allowed::default(),
+            allowed: AllowedModels::default(),
             catalogue: catalogue(&place.directories.config.join("models.toml")),
         }
     }
@@ -68,14 +68,14 @@ impl ModelCatalog {
 
     /// Applies the policy to the choice of a default model.
     pub fn under(self, policy: &Policy) -> Self {
-        Self { allowed: Allowed::by(policy), ..self }
+        Self { allowed: AllowedModels::by(policy), ..self }
     }
 
     pub fn catalogue(&self) -> Result<Catalogue, ConfigError> {
         self.catalogue.clone()
     }
 
-    pub fn allowed(&self) -> &Allowed {
+    pub fn allowed(&self) -> &AllowedModels {
         &self.allowed
     }
 

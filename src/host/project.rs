@@ -52,7 +52,7 @@ pub struct Manifests<'a> {
 }
 
 /// The instruction files below a workspace that the user trusts.
-enum Allowed {
+enum TrustedInstructions {
     /// Files with these names and hashes.
     Known(Arc<BTreeMap<String, String>>),
     /// Files that existed when the user trusted the project for one run. A file written later has a later time.
@@ -63,7 +63,7 @@ enum Allowed {
 struct Parts {
     workspace: PathBuf,
     config: PathBuf,
-    allowed: Allowed,
+    allowed: TrustedInstructions,
     unread: Arc<Unread>,
 }
 
@@ -110,15 +110,17 @@ impl Parts {
     fn is_trusted(&self, file: &InstructionFile) -> bool {
         let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
         let why = match &self.allowed {
-            Allowed::Known(known) => match known.get(&name) {
+            TrustedInstructions::Known(known) => match known.get(&name) {
                 Some(digest) if *digest == file.digest() => return true,
                 Some(digest) if !digest.is_empty() => "changed since you trusted it",
                 Some(_) | None => "is not part of what you trusted",
             },
-            Allowed::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => return true,
-            Allowed::ForThisRun(_) => "changed after aye started",
+            TrustedInstructions::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => {
+                return true;
+            }
+            TrustedInstructions::ForThisRun(_) => "changed after aye started",
         };
-        if self.unread.add(&name, why) && matches!(self.allowed, Allowed::Known(_)) {
+        if self.unread.add(&name, why) && matches!(self.allowed, TrustedInstructions::Known(_)) {
             Project::met(&self.workspace, &self.config, &name);
         }
         false
@@ -228,11 +230,11 @@ impl ProjectConfig {
     /// Returns the instructions of directories, if the project is trusted.
     pub fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
         self.proof.as_ref()?;
-        let known = || Allowed::Known(Arc::clone(&self.nested));
+        let known = || TrustedInstructions::Known(Arc::clone(&self.nested));
         let parts = Parts {
             workspace: self.root().to_owned(),
             config: self.config.clone(),
-            allowed: self.for_this_run.map_or_else(known, Allowed::ForThisRun),
+            allowed: self.for_this_run.map_or_else(known, TrustedInstructions::ForThisRun),
             unread: Arc::clone(&self.unread),
         };
         Some(Arc::new(parts))

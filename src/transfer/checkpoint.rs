@@ -26,7 +26,7 @@ pub struct Checkpoint {
     pub task: Option<TaskState>,
     /// The last completed step.
     pub step_cursor: Option<StepId>,
-    pub thread: Vec<Said>,
+    pub thread: Vec<CheckpointMessage>,
     pub session_tokens_used: u64,
     pub policy_bundle_version: Option<String>,
     /// The time of the last record.
@@ -60,7 +60,7 @@ impl From<&TaskProgress> for TaskState {
 /// A message of the thread.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct CheckpointMessage {
     pub message_id: MessageId,
     pub role: Role,
     pub content: Content,
@@ -70,7 +70,7 @@ pub struct Said {
     pub timestamp: Timestamp,
 }
 
-impl From<Message> for Said {
+impl From<Message> for CheckpointMessage {
     fn from(message: Message) -> Self {
         let Message { message_id, role, content, token_count, task_id, step_id, timestamp } = message;
         Self { message_id, role, content: content.into(), token_count, task_id, step_id, timestamp }
@@ -165,7 +165,7 @@ pub struct Own {
     pub estimated: bool,
     pub records: Vec<Entry>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub artifacts: Option<Vec<Kept>>,
+    pub artifacts: Option<Vec<ArtifactContent>>,
 }
 
 /// A record and the time it was written.
@@ -177,7 +177,7 @@ pub struct Entry {
 
 /// An artifact with its content.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct ArtifactContent {
     #[serde(flatten)]
     pub artifact: Artifact,
     pub base64: String,

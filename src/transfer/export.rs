@@ -1,6 +1,6 @@
 //! Export of sessions as JSON, Markdown or HTML.
 
-use super::checkpoint::{Checkpoint, Entry, Kept, OWN_FORMAT, Own, Said, TaskState, VERSION};
+use super::checkpoint::{ArtifactContent, Checkpoint, CheckpointMessage, Entry, OWN_FORMAT, Own, TaskState, VERSION};
 use super::conversation::Conversation;
 use super::error::TransferError;
 use super::format::in_bytes;
@@ -50,7 +50,7 @@ pub fn page(
     store: &Store,
     summary: &SessionSummary,
     form: ExportForm,
-    artifacts: Option<Vec<Kept>>,
+    artifacts: Option<Vec<ArtifactContent>>,
 ) -> Result<String, TransferError> {
     Ok(match form {
         ExportForm::Json => as_json(&checkpoint(store, summary, artifacts)?)?,
@@ -83,7 +83,11 @@ pub fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
     Ok(crate::headless::lines::harmless(&text) + "\n")
 }
 
-pub fn checkpoint(store: &Store, summary: &SessionSummary, artifacts: Option<Vec<Kept>>) -> Result<Checkpoint, TransferError> {
+pub fn checkpoint(
+    store: &Store,
+    summary: &SessionSummary,
+    artifacts: Option<Vec<ArtifactContent>>,
+) -> Result<Checkpoint, TransferError> {
     checkpoint_of(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
 }
 
@@ -91,7 +95,7 @@ pub fn checkpoint(store: &Store, summary: &SessionSummary, artifacts: Option<Vec
 pub fn checkpoint_of(
     store: &Store,
     summary: &SessionSummary,
-    artifacts: Option<Vec<Kept>>,
+    artifacts: Option<Vec<ArtifactContent>>,
     most: Option<u64>,
 ) -> Result<(Checkpoint, u64), TransferError> {
     let (mut state, mut conversation) = (SessionState::default(), Conversation::default());
@@ -119,7 +123,7 @@ pub fn checkpoint_of(
         session_status: if is_paused { SessionStatus::Paused } else { SessionStatus::Running },
         task: state.task().map(TaskState::from),
         step_cursor: state.step_cursor().cloned(),
-        thread: conversation.messages.into_iter().map(Said::from).collect(),
+        thread: conversation.messages.into_iter().map(CheckpointMessage::from).collect(),
         session_tokens_used: totals.tokens(),
         tenant_id: state.tenant_id,
         user_id: state.user_id,
@@ -145,12 +149,12 @@ pub fn checkpoint_of(
 }
 
 /// Returns the artifacts of a session that still exist, and a notice about each that cannot be read.
-pub fn contents(artifacts: &ArtifactStore) -> (Vec<Kept>, Vec<String>) {
+pub fn contents(artifacts: &ArtifactStore) -> (Vec<ArtifactContent>, Vec<String>) {
     let (mut contents, mut notices) = (Vec::new(), Vec::new());
     for artifact in artifacts.list().unwrap_or_default() {
         match artifacts.content(&artifact.uri, ARTIFACT_BYTES) {
             Ok(content) => {
-                contents.push(Kept { base64: base64::engine::general_purpose::STANDARD.encode(content), artifact });
+                contents.push(ArtifactContent { base64: base64::engine::general_purpose::STANDARD.encode(content), artifact });
             }
             Err(error) => notices.push(format!("skipped an artifact: {error}")),
         }

@@ -1,6 +1,6 @@
 //! A session as a self-contained HTML page. All its content is escaped.
 
-use super::transcript::{Card, Piece, Transcript, cut};
+use super::transcript::{Card, Transcript, TranscriptItem, cut};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
@@ -47,26 +47,26 @@ pub fn page(transcript: &Transcript) -> String {
     );
     for piece in &transcript.pieces {
         match piece {
-            Piece::Said { words, text: said, at } => {
+            TranscriptItem::Said { words, text: said, at } => {
                 let _ = writeln!(page, "<h2>{}, {}</h2>\n<div class=\"said\">{}</div>", line(words), time(*at), text(said));
             }
-            Piece::Answer { text, thinking, says, at } => {
+            TranscriptItem::Answer { text, thinking, says, at } => {
                 let _ = writeln!(page, "<h3>aye, {}</h3>", time(*at));
                 if !thinking.trim().is_empty() {
                     folded(&mut page, "thinking", "Thinking", thinking.trim());
                 }
                 let _ = writeln!(page, "{}<p class=\"says\">{}</p>", markdown(text.trim()), line(says));
             }
-            Piece::Broken { text, reason } => {
+            TranscriptItem::Broken { text, reason } => {
                 let _ = writeln!(page, "<h3>aye, cut off: {}</h3>\n{}", line(reason), markdown(text.trim()));
             }
-            Piece::Call(at) => {
+            TranscriptItem::Call(at) => {
                 if let Some(card) = transcript.calls.get(*at) {
                     call(&mut page, card);
                 }
             }
-            Piece::Summary { text } => folded(&mut page, "summary", "Summary of the conversation so far", text),
-            Piece::Note(note) => {
+            TranscriptItem::Summary { text } => folded(&mut page, "summary", "Summary of the conversation so far", text),
+            TranscriptItem::Note(note) => {
                 let _ = writeln!(page, "<p class=\"note\">{}</p>", line(note));
             }
         }

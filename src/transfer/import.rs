@@ -1,7 +1,7 @@
 //! Import of sessions from checkpoints. The content has no authority: it brings no rules, no policy and no budget, and
 //! pending approvals have to be given here.
 
-use super::checkpoint::{Kept, OWN_FORMAT, VERSION};
+use super::checkpoint::{ArtifactContent, OWN_FORMAT, VERSION};
 use super::error::TransferError;
 use super::format::{counted, one_line};
 use super::incoming::{Incoming, IncomingEntry};
@@ -36,7 +36,7 @@ struct OwnForm {
 /// A session that is ready to be imported, and notices about it.
 pub struct Ready {
     pub foreign: Foreign,
-    pub artifacts: Vec<Kept>,
+    pub artifacts: Vec<ArtifactContent>,
     pub said: Vec<String>,
 }
 
@@ -169,8 +169,8 @@ fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Writ
 }
 
 /// Stores artifacts whose content matches their names; for the others, the session only has the name.
-pub fn keep(store: &ArtifactStore, artifacts: Vec<Kept>) -> Vec<String> {
-    let kept = artifacts.into_iter().filter_map(|Kept { artifact, base64 }| {
+pub fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Vec<String> {
+    let kept = artifacts.into_iter().filter_map(|ArtifactContent { artifact, base64 }| {
         let kept =
             base64::engine::general_purpose::STANDARD.decode(&base64).map_err(|error| error.to_string()).and_then(|content| {
                 let new =

@@ -1,6 +1,6 @@
 //! The fields of a checkpoint to import; most are optional.
 
-use super::checkpoint::{Content, Kept};
+use super::checkpoint::{ArtifactContent, Content};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -77,7 +77,7 @@ pub struct IncomingOwn<'a> {
     #[serde(borrow)]
     pub records: Vec<IncomingEntry<'a>>,
     #[serde(default)]
-    pub artifacts: Option<Vec<Kept>>,
+    pub artifacts: Option<Vec<ArtifactContent>>,
 }
 
 #[derive(Deserialize)]

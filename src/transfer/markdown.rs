@@ -1,7 +1,7 @@
 //! A session as Markdown. Text of the model and its tools can neither imitate another part of the page nor add markup.
 
 use super::html::leads_to_a_page;
-use super::transcript::{Card, Piece, Transcript, cut};
+use super::transcript::{Card, Transcript, TranscriptItem, cut};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
@@ -27,10 +27,10 @@ pub fn page(transcript: &Transcript) -> String {
     let _ = writeln!(page, "Model {}. {}.", code(&transcript.model), transcript.sums());
     for piece in &transcript.pieces {
         match piece {
-            Piece::Said { words, text, at } => {
+            TranscriptItem::Said { words, text, at } => {
                 let _ = write!(page, "\n## {words}, {}\n\n{}\n", time(*at), quoted(text));
             }
-            Piece::Answer { text, thinking, says, at } => {
+            TranscriptItem::Answer { text, thinking, says, at } => {
                 let _ = write!(page, "\n### aye, {}\n\n", time(*at));
                 if !thinking.trim().is_empty() {
                     let _ = write!(page, "{}\n\n", quoted(&format!("Thinking: {}", thinking.trim())));
@@ -40,18 +40,18 @@ pub fn page(transcript: &Transcript) -> String {
                 }
                 let _ = writeln!(page, "_{}_", inline(says));
             }
-            Piece::Broken { text, reason } => {
+            TranscriptItem::Broken { text, reason } => {
                 let _ = write!(page, "\n### aye, cut off: {}\n\n{}\n", inline(reason), tamed(text.trim()));
             }
-            Piece::Call(at) => {
+            TranscriptItem::Call(at) => {
                 if let Some(card) = transcript.calls.get(*at) {
                     call(&mut page, card);
                 }
             }
-            Piece::Summary { text } => {
+            TranscriptItem::Summary { text } => {
                 let _ = write!(page, "\n### Summary of the conversation so far\n\n{}\n", quoted(text));
             }
-            Piece::Note(text) => {
+            TranscriptItem::Note(text) => {
                 let _ = write!(page, "\n_{}_\n", inline(text));
             }
         }

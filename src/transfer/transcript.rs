@@ -21,7 +21,7 @@ pub struct Transcript {
     pub workspace: String,
     pub model: String,
     pub created: Timestamp,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TranscriptItem>,
     pub calls: Vec<Card>,
     state: SessionState,
     /// Number of started steps.
@@ -32,7 +32,7 @@ pub struct Transcript {
     at: Timestamp,
 }
 
-pub enum Piece {
+pub enum TranscriptItem {
     /// A message of the user.
     Said {
         words: String,
@@ -101,7 +101,7 @@ impl Transcript {
     pub fn add(&mut self, record: &Record) {
         let applied = self.state.apply(record);
         if let Some((text, reason)) = applied.interrupted {
-            self.pieces.push(Piece::Broken { text, reason: reason.to_owned() });
+            self.pieces.push(TranscriptItem::Broken { text, reason: reason.to_owned() });
         }
         match applied.change {
             Change::TaskStarted { prompt, .. } => self.said("You", prompt),
@@ -116,7 +116,9 @@ impl Transcript {
             Change::Spent { spent: cost, payer: Payer::Server(server) } => {
                 self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
             }
-            Change::Compacted { compaction, .. } => self.pieces.push(Piece::Summary { text: compaction.summary.clone() }),
+            Change::Compacted { compaction, .. } => {
+                self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() })
+            }
             Change::CompactionUndone { .. } => self.note("summary undone"),
             Change::ModelChosen { choice: ModelChoice { model, effort }, .. } => {
                 let effort = effort.map_or_else(String::new, |effort| format!(", effort {}", effort.as_str()));
@@ -183,7 +185,7 @@ impl Transcript {
     /// Adds what is open at the end of the records.
     pub fn end(&mut self, draft: &str) {
         if let Some((text, reason)) = self.state.interrupted_answer() {
-            self.pieces.push(Piece::Broken { text: text.to_owned(), reason: reason.to_owned() });
+            self.pieces.push(TranscriptItem::Broken { text: text.to_owned(), reason: reason.to_owned() });
         }
         if self.unreadable > 0 {
             let records = counted(self.unreadable, "record");
@@ -191,7 +193,7 @@ impl Transcript {
         }
         if !draft.trim().is_empty() {
             let (text, at) = (draft.to_owned(), self.at);
-            self.pieces.push(Piece::Said { words: "You, not sent".to_owned(), text, at });
+            self.pieces.push(TranscriptItem::Said { words: "You, not sent".to_owned(), text, at });
         }
     }
 
@@ -201,7 +203,7 @@ impl Transcript {
         for image in message.images() {
             let _ = write!(text, "\n[{} of {} × {}: {}]", image.media_type, image.width, image.height, image.uri);
         }
-        self.pieces.push(Piece::Said { words: words.to_owned(), text, at: message.timestamp });
+        self.pieces.push(TranscriptItem::Said { words: words.to_owned(), text, at: message.timestamp });
     }
 
     fn answer(&mut self, message: &Message, says: &str) {
@@ -215,7 +217,7 @@ impl Transcript {
                 Part::ToolResult(_) | Part::Image(_) => {}
             }
         }
-        self.pieces.push(Piece::Answer { text, thinking, says: says.to_owned(), at: message.timestamp });
+        self.pieces.push(TranscriptItem::Answer { text, thinking, says: says.to_owned(), at: message.timestamp });
         // An ID may occur twice in a session; the calls of each response are new.
         for call in calls {
             self.cards.remove(&call.tool_call_id);
@@ -224,7 +226,7 @@ impl Transcript {
     }
 
     fn note(&mut self, text: impl Into<String>) {
-        self.pieces.push(Piece::Note(text.into()));
+        self.pieces.push(TranscriptItem::Note(text.into()));
     }
 
     /// Returns the card of a call, after creating it if needed.
@@ -233,7 +235,7 @@ impl Transcript {
             let mut card = Card::new(id);
             make(&mut card);
             self.calls.push(card);
-            self.pieces.push(Piece::Call(self.calls.len() - 1));
+            self.pieces.push(TranscriptItem::Call(self.calls.len() - 1));
             self.calls.len() - 1
         });
         &mut self.calls[at]

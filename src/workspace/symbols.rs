@@ -23,14 +23,14 @@ const EVERY: Duration = Duration::from_millis(200);
 type Stamp = (Option<SystemTime>, u64);
 
 #[derive(Clone)]
-struct Known {
+struct CachedFile {
     stamp: Stamp,
     declared: Arc<[Symbol]>,
 }
 
 pub struct Symbols {
     workspace: PathBuf,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, CachedFile>>,
     /// The last search text, and the number of searches.
     wanted: Mutex<(u64, String)>,
 }
@@ -107,7 +107,7 @@ impl Symbols {
         if known.len() >= MAX_FILES {
             known.clear();
         }
-        known.insert(path.to_owned(), Known { stamp, declared: Arc::clone(&declared) });
+        known.insert(path.to_owned(), CachedFile { stamp, declared: Arc::clone(&declared) });
         declared
     }
 }

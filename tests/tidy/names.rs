@@ -146,7 +146,6 @@ const TYPES: &[&str] = &[
 ];
 const BANNED_TYPES: &[Exception] = &[
     Exception { modules: &["acp"], count: 12 },
-    Exception { modules: &["app", "cli", "host", "transfer", "workspace"], count: 49 },
     Exception { modules: &["config"], count: 6 },
     Exception { modules: &["llm"], count: 17 },
     Exception { modules: &["mcp"], count: 10 },

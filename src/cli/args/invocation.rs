@@ -105,13 +105,13 @@ pub enum OutputFormat {
 
 /// Whether the prompt came after `--`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum PromptPosition {
     Plainly,
     Literally,
 }
 
 impl Line {
-    pub(super) fn check(self, written: Written) -> Result<Invocation, String> {
+    pub(super) fn check(self, written: PromptPosition) -> Result<Invocation, String> {
         let (take_over, is_new) = match &self.subcommand {
             Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),
             Some(Sub::Resume(args)) => (args.take_over, false),
@@ -160,8 +160,8 @@ fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputAr
 
 /// Rejects a word that is a command. In a session that continues, a word such as `continue` or `apply` is a valid
 /// prompt.
-fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: Written, start: &str) -> Result<(), String> {
-    let is_plain = written == Written::Plainly && *session == SessionChoice::New;
+fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: PromptPosition, start: &str) -> Result<(), String> {
+    let is_plain = written == PromptPosition::Plainly && *session == SessionChoice::New;
     prompt.filter(|_| is_plain).and_then(|prompt| single_word::refuse(prompt, start)).map_or(Ok(()), Err)
 }
 
@@ -192,7 +192,7 @@ fn exec(
 }
 
 impl Sub {
-    fn check(self, written: Written) -> Result<Action, String> {
+    fn check(self, written: PromptPosition) -> Result<Action, String> {
         Ok(match self {
             Self::Resume(args) => args.check()?,
             Self::Exec { session, output, print: _, no_stdin, prompt } => {

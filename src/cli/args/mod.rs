@@ -17,7 +17,7 @@ use crate::host::nesting::Nesting;
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use definition::Line;
-use invocation::Written;
+use invocation::PromptPosition;
 use other_agents::Translation;
 use std::ffi::OsString;
 
@@ -62,7 +62,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Res
         }
         None => ParseExit::Told(error),
     })?;
-    let written = if is_literal { Written::Literally } else { Written::Plainly };
+    let written = if is_literal { PromptPosition::Literally } else { PromptPosition::Plainly };
     let invocation = line.check(written).map_err(usage)?;
     if nesting == Nesting::InsideAye {
         invocation.refuse_widening().map_err(usage)?;

@@ -55,12 +55,12 @@ const NO_PROMPT: &str = "missing prompt\nhint: run `aye exec PROMPT`, `aye exec 
     `aye exec -c` to continue the latest session";
 
 /// The input for the model: a prompt, piped input, both, or nothing if the session just continues.
-struct Words {
+struct ExecInput {
     prompt: Option<String>,
     input: Option<Piped>,
 }
 
-impl Words {
+impl ExecInput {
     /// Reads the given prompt, or the prompt on stdin.
     fn read(given: ExecPrompt) -> Result<Self, CliError> {
         let nothing = Self { prompt: None, input: None };
@@ -101,7 +101,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
-    let mut words = Words::read(request.prompt)?;
+    let mut words = ExecInput::read(request.prompt)?;
     let store = open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
     if let Some(SessionSummary { session_id, .. }) = &chosen {

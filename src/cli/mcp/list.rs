@@ -5,7 +5,7 @@ use crate::host::console::{say, say_json, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::mcp_servers::specs::{Found, found};
+use crate::host::mcp_servers::specs::{ConfiguredServer, found};
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
@@ -61,13 +61,13 @@ pub fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliE
 }
 
 /// Returns the saved state of each server from its last connection.
-fn known(place: &AppContext, servers: &[Found]) -> Vec<ServerStatus> {
+fn known(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
     let wires = Wires { known: Some(place.directories.data.join("mcp").join("known")), ..Wires::default() };
     Servers::new(specs, wires).statuses()
 }
 
-fn row(Found { spec, place }: Found, policy: &Policy, known: &[ServerStatus]) -> Listed {
+fn row(ConfiguredServer { spec, place }: ConfiguredServer, policy: &Policy, known: &[ServerStatus]) -> Listed {
     let reached_by = reached_by(&spec);
     let known = known.iter().find(|status| status.name == spec.name && (status.offered > 0 || !status.notes.is_empty()));
     let allowed_tools = allowed(&spec.name, policy);

@@ -19,13 +19,13 @@ use crate::text::clean;
 use std::collections::BTreeSet;
 
 /// Shows the sign-in URL, and opens it if there is a browser.
-struct Shown<'a> {
+struct SignInPage<'a> {
     place: &'a AppContext,
     server: &'a str,
     no_browser: bool,
 }
 
-impl LogIn for Shown<'_> {
+impl LogIn for SignInPage<'_> {
     fn visit<'b>(&'b self, address: &'b str) -> BoxFuture<'b, ()> {
         Box::pin(async move {
             let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
@@ -41,7 +41,7 @@ impl LogIn for Shown<'_> {
     }
 }
 
-impl Shown<'_> {
+impl SignInPage<'_> {
     /// Returns the desktop without secrets in its environment.
     fn desktop(&self) -> Desktop {
         let secret: BTreeSet<String> = self
@@ -62,7 +62,7 @@ pub fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool)
     if !place.settings.uses_keyring() {
         check_place_of_file(place)?;
     }
-    let shown = Shown { place, server: &spec.name, no_browser };
+    let shown = SignInPage { place, server: &spec.name, no_browser };
     let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
     let done =
         done.map_err(|why| CliError { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;

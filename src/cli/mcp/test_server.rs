@@ -29,7 +29,7 @@ const MAX_SHOWN: usize = 200;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tried {
+struct ServerReport {
     server: String,
     reached_by: String,
     /// The name that the server reports.
@@ -75,13 +75,13 @@ pub fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Resul
         ..Wires::default()
     };
     let reached_by = reached_by(&spec);
-    let Found { tools, notes, identity } = runtime()?.block_on(look(spec, wires))?;
+    let ServerProbe { tools, notes, identity } = runtime()?.block_on(look(spec, wires))?;
     let tools = tools.iter().map(|tool| judged(tool, &enforcer)).collect();
     let (revision, name_of_it, version) = match identity {
         Some(Identity { revision, name, version }) => (Some(revision), name, version),
         None => (None, None, None),
     };
-    let tried = Tried { server: name.to_owned(), reached_by, name: name_of_it, version, revision, notes, tools };
+    let tried = ServerReport { server: name.to_owned(), reached_by, name: name_of_it, version, revision, notes, tools };
     if json {
         say_json(&tried);
     } else {
@@ -90,14 +90,14 @@ pub fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Resul
     Ok(Exit::Completed)
 }
 
-struct Found {
+struct ServerProbe {
     tools: Vec<RemoteTool>,
     notes: Vec<String>,
     identity: Option<Identity>,
 }
 
 /// Connects to a server and returns its tools.
-async fn look(spec: Spec, wires: Wires) -> Result<Found, CliError> {
+async fn look(spec: Spec, wires: Wires) -> Result<ServerProbe, CliError> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);
     let mut changed = servers.changed();
@@ -106,7 +106,7 @@ async fn look(spec: Spec, wires: Wires) -> Result<Found, CliError> {
         match servers.statuses().into_iter().next().map(|status| status.state) {
             Some(ServerState::Ready) => {
                 let (tools, notes) = (servers.tools().to_vec(), servers.notes(&name));
-                break Ok(Found { tools, notes, identity: servers.identity(&name) });
+                break Ok(ServerProbe { tools, notes, identity: servers.identity(&name) });
             }
             Some(ServerState::NeedsLogin) => {
                 let message = format!("server `{name}` requires sign-in\nhint: run `aye mcp login {name}`");
@@ -146,7 +146,7 @@ fn judged(tool: &RemoteTool, enforcer: &Enforcer) -> Judged {
     }
 }
 
-impl Tried {
+impl ServerReport {
     fn as_text(&self, place: &AppContext) -> String {
         let mut text = String::new();
         let count = self.tools.len();

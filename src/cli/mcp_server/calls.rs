@@ -3,7 +3,7 @@
 use super::convert;
 use super::convert::{Offer, offers};
 use super::elicitation;
-use super::elicitation::{Answer, Means, Waiting, Waits, form, let_go};
+use super::elicitation::{Answer, Means, PendingQuestion, Waiting, form, let_go};
 use super::progress;
 use super::scheduler::Scheduler;
 use crate::agent::CHANNEL_DEPTH;
@@ -53,7 +53,7 @@ enum End {
 }
 
 /// The call as the client sent it.
-struct Made {
+struct ClientCall {
     call: ToolCall,
     arguments: Option<JsonObject>,
 }
@@ -110,7 +110,7 @@ impl Calls {
         let id = CallId::new(format!("call_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1));
         let given = Arguments::Object(arguments.clone().unwrap_or_default());
         let made =
-            Made { call: ToolCall { tool_call_id: id, tool_name: name.clone().into_owned(), arguments: given }, arguments };
+            ClientCall { call: ToolCall { tool_call_id: id, tool_name: name.clone().into_owned(), arguments: given }, arguments };
         let end = {
             let work = self.carry_out(made, answered, &context, &kill);
             tokio::pin!(work);
@@ -133,15 +133,15 @@ impl Calls {
 
     async fn carry_out(
         self: &Arc<Self>,
-        made: Made,
-        answered: Option<(Waits, Answer)>,
+        made: ClientCall,
+        answered: Option<(PendingQuestion, Answer)>,
         context: &RequestContext<RoleServer>,
         kill: &CancellationToken,
     ) -> Result<End, ErrorData> {
         let mut answered = answered;
         loop {
             let course = match answered.take() {
-                Some((Waits { plan, question, .. }, answer)) => self.answered(&made.call, plan, question, answer).await,
+                Some((PendingQuestion { plan, question, .. }, answer)) => self.answered(&made.call, plan, question, answer).await,
                 None => self.considered(&made, context, kill).await?,
             };
             let (plan, permit, by) = match course {
@@ -164,7 +164,7 @@ impl Calls {
     /// Evaluates the policy, and asks for approval if needed.
     async fn considered(
         &self,
-        made: &Made,
+        made: &ClientCall,
         context: &RequestContext<RoleServer>,
         kill: &CancellationToken,
     ) -> Result<Course, ErrorData> {

@@ -114,7 +114,7 @@ pub async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams
 }
 
 /// A call that ended with its question.
-pub struct Waits {
+pub struct PendingQuestion {
     name: String,
     arguments: Option<JsonObject>,
     until: Instant,
@@ -124,7 +124,7 @@ pub struct Waits {
 
 /// The calls that wait to be repeated.
 #[derive(Default)]
-pub struct Waiting(Mutex<HashMap<String, Waits>>);
+pub struct Waiting(Mutex<HashMap<String, PendingQuestion>>);
 
 impl Waiting {
     /// Stores the plan as it was shown, under an unguessable name.
@@ -140,11 +140,11 @@ impl Waiting {
         let gone = {
             let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let old: Vec<String> = waiting.iter().filter(|(_, waits)| waits.until <= now).map(|(id, _)| id.clone()).collect();
-            let gone: Vec<Waits> = old.iter().filter_map(|id| waiting.remove(id)).collect();
+            let gone: Vec<PendingQuestion> = old.iter().filter_map(|id| waiting.remove(id)).collect();
             if waiting.len() >= MAX_WAITING {
                 return Err(Box::new((plan, question)));
             }
-            waiting.insert(state.clone(), Waits { name, arguments, until: now + patience, plan, question });
+            waiting.insert(state.clone(), PendingQuestion { name, arguments, until: now + patience, plan, question });
             gone
         };
         let_go(gone);
@@ -154,14 +154,15 @@ impl Waiting {
 
     /// Removes and returns the question of this call. It can only be answered once, and only by a call with the same
     /// arguments.
-    pub fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<Waits> {
+    pub fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<PendingQuestion> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |waits: &Waits| waits.name == name && waits.arguments.as_ref() == arguments && waits.until > Instant::now();
+        let fits =
+            |waits: &PendingQuestion| waits.name == name && waits.arguments.as_ref() == arguments && waits.until > Instant::now();
         if waiting.get(state).is_some_and(fits) { waiting.remove(state) } else { None }
     }
 
     /// Removes and returns all pending approvals at the end.
-    pub fn end(&self) -> Vec<Waits> {
+    pub fn end(&self) -> Vec<PendingQuestion> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, waits)| waits).collect()
     }
 }

@@ -25,7 +25,7 @@ struct Line {
 }
 
 #[derive(Serialize)]
-struct Hidden {
+struct RedactionReport {
     kind: String,
     count: usize,
 }
@@ -34,7 +34,7 @@ struct Hidden {
 struct Answer {
     id: Option<Box<RawValue>>,
     text: String,
-    redacted: Vec<Hidden>,
+    redacted: Vec<RedactionReport>,
 }
 
 pub fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
@@ -65,7 +65,7 @@ pub fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, Cli
 
 fn answer(redactor: &Redactor, line: Line) {
     let hidden = redactor.redact(&line.text);
-    let redacted = hidden.found.into_iter().map(|found| Hidden { kind: found.kind, count: found.count }).collect();
+    let redacted = hidden.found.into_iter().map(|found| RedactionReport { kind: found.kind, count: found.count }).collect();
     say_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
 }
 

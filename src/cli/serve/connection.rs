@@ -24,7 +24,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The end of the connection with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum SessionEnd {
     /// The client called `Shutdown`, or the session ended by itself.
     Done,
     /// The client disconnected; `worked`: during a task.
@@ -109,11 +109,11 @@ impl Host {
     }
 
     /// Serves the client until it disconnects or ends the process.
-    pub async fn run(mut self, signals: &mut Signals) -> Left {
+    pub async fn run(mut self, signals: &mut Signals) -> SessionEnd {
         let mut soon = None;
         let left = loop {
             if self.ends {
-                break Left::Done;
+                break SessionEnd::Done;
             }
             let waits = self.desk.answers_soon();
             let due = waits.then(|| *soon.get_or_insert_with(|| Instant::now() + SOON));
@@ -142,8 +142,8 @@ impl Host {
                         run.room.send_replace(has_room);
                     }
                 }
-                Next::Gone => break Left::Gone { worked: self.desk.works() },
-                Next::Signalled(exit) => break Left::Signalled(exit),
+                Next::Gone => break SessionEnd::Gone { worked: self.desk.works() },
+                Next::Signalled(exit) => break SessionEnd::Signalled(exit),
             }
         };
         Box::pin(self.end(left)).await;
@@ -259,7 +259,7 @@ impl Host {
     }
 
     /// Saves the session, reports the end to a client that still listens, and releases everything.
-    async fn end(mut self, left: Left) {
+    async fn end(mut self, left: SessionEnd) {
         if let Some(opening) = self.opening.take()
             && let Ok(Ok(ready)) = opening.await
         {

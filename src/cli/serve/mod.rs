@@ -15,7 +15,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::serve::{Fault, FaultCode, Outgoing};
 use crate::sys::socket::{Listener, Peer};
-use connection::{Host, Left};
+use connection::{Host, SessionEnd};
 use session_open::SessionFactory;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,8 +42,8 @@ pub fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
             Door::Stdio => {
                 let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
                 Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
-                    Left::Done | Left::Gone { .. } => Exit::Completed,
-                    Left::Signalled(exit) => exit,
+                    SessionEnd::Done | SessionEnd::Gone { .. } => Exit::Completed,
+                    SessionEnd::Signalled(exit) => exit,
                 })
             }
             Door::Socket(path) => Box::pin(at_socket(path, &opener, &mut signals)).await,
@@ -97,9 +97,9 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
             }
         };
         match left {
-            Left::Done | Left::Gone { worked: true } => return Ok(Exit::Completed),
-            Left::Signalled(exit) => return Ok(exit),
-            Left::Gone { worked: false } => {}
+            SessionEnd::Done | SessionEnd::Gone { worked: true } => return Ok(Exit::Completed),
+            SessionEnd::Signalled(exit) => return Ok(exit),
+            SessionEnd::Gone { worked: false } => {}
         }
     }
 }

@@ -66,14 +66,14 @@ impl LockedSession {
 }
 
 /// The requested session, new or resumed.
-struct Wanted {
+struct SessionRequest {
     directory: Option<PathBuf>,
     model: Option<String>,
     mode: Option<Mode>,
     session: Option<String>,
 }
 
-impl From<Asked> for Wanted {
+impl From<Asked> for SessionRequest {
     fn from(asked: Asked) -> Self {
         match asked {
             Asked::New(CreateSession { workspace_hint: directory, model, mode, .. }) => {
@@ -93,7 +93,7 @@ impl SessionFactory {
 
     /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
     pub fn open(&self, asked: Asked, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
-        let wanted = Wanted::from(asked);
+        let wanted = SessionRequest::from(asked);
         let mode = self.mode(wanted.mode)?;
         if let Some(directory) = &wanted.directory {
             is_directory(directory)?;

@@ -92,9 +92,9 @@ impl Drop for Log {
 }
 
 #[derive(Clone)]
-struct LogFile(Arc<Opened>);
+struct LogFile(Arc<LogSink>);
 
-struct Opened {
+struct LogSink {
     directory: PathBuf,
     budget: Budget,
     /// Empty inside if the file cannot be created, because the log must never stop the program.
@@ -104,11 +104,11 @@ struct Opened {
 
 impl LogFile {
     fn new(data_dir: &Path, budget: Budget) -> Self {
-        Self(Arc::new(Opened { directory: data_dir.join(DIRECTORY), budget, writer: OnceLock::new(), guard: Mutex::new(None) }))
+        Self(Arc::new(LogSink { directory: data_dir.join(DIRECTORY), budget, writer: OnceLock::new(), guard: Mutex::new(None) }))
     }
 }
 
-impl Opened {
+impl LogSink {
     fn open(&self) -> Option<NonBlocking> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);

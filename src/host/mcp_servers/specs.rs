@@ -20,15 +20,15 @@ pub fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>,
 }
 
 /// A server and the file of its settings.
-pub struct Found {
+pub struct ConfiguredServer {
     pub spec: Spec,
     pub place: String,
 }
 
-pub fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Found>, Vec<String>) {
+pub fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<ConfiguredServer>, Vec<String>) {
     let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
     let mut problems = own.problems;
-    let mut all: Vec<Found> = own.servers.into_iter().map(|server| spec(server, false)).collect();
+    let mut all: Vec<ConfiguredServer> = own.servers.into_iter().map(|server| spec(server, false)).collect();
     let Some((project, (file, bytes))) = project.and_then(|project| Some((project, project.servers()?))) else {
         return (all, problems);
     };
@@ -81,7 +81,7 @@ pub fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again {
         .map(|bytes| servers::of_project(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
     let (mut specs, known): (Vec<Spec>, Vec<Spec>) = before.specs.into_iter().partition(|spec| !spec.of_project);
     for server in named.unwrap_or_default() {
-        let Found { spec: now, .. } = spec(server, true);
+        let ConfiguredServer { spec: now, .. } = spec(server, true);
         if specs.iter().any(|own| own.name.eq_ignore_ascii_case(&now.name)) {
             continue;
         }
@@ -97,7 +97,7 @@ pub fn secrets(place: &AppContext) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }
 
-fn spec(server: Server, of_project: bool) -> Found {
+fn spec(server: Server, of_project: bool) -> ConfiguredServer {
     let reach = match server.way {
         Way::Program { argv, environment, directory, network } => {
             Reach::Program { argv, environment: environment.0, directory, network }
@@ -128,5 +128,5 @@ fn spec(server: Server, of_project: bool) -> Found {
         call_timeout: server.call_timeout,
         tool_timeouts: server.tool_timeouts,
     };
-    Found { spec, place: server.place }
+    ConfiguredServer { spec, place: server.place }
 }

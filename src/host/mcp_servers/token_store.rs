@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(40);
 const STEP: Duration = Duration::from_millis(50);
 
-struct Kept {
+struct TokenStore {
     credentials: Credentials,
     uses_keyring: bool,
     lock: PathBuf,
 }
 
 pub fn vault(place: &AppContext) -> Arc<dyn Vault> {
-    Arc::new(Kept {
+    Arc::new(TokenStore {
         credentials: place.credentials.clone(),
         uses_keyring: place.settings.uses_keyring(),
         lock: place.directories.data.join("tokens.lock"),
     })
 }
 
-impl Vault for Kept {
+impl Vault for TokenStore {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String> {
         let kept = self.credentials.secret_anew(&server_key(server, url));
         let why = |why: String| format!("cannot read the tokens of `{server}`: {why}");

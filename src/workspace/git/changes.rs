@@ -71,7 +71,7 @@ impl Repository {
         let index = self.git.join("index");
         let written = index.symlink_metadata().ok()?;
         let (entries, trees) = entries(&small(&index, INDEX_BYTES)?)?;
-        let look = Look {
+        let look = IndexComparison {
             // Only git knows how it converts a file.
             converts: config.contains("autocrlf=") || self.level.join(".gitattributes").exists(),
             modes: !config.contains("filemode=false"),
@@ -109,14 +109,14 @@ impl Repository {
     }
 }
 
-struct Look {
+struct IndexComparison {
     converts: bool,
     modes: bool,
     /// The time of the index: an equally recent file may have changed after it.
     written: u32,
 }
 
-impl Look {
+impl IndexComparison {
     fn is_changed(&self, path: &Path, entry: &Entry) -> bool {
         if entry.unwatched {
             return false;
