@@ -2,7 +2,7 @@
 
 use super::markdown::fence;
 use super::places;
-use crate::protocol::{Arguments, CallId, ToolError, ToolStatus, cut_after, cut_before};
+use crate::protocol::{Arguments, CallId, FileDiff, ToolError, ToolStatus, cut_after, cut_before};
 use agent_client_protocol::v1::schema::{Content, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -47,11 +47,9 @@ pub fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocatio
 }
 
 /// Returns the locations of a change.
-pub fn changed(paths: &[PathBuf], diff: &str, directory: &Path) -> Vec<ToolCallLocation> {
-    let line = diff.lines().find_map(|line| {
-        let new = line.strip_prefix("@@ -")?.split_once(" +")?.1;
-        new.split([',', ' ']).next()?.parse::<u32>().ok().filter(|line| *line > 0)
-    });
+pub fn changed(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<ToolCallLocation> {
+    let starts = diffs.iter().flat_map(|file| &file.hunks).map(|hunk| u32::try_from(hunk.new_start));
+    let line = starts.flatten().find(|line| *line > 0);
     let path = |(at, path): (usize, &PathBuf)| {
         let path = places::absolute(&path.to_string_lossy(), directory);
         ToolCallLocation::new(path).line(line.filter(|_| at == 0))
@@ -155,7 +153,7 @@ mod tests {
         let arguments = Arguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
         let found = locations(&arguments, Path::new("/w"));
         assert_eq!((found[0].path.as_path(), found[0].line), (Path::new("/w/src/a.rs"), Some(12)));
-        let found = changed(&["src/a.rs".into(), "/x/b".into()], "@@ -3,2 +7,3 @@\n", Path::new("/w"));
+        let found = changed(&["src/a.rs".into(), "/x/b".into()], &FileDiff::read("@@ -3,2 +7,3 @@\n"), Path::new("/w"));
         assert_eq!((found[0].line, found[1].line, found[1].path.as_path()), (Some(7), None, Path::new("/x/b")));
     }
 

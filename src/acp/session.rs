@@ -191,7 +191,7 @@ impl Session {
             if let Some(changed) = changed {
                 // The current file content may differ from the content at that time.
                 let paths = (&changed.proposal.paths[..], self.told.directory());
-                let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::Nothing, Way::Back).await;
+                let (content, _) = diffs::contents(&changed.proposal.file_diffs(), paths, &super::host::Nothing, Way::Back).await;
                 self.client.update(&self.id, changed.with(content)).await;
             }
         }
@@ -421,7 +421,7 @@ impl Session {
         self.update_all(told).await;
         if let Some(changed) = changed {
             let paths = (&changed.proposal.paths[..], self.told.directory());
-            let (content, _) = diffs::contents(&changed.proposal.diff, paths, &*self.files, Way::Back).await;
+            let (content, _) = diffs::contents(&changed.proposal.file_diffs(), paths, &*self.files, Way::Back).await;
             self.client.update(&self.id, changed.with(content)).await;
         }
         if self.told.has_untold() && self.due.is_none() {

@@ -37,41 +37,27 @@ fn proposed(approval: &Approval, workspace: &Path) -> Vec<Patch> {
         diff,
         approval_id: Some(approval.approval_id.to_string()),
     };
-    let diffs = of_files(&proposal.diff);
+    let mut diffs = proposal.file_diffs();
+    diffs.retain(|diff| !diff.hunks.is_empty());
     let name = |at: usize| proposal.paths.get(at).map(|path| path.strip_prefix(workspace).unwrap_or(path).display().to_string());
     if diffs.len() == proposal.paths.len() {
-        return diffs.iter().enumerate().filter_map(|(at, diff)| Some(patch(name(at)?, (*diff).to_owned()))).collect();
+        return diffs.iter().enumerate().filter_map(|(at, diff)| Some(patch(name(at)?, diff.to_string()))).collect();
     }
     // If the number of diffs differs from the number of files (as for a move), the first path gets the whole diff.
     let whole = |at: usize| if at == 0 { proposal.diff.clone() } else { String::new() };
     (0..proposal.paths.len()).filter_map(|at| Some(patch(name(at)?, whole(at)))).collect()
 }
 
-/// Splits a diff at file headers, a `--- ` line followed by a `+++ ` line.
-fn of_files(diff: &str) -> Vec<&str> {
-    let mut starts = Vec::new();
-    let mut at = 0;
-    let mut lines = diff.split_inclusive('\n').peekable();
-    while let Some(line) = lines.next() {
-        if line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ ")) {
-            starts.push(at);
-        }
-        at += line.len();
-    }
-    let ends = starts.iter().skip(1).copied().chain([diff.len()]);
-    starts.iter().zip(ends).map(|(start, end)| &diff[*start..end]).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::protocol::FileDiff;
 
     #[test]
     fn a_diff_of_several_files_is_cut_between_them() {
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/no head\n-a\n+b\n--- a/y\n+++ b/y\n@@ -0,0 +1 @@\n+c\n";
-        let files = of_files(diff);
+        let files: Vec<String> = FileDiff::read(diff).iter().map(ToString::to_string).collect();
         assert_eq!(files.len(), 2);
         assert!(files[0].ends_with("+b\n") && files[1].starts_with("--- a/y\n"), "{files:?}");
-        assert!(of_files("").is_empty());
+        assert!(FileDiff::read("").is_empty());
     }
 }

@@ -1,0 +1,328 @@
+//! Difference of one file: hunks and lines, and their form as a unified diff.
+
+use std::fmt;
+
+/// The name of the missing side of a created or deleted file.
+const MISSING: &str = "/dev/null";
+const NO_NEWLINE: &str = "\\ No newline at end of file";
+
+/// The difference between the old and the new content of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileDiff {
+    /// Name in the diff: the new one, or the old one of a deleted file. `None` if the diff names no file.
+    pub name: Option<String>,
+    pub kind: FileDiffKind,
+    pub hunks: Vec<DiffHunk>,
+    /// Rows before the first hunk, as written: names, modes and remarks.
+    head: String,
+}
+
+/// Kind of the change to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileDiffKind {
+    #[default]
+    Modified,
+    Added,
+    Deleted,
+    Renamed,
+    /// The content is not text, so there are no hunks.
+    Binary,
+}
+
+/// Neighbouring lines of a file, from the first changed one to the last, with context.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiffHunk {
+    /// First line in the old file, counted from 1; for a side without lines, the line before it.
+    pub old_start: usize,
+    pub new_start: usize,
+    /// Number of lines in the old file. More than `lines` has if the diff was cut.
+    pub old_count: usize,
+    pub new_count: usize,
+    /// Text after the ranges in the header, such as the name of the enclosing function.
+    pub place: String,
+    pub lines: Vec<DiffLine>,
+    /// Rows after the hunk that belong to no file, such as a note about omitted lines.
+    pub remarks: String,
+}
+
+/// One line of a hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLine {
+    pub side: DiffSide,
+    /// The line without its LF; a CR at its end is part of it.
+    pub text: String,
+    /// Whether the line ends with a LF; only the last line of a file may not.
+    pub has_newline: bool,
+}
+
+/// The files that contain a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffSide {
+    Context,
+    Added,
+    Removed,
+}
+
+impl DiffSide {
+    fn sign(self) -> char {
+        match self {
+            Self::Context => ' ',
+            Self::Added => '+',
+            Self::Removed => '-',
+        }
+    }
+}
+
+impl FileDiff {
+    /// Reads a unified diff. Rows that no hunk and no header explains are kept as remarks, so nothing is lost.
+    pub fn read(unified: &str) -> Vec<Self> {
+        let mut reader = DiffReader::default();
+        let mut rows = unified.strip_suffix('\n').unwrap_or(unified).split('\n').peekable();
+        if unified.is_empty() {
+            return Vec::new();
+        }
+        while let Some(row) = rows.next() {
+            let next = rows.peek().copied().unwrap_or_default();
+            reader.row(row, next);
+        }
+        reader.files
+    }
+}
+
+impl DiffHunk {
+    /// Returns the lines of the old file, each with its line end.
+    pub fn old_lines(&self) -> impl Iterator<Item = String> {
+        self.lines_without(DiffSide::Added)
+    }
+
+    /// Returns the lines of the new file, each with its line end.
+    pub fn new_lines(&self) -> impl Iterator<Item = String> {
+        self.lines_without(DiffSide::Removed)
+    }
+
+    fn lines_without(&self, side: DiffSide) -> impl Iterator<Item = String> {
+        let lines = self.lines.iter().filter(move |line| line.side != side);
+        lines.map(|line| if line.has_newline { format!("{}\n", line.text) } else { line.text.clone() })
+    }
+}
+
+impl fmt::Display for FileDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.head)?;
+        self.hunks.iter().try_for_each(|hunk| hunk.fmt(f))
+    }
+}
+
+impl fmt::Display for DiffHunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = |start: usize, count: usize| if count == 1 { start.to_string() } else { format!("{start},{count}") };
+        let (old, new) = (range(self.old_start, self.old_count), range(self.new_start, self.new_count));
+        writeln!(f, "@@ -{old} +{new} @@{}", self.place)?;
+        for line in &self.lines {
+            writeln!(f, "{}{}", line.side.sign(), line.text)?;
+            if !line.has_newline {
+                writeln!(f, "{NO_NEWLINE}")?;
+            }
+        }
+        f.write_str(&self.remarks)
+    }
+}
+
+#[derive(Default)]
+struct DiffReader {
+    files: Vec<FileDiff>,
+    /// Lines that the current hunk still lacks on each side.
+    old_left: usize,
+    new_left: usize,
+    /// Whether the current file began with a `diff --git` row and has no names below it yet.
+    is_in_head: bool,
+    /// The row after an old name, which is the new one.
+    is_new_name: bool,
+}
+
+impl DiffReader {
+    fn row(&mut self, row: &str, next: &str) {
+        if std::mem::take(&mut self.is_new_name) {
+            return self.head_row(row);
+        }
+        if let Some(hunk) = self.files.last_mut().and_then(|file| file.hunks.last_mut()) {
+            let is_full = self.old_left + self.new_left == 0;
+            if row.starts_with("\\ ") && hunk.remarks.is_empty() && !hunk.lines.is_empty() {
+                hunk.lines.last_mut().into_iter().for_each(|line| line.has_newline = false);
+                return;
+            }
+            let sided = match row.as_bytes().first() {
+                Some(b'-') if self.old_left > 0 => Some((DiffSide::Removed, &row[1..])),
+                Some(b'+') if self.new_left > 0 => Some((DiffSide::Added, &row[1..])),
+                Some(b' ') if !is_full => Some((DiffSide::Context, &row[1..])),
+                None | Some(b'\r') if !is_full => Some((DiffSide::Context, row)),
+                _ => None,
+            };
+            if let Some((side, text)) = sided {
+                self.old_left -= usize::from(side != DiffSide::Added && self.old_left > 0);
+                self.new_left -= usize::from(side != DiffSide::Removed && self.new_left > 0);
+                hunk.lines.push(DiffLine { side, text: text.to_owned(), has_newline: true });
+                return;
+            }
+        }
+        self.between(row, next);
+    }
+
+    /// Takes a row outside a hunk.
+    fn between(&mut self, row: &str, next: &str) {
+        (self.old_left, self.new_left) = (0, 0);
+        if let Some(hunk) = header(row) {
+            (self.old_left, self.new_left) = (hunk.old_count, hunk.new_count);
+            self.is_in_head = false;
+            self.file().hunks.push(hunk);
+        } else if let Some(names) = row.strip_prefix("diff --git ") {
+            let name = names.trim_end().rsplit_once(" b/").map(|(_, name)| name.to_owned());
+            self.files.push(FileDiff { name, ..FileDiff::default() });
+            self.is_in_head = true;
+            self.head_row(row);
+        } else if let (Some(old), Some(new)) = (row.strip_prefix("--- "), next.strip_prefix("+++ ")) {
+            let has_hunks = self.files.last().is_none_or(|file| !file.hunks.is_empty());
+            if !std::mem::take(&mut self.is_in_head) && has_hunks {
+                self.files.push(FileDiff::default());
+            }
+            let (old, new) = (bare(old, "a/"), bare(new, "b/"));
+            let file = self.file();
+            if old == MISSING {
+                file.kind = FileDiffKind::Added;
+            } else if new == MISSING {
+                file.kind = FileDiffKind::Deleted;
+            }
+            file.name = Some(if new == MISSING { old } else { new });
+            self.head_row(row);
+            self.is_new_name = true;
+        } else {
+            self.remark(row);
+        }
+    }
+
+    fn remark(&mut self, row: &str) {
+        let file = self.file();
+        match file.hunks.last_mut() {
+            Some(hunk) => hunk.remarks.extend([row, "\n"]),
+            None => {
+                if row.starts_with("rename from ") {
+                    file.kind = FileDiffKind::Renamed;
+                } else if row.starts_with("new file mode ") {
+                    file.kind = FileDiffKind::Added;
+                } else if row.starts_with("deleted file mode ") {
+                    file.kind = FileDiffKind::Deleted;
+                } else if row.starts_with("Binary files ") || row == "GIT binary patch" {
+                    file.kind = FileDiffKind::Binary;
+                }
+                file.head.extend([row, "\n"]);
+            }
+        }
+    }
+
+    fn head_row(&mut self, row: &str) {
+        self.file().head.extend([row, "\n"]);
+    }
+
+    /// Returns the current file; a diff may begin without a name.
+    fn file(&mut self) -> &mut FileDiff {
+        if self.files.is_empty() {
+            self.files.push(FileDiff::default());
+        }
+        let last = self.files.len() - 1;
+        &mut self.files[last]
+    }
+}
+
+/// Returns a name without the prefix of its side, the quotes and the time that may follow it.
+fn bare(name: &str, prefix: &str) -> String {
+    let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
+    name.strip_prefix(prefix).unwrap_or(name).to_owned()
+}
+
+/// Parses `@@ -old,count +new,count @@ place`.
+fn header(row: &str) -> Option<DiffHunk> {
+    let (ranges, place) = row.strip_prefix("@@ -")?.split_once(" @@")?;
+    let (old, new) = ranges.split_once(" +")?;
+    let range = |range: &str| {
+        let (start, count) = range.split_once(',').unwrap_or((range, "1"));
+        Some((start.parse().ok()?, count.parse().ok()?))
+    };
+    let ((old_start, old_count), (new_start, new_count)) = (range(old)?, range(new)?);
+    Some(DiffHunk { old_start, new_start, old_count, new_count, place: place.to_owned(), ..DiffHunk::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use similar::TextDiff;
+
+    fn text_of(files: &[FileDiff]) -> String {
+        files.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_form_of_a_diff_survives_the_way_through_the_structure() {
+        let long = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-{}\n+b\n", "x".repeat(1 << 20));
+        for (text, names, kinds) in [
+            ("", &[][..], &[][..]),
+            (
+                "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ fn x\n a\n-b\n+c\n\\ No newline at end of file\n",
+                &["x"],
+                &[FileDiffKind::Modified],
+            ),
+            ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+a\n", &["x"], &[FileDiffKind::Modified]),
+            ("--- /dev/null\n+++ b/x y\n@@ -0,0 +1 @@\n+a\n", &["x y"], &[FileDiffKind::Added]),
+            ("--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", &["x"], &[FileDiffKind::Deleted]),
+            ("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- a/y\n-b\n+++ b/y\n", &["x"], &[FileDiffKind::Modified]),
+            (
+                "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n\
+                 diff --git a/e b/e\nnew file mode 100644\nindex 0..0\n\
+                 diff --git a/b b/b\nBinary files a/b and b/b differ\n\
+                 diff --git a/m b/m\nold mode 100644\nnew mode 100755\n--- a/m\n+++ b/m\n@@ -1 +1 @@\n-a\n+b\n",
+                &["y", "e", "b", "m"],
+                &[FileDiffKind::Renamed, FileDiffKind::Added, FileDiffKind::Binary, FileDiffKind::Modified],
+            ),
+            ("--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n… 8 more lines\n", &["x"], &[FileDiffKind::Modified]),
+            (long.as_str(), &["x"], &[FileDiffKind::Modified]),
+        ] {
+            let files = FileDiff::read(text);
+            assert_eq!(text_of(&files), text);
+            assert_eq!(files.iter().filter_map(|file| file.name.as_deref()).collect::<Vec<_>>(), names, "{text:.200}");
+            assert_eq!(files.iter().map(|file| file.kind).collect::<Vec<_>>(), kinds, "{text:.200}");
+        }
+    }
+
+    #[test]
+    fn a_line_says_whether_it_ends() {
+        let files = FileDiff::read("@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+\r\n");
+        let hunk = &files[0].hunks[0];
+        assert_eq!(hunk.old_lines().collect::<String>(), "a");
+        assert_eq!(hunk.new_lines().collect::<String>(), "a\n\r\n");
+    }
+
+    proptest! {
+        #[test]
+        fn a_diff_of_two_texts_becomes_both_texts_again(old in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}", new in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}") {
+            let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
+            let (olds, news) = (lines(&old), lines(&new));
+            let (olds, news): (Vec<&str>, Vec<&str>) =
+                (olds.iter().map(String::as_str).collect(), news.iter().map(String::as_str).collect());
+            let diff = TextDiff::configure().newline_terminated(true).diff_slices(&olds, &news);
+            let text = diff.unified_diff().context_radius(100).header("a/x", "b/x").to_string();
+            let files = FileDiff::read(&text);
+            prop_assert_eq!(text_of(&files), text);
+            if old != new {
+                let hunks = || files.iter().flat_map(|file| &file.hunks);
+                prop_assert_eq!(hunks().flat_map(DiffHunk::old_lines).collect::<String>(), old);
+                prop_assert_eq!(hunks().flat_map(DiffHunk::new_lines).collect::<String>(), new);
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_once_and_for_all(text in "((---|\\+\\+\\+|@@ -1 \\+1 @@|diff --git|[-+ \\\\]| |b/|x|\r|\n){0,4}\n){0,12}") {
+            let files = FileDiff::read(&text);
+            prop_assert_eq!(FileDiff::read(&text_of(&files)), files);
+        }
+    }
+}
