@@ -37,18 +37,7 @@ pub fn collect(values: &mut Values, scan: &Scan) {
         let Some(name) = name.literal() else { continue };
         match super::base(&name) {
             "export" | "declare" | "typeset" | "local" | "readonly" | "env" => {
-                let flag = |letter| rest.iter().any(|word| word.raw.starts_with('-') && word.raw.contains(letter));
-                let case = if flag('l') {
-                    ",,"
-                } else if flag('u') {
-                    "^^"
-                } else {
-                    ""
-                };
-                let named = flag('n');
-                for word in rest {
-                    declared(values, word, named, case);
-                }
+                declare(values, rest);
             }
             "shift" => values.shifts = true,
             "alias" => aliased(values, rest),
@@ -91,6 +80,22 @@ fn read_into(values: &mut Values, variable: &Word, text: &Word) {
     let fields: Vec<&str> = text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
     for field in fields.iter().take(MAX_FIELDS).filter(|_| fields.len() > 1) {
         values.assign_text(&variable.raw, field);
+    }
+}
+
+/// Assigns the variables of `declare` and similar commands, whose options change the values.
+fn declare(values: &mut Values, words: &[Word]) {
+    let flag = |letter| words.iter().any(|word| word.raw.starts_with('-') && word.raw.contains(letter));
+    let case = if flag('l') {
+        ",,"
+    } else if flag('u') {
+        "^^"
+    } else {
+        ""
+    };
+    let named = flag('n');
+    for word in words {
+        declared(values, word, named, case);
     }
 }
 
