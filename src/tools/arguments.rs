@@ -1,7 +1,7 @@
 //! Conversion of a model's arguments into typed structs: the JSON Schema and the error messages.
 
+use super::argument_names::settle;
 use super::error::invalid;
-use super::habits::settle;
 use crate::protocol::{Arguments, ToolError};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

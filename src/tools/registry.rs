@@ -2,10 +2,10 @@
 
 use super::custom::CustomTool;
 use super::http::http_request;
+use super::mcp::RemoteTools;
 use super::on_demand::FindTools;
 use super::open::{open_path, reveal_in_os};
 use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
-use super::remote::RemoteTools;
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::settings::Settings;

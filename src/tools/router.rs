@@ -1,20 +1,23 @@
 //! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
 
-use super::amend::{amended, offered};
+use super::amendment::{amended, offered};
+use super::annotations::Served;
 use super::arguments::object;
 use super::changes;
+use super::deferred_error::{Late, hidden, told_later};
 use super::definition::{concise, definition};
 use super::draft::Effect;
 use super::error::invalid;
-use super::follow::follow;
-use super::hints::Served;
-use super::late::{Late, hidden, told_later};
-use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
+use super::executable_files::marked_by_actions;
+use super::mcp::RemoteTools;
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
+use super::preimage_watch::follow;
+use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::registry::{available, built_in_names, find, local, offered as tools_offered, resolve};
-use super::runs_code::marked_by_actions;
 use super::settings::Settings;
+use super::shell::amendment::offered as command_offered;
+use super::shell::unapproved_run;
 use super::tool::{AnyTool, Payload};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
@@ -27,10 +30,7 @@ use crate::protocol::{
 };
 use crate::tools::custom::is_chain;
 use crate::tools::on_demand::{FIND_TOOLS, FindTools, with_hint};
-use crate::tools::remote::RemoteTools;
 use crate::tools::sessions::cli_write::Work as Typed;
-use crate::tools::shell::amended::offered as command_offered;
-use crate::tools::shell::apart;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::network;
@@ -225,7 +225,7 @@ impl ToolRouter for Router {
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
         // A call allowed as read-only must not change anything, even if it tries to.
-        let settings = if permit.reads_only() || apart::starts_programs(&plan.actions) {
+        let settings = if permit.reads_only() || unapproved_run::starts_programs(&plan.actions) {
             Arc::new(self.settings.under(&permit))
         } else {
             Arc::clone(&self.settings)
@@ -441,8 +441,10 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         },
     };
     let doubts = match draft.work.downcast_ref::<Typed>() {
-        Some(typed) => Doubts { through_links: apart::through_links(&draft.actions, settings), ..typed.doubts(settings) },
-        None => apart::doubts(&draft.actions, settings),
+        Some(typed) => {
+            Doubts { through_links: unapproved_run::through_links(&draft.actions, settings), ..typed.doubts(settings) }
+        }
+        None => unapproved_run::doubts(&draft.actions, settings),
     };
     let (changes, timeout_seconds, runs) = match draft.effect {
         Effect::Reads => (false, 0, Vec::new()),

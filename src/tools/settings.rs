@@ -1,5 +1,10 @@
 //! Settings of the tools: the rules of the policy, limits, and what a session shares between its calls.
 
+use super::editor_buffers::InEditor;
+use super::mcp::RemoteTools;
+use super::read_state::Seen;
+use super::shell::background::Commands;
+use super::shell::command_sandbox::Holding;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, NamedCommand, Permit, Unasked};
 use crate::ports::{Artifacts, Checkpoints};
@@ -8,12 +13,7 @@ use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
 use crate::tools::custom::CustomTool;
-use crate::tools::in_editor::InEditor;
 use crate::tools::on_demand::{FindTools, LoadedTools};
-use crate::tools::remote::RemoteTools;
-use crate::tools::seen::Seen;
-use crate::tools::shell::commands::Commands;
-use crate::tools::shell::confine::Holding;
 use crate::tools::text::TextTools;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
 //! The interface of tools: typed arguments in, actions and deferred work out.
 
 use super::alias::Alias;
+use super::annotations;
+use super::annotations::Hints;
 use super::arguments;
 use super::call_result::Output;
 use super::draft::Draft;
 use super::error::not_amended;
-use super::hints::{self, Hints};
 use super::paths::Paths;
 use super::settings::Settings;
 use crate::ports::{BoxFuture, RunContext};
@@ -131,7 +132,7 @@ impl<T: Tool> AnyTool for Hidden<T> {
     }
 
     fn hints(&self) -> Option<Hints> {
-        hints::of(T::NAME)
+        annotations::of(T::NAME)
     }
 
     fn schema(&self, called: &str) -> Value {

@@ -2,23 +2,23 @@
 //! programs.
 
 mod directories;
-mod outside;
-mod points;
+mod external;
+mod render;
 mod rewind;
-mod told;
-mod written;
+mod task_totals;
+mod tool_writes;
 
 use super::settings::Settings;
 use super::shell::checkpoint::{self, Directories};
 use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
 use crate::protocol::{Action, ChangedFiles, SessionId, TaskId};
-use outside::Outside;
+use external::Outside;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
-pub(in crate::tools) use written::{Mark, Written};
+pub(in crate::tools) use tool_writes::{Mark, Written};
 
 /// The changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
@@ -184,7 +184,7 @@ impl Changes {
         }
         match self.inner.baselines.differences(self.inner.session.clone(), task.clone()).await {
             Ok(differences) => {
-                let told = told::told(differences, notes, &*self.inner.checkpoints, settings).await;
+                let told = render::told(differences, notes, &*self.inner.checkpoints, settings).await;
                 ChangedFiles { since_task: task, ..told }
             }
             Err(error) => {

@@ -431,7 +431,7 @@ fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
                 let permit = Permit::for_test(plan.actions.clone());
                 assert_eq!(session.router.run(plan, permit, context()).await.status, ToolStatus::Succeeded, "{tool}");
             }
-            super::written::tests::next_tick(session.data.path());
+            super::tool_writes::tests::next_tick(session.data.path());
             session.bench.write("go", "");
         };
         tokio::join!(command, beside).0

@@ -1,9 +1,9 @@
 //! The manifest of a custom tool, parsed strictly: an error names the line, and the tool is not loaded.
 
-use super::fill::{Piece, pieces};
-use super::print::Print;
+use super::program_files::Print;
+use super::program_files::Program;
 use super::schema::Schema;
-use crate::tools::custom::print::Program;
+use super::template::{Piece, pieces};
 use crate::tools::custom::schema::MAX_STEPS;
 use crate::tools::registry::built_in;
 use serde::Deserialize;

@@ -1,16 +1,16 @@
 //! Tools that the user or a trusted project describes in a manifest: a program with a JSON Schema, or a sequence of tools.
 
-pub(in crate::tools) mod chain;
-mod fill;
 mod manifest;
-mod print;
+pub(in crate::tools) mod pipeline;
 pub(in crate::tools) mod program;
+mod program_files;
 mod schema;
+mod template;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::tools) use chain::is_chain;
 pub use manifest::{CustomTool, ManifestError, Source};
-pub(in crate::tools) use print::Print;
+pub(in crate::tools) use pipeline::is_chain;
+pub(in crate::tools) use program_files::Print;
 pub(in crate::tools) use schema::Schema;
 pub use schema::manifest_schema;

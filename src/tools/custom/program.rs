@@ -1,22 +1,22 @@
 //! Custom tools that are programs. They are sandboxed, timed and stopped like every command.
 
-use super::chain;
-use super::fill;
 use super::manifest::{Body, CustomTool};
-use super::print::{Found, Print};
+use super::pipeline;
+use super::program_files::Program;
+use super::program_files::{Found, Print};
+use super::template;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::sys::process::{End, Finished, Shell};
+use crate::tools::annotations::{Hints, READS_BY_PROGRAM, RUNS};
 use crate::tools::call_result::{Failed, Output, Told};
-use crate::tools::custom::print::Program;
 use crate::tools::draft::{Draft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::hints::{Hints, READS_BY_PROGRAM, RUNS};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
+use crate::tools::shell::executed_files::Pinned;
 use crate::tools::shell::run_command::directory;
-use crate::tools::shell::run_files::Pinned;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ impl AnyTool for CustomTool {
     fn capability(&self) -> &'static str {
         match &self.body {
             Body::Program(_) => "Shell.Exec",
-            Body::Steps(steps) => chain::capability(steps),
+            Body::Steps(steps) => pipeline::capability(steps),
         }
     }
 
@@ -75,7 +75,7 @@ impl AnyTool for CustomTool {
                 let cwd = paths.target("cwd", ".", Meant::Directory)?;
                 Ok(vec![self.started(program, self.checked(arguments)?, &paths.settings.workspace)?.action(self, cwd)])
             }
-            Body::Steps(steps) => chain::actions(self, steps, self.checked(arguments)?, paths),
+            Body::Steps(steps) => pipeline::actions(self, steps, self.checked(arguments)?, paths),
         }
     }
 
@@ -83,7 +83,7 @@ impl AnyTool for CustomTool {
         let arguments = self.checked(arguments)?;
         let program = match &self.body {
             Body::Program(program) => program,
-            Body::Steps(steps) => return chain::draft(self, steps, arguments, settings),
+            Body::Steps(steps) => return pipeline::draft(self, steps, arguments, settings),
         };
         let started = self.started(program, arguments, &settings.workspace)?;
         let cwd = directory(None, settings)?;
@@ -120,7 +120,7 @@ impl AnyTool for CustomTool {
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         match payload.downcast::<Work>() {
             Ok(work) => command_run::run(*work, settings, context).boxed(),
-            Err(payload) => chain::run(payload, settings, context).boxed(),
+            Err(payload) => pipeline::run(payload, settings, context).boxed(),
         }
     }
 }
@@ -181,7 +181,7 @@ impl CustomTool {
         }
         let filled = words.iter().enumerate().filter_map(|(at, word)| match at {
             0 => Some(Ok(word.clone())),
-            _ => fill::word(word, &arguments).transpose(),
+            _ => template::word(word, &arguments).transpose(),
         });
         Ok(Started { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
     }

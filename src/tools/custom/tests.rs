@@ -258,11 +258,11 @@ fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails(
             ..Proposal::default()
         }))
     };
-    let whole = chain::both(proposal("/a"), proposal("/b")).unwrap();
+    let whole = pipeline::both(proposal("/a"), proposal("/b")).unwrap();
     assert_eq!((whole.summary.as_str(), whole.diff.as_str()), ("changed /a; changed /b", "diff of /a\ndiff of /b\n"));
     assert_eq!((whole.paths, whole.bytes), (["/a", "/both", "/b"].map(PathBuf::from).to_vec(), 2));
-    assert_eq!(chain::both(proposal("/a"), None), proposal("/a"));
-    assert_eq!(chain::both(None, proposal("/a")), proposal("/a"));
+    assert_eq!(pipeline::both(proposal("/a"), None), proposal("/a"));
+    assert_eq!(pipeline::both(None, proposal("/a")), proposal("/a"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The tools loaded in a session, in order.
 
 use crate::protocol::{Action, ToolResult, ToolStatus};
-use crate::tools::remote::full_name;
+use crate::tools::mcp::full_name;
 use crate::tools::tool::AnyTool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

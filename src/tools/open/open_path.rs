@@ -1,6 +1,7 @@
 //! OpenPath: opens a file with its default program.
 
-use super::handed::{self, Way, Work};
+use super::handoff;
+use super::handoff::{Way, Work};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
@@ -31,14 +32,14 @@ impl Tool for OpenPath {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        handed::actions(Way::Open, &arguments.path, paths)
+        handoff::actions(Way::Open, &arguments.path, paths)
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        handed::draft(Way::Open, &arguments.path, settings)
+        handoff::draft(Way::Open, &arguments.path, settings)
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        handed::run(work, settings, context)
+        handoff::run(work, settings, context)
     }
 }

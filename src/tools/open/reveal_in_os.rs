@@ -1,6 +1,7 @@
 //! RevealInOs: shows a file in the user's file manager.
 
-use super::handed::{self, Way, Work};
+use super::handoff;
+use super::handoff::{Way, Work};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
@@ -31,14 +32,14 @@ impl Tool for RevealInOs {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        handed::actions(Way::Reveal, &arguments.path, paths)
+        handoff::actions(Way::Reveal, &arguments.path, paths)
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        handed::draft(Way::Reveal, &arguments.path, settings)
+        handoff::draft(Way::Reveal, &arguments.path, settings)
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        handed::run(work, settings, context)
+        handoff::run(work, settings, context)
     }
 }

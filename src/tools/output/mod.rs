@@ -1,12 +1,12 @@
 //! Long tool output: stored as a whole in an artifact, and referenced from the conversation if shortened there.
 
+mod command_output;
 mod image;
-mod keeper;
-mod printed;
+mod spool;
 
+pub(in crate::tools) use command_output::{Whole, Wholes};
 pub(in crate::tools) use image::{image_type, keep_image};
-pub(in crate::tools) use keeper::{Keeper, keep_text};
-pub(in crate::tools) use printed::{Whole, Wholes};
+pub(in crate::tools) use spool::{Keeper, keep_text};
 
 use super::call_result::Output;
 use super::settings::Settings;

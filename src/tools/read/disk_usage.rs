@@ -9,7 +9,7 @@ use crate::tools::call_result::{Output, blocking};
 use crate::tools::draft::Draft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{Meant, Paths, listed, not_found, open_error, shown, special};
-use crate::tools::search::gather::First;
+use crate::tools::search::top_k::First;
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;

@@ -16,8 +16,8 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, Told, blocking};
 use crate::tools::charset::{self, HELD_BYTES, ReadAs, SNIFFED_BYTES};
 use crate::tools::draft::Draft;
+use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
-use crate::tools::in_editor;
 use crate::tools::output::image_type;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::settings::Settings;
@@ -130,7 +130,7 @@ impl Tool for ReadFile {
         async move {
             // An explicit encoding refers to the bytes on disk.
             let unsaved = match work.encoding {
-                None => in_editor::unsaved(&work.target, &settings, &context).await,
+                None => editor_buffers::unsaved(&work.target, &settings, &context).await,
                 Some(_) => None,
             };
             let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);
@@ -217,7 +217,7 @@ fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result
         let as_text = Work { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
         read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?
     };
-    Ok(Told { text: in_editor::noted(told.text, &target.given), ..told })
+    Ok(Told { text: editor_buffers::noted(told.text, &target.given), ..told })
 }
 
 fn is_notebook(target: &Target) -> bool {

@@ -1,10 +1,10 @@
 //! Search in one file: the matching lines in order and within limits, or their number.
 
 use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, opened};
-use super::gather::Part;
 use super::grep_answer::{Counted, FileHits, Hit, Hits, Line, MAX_COUNTED};
 use super::grep_arguments::{Mode, Request};
-use super::secret_lines::{Keys, Shown, Sight};
+use super::line_redaction::{Keys, Shown, Sight};
+use super::top_k::Part;
 use crate::policy::redact::Redactor;
 use crate::protocol::{cut_after, cut_before};
 use crate::sys::path::open_file;

@@ -1,9 +1,9 @@
 //! Glob: finds files whose paths match a pattern.
 
-use super::gather::{First, Shared};
 use super::grep_arguments::limit;
 use super::page::{List, Page};
-use super::unread::Unread;
+use super::skipped::Unread;
+use super::top_k::{First, Shared};
 use super::walk::{Depth, InOrder, Reach, below, glob, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};

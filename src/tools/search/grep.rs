@@ -2,10 +2,10 @@
 
 use super::encoded::Encodings;
 use super::file_search::{Common, Content, FileSearch, Skip};
-use super::gather::Shared;
 use super::grep_answer::{Counted, Hits, answer};
 use super::grep_arguments::{self, Mode, Request};
-use super::unread::Unread;
+use super::skipped::Unread;
+use super::top_k::Shared;
 use super::walk::{Depth, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};

@@ -1,8 +1,8 @@
 //! Results of a text search, and their formatting.
 
-use super::gather::Merge;
 use super::grep_arguments::{MAX_RESULTS, Mode, Request};
 use super::page::List;
+use super::top_k::Merge;
 use super::walk::InOrder;
 use crate::protocol::ToolError;
 use crate::tools::call_result::Told;

@@ -1,8 +1,8 @@
 //! Arguments of text search, for each of its names.
 
+use super::file_filter::Which;
 use super::page::Page;
 use super::pattern::{Meaning, expression};
-use super::which::Which;
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 use grep_regex::RegexMatcher;

@@ -1,9 +1,9 @@
 //! Arguments of directory listing, for each of its names.
 
+use super::file_filter::Which;
 use super::grep_arguments::limit;
 use super::page::Page;
 use super::walk::{Depth, Reach};
-use super::which::Which;
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 use schemars::JsonSchema;

@@ -1,9 +1,9 @@
 //! ListDirectory: lists a directory and optionally its subdirectories.
 
-use super::gather::{First, Shared};
 use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
 use super::page::List;
-use super::unread::Unread;
+use super::skipped::Unread;
+use super::top_k::{First, Shared};
 use super::walk::{InOrder, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};

@@ -1,6 +1,6 @@
 //! Walking a directory tree for a search: without ignored files and without following symlinks.
 
-use super::unread::Unread;
+use super::skipped::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::ignore_files::{is_global_plain, trap, trap_above};
 use crate::sys::path::{Identity, identity as identity_of};

@@ -9,7 +9,7 @@ use crate::tools::call_result::Output;
 use crate::tools::draft::{Draft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
-use crate::tools::shell::confine::Writes;
+use crate::tools::shell::command_sandbox::Writes;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;

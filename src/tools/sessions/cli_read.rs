@@ -9,7 +9,7 @@ use crate::tools::draft::{Draft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
-use crate::tools::shell::commands::{Entry, Fresh, Kind, Read};
+use crate::tools::shell::background::{Entry, Fresh, Kind, Read};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;

@@ -8,7 +8,7 @@ use crate::tools::call_result::Output;
 use crate::tools::draft::{Draft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
-use crate::tools::shell::commands::Entry;
+use crate::tools::shell::background::Entry;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;

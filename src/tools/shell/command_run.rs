@@ -1,13 +1,13 @@
 //! Running of command lines for all tools, and their results.
 
-use super::apart::Apart;
+use super::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
 use super::checkpoint::{self, Before};
-use super::cleared;
-use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
-use super::confine::{Hold, Wanted};
-use super::denied::{Denied, Opened};
+use super::command_sandbox::{Hold, Wanted};
+use super::executed_files::Pinned;
+use super::git_clean_backup;
 use super::network;
-use super::run_files::Pinned;
+use super::sandbox_denials::{Denied, Opened};
+use super::unapproved_run::Apart;
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
 use crate::sys::process::{
@@ -108,7 +108,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     let (opened, mut hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
     let kept = checkpoint::before(&settings, &context.interrupt).await;
     hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
-    let cleared = if work.background { None } else { cleared::keep(&work.line, &work.cwd, &settings).await };
+    let cleared = if work.background { None } else { git_clean_backup::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &apart, &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),

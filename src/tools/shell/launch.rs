@@ -4,7 +4,7 @@
 mod tests;
 
 use super::command_run::exec_line;
-use super::confine::{Hold, Wanted};
+use super::command_sandbox::{Hold, Wanted};
 use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
 use crate::protocol::Outside;
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};

@@ -1,8 +1,8 @@
 //! RunCommand: runs a line in `bash` and returns its output.
 
 use super::command_run::{self, Narrow, Work};
-use super::run_files::Pinned;
-use super::{cleared, deleted, network};
+use super::executed_files::Pinned;
+use super::{delete_estimate, git_clean_backup, network};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::text;
@@ -155,8 +155,8 @@ impl Tool for RunCommand {
                     .chain(mixed(&line))
                     .chain(network::note(&line, settings))
                     .chain(settings.hold_notes(&line))
-                    .chain(cleared::note(&line, &cwd, settings))
-                    .chain(deleted::note(&line, &cwd, settings))
+                    .chain(git_clean_backup::note(&line, &cwd, settings))
+                    .chain(delete_estimate::note(&line, &cwd, settings))
                     .collect(),
                 usual_notes: 2,
                 ..Proposal::default()

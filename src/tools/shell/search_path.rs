@@ -1,9 +1,9 @@
 //! Sources of the programs in a line. PATH entries that a command could have written do not count for a line allowed by program
 //! names.
 
+use super::command_sandbox::Holding;
 use crate::policy::programs;
 use crate::tools::settings::Settings;
-use crate::tools::shell::confine::Holding;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;

@@ -36,6 +36,9 @@ mod trees;
 #[cfg(target_os = "linux")]
 mod visible;
 
+use super::read_state::Seen;
+use super::shell::background::Commands;
+use super::shell::command_sandbox::Holding;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
@@ -44,9 +47,6 @@ use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError,
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::on_demand::LoadedTools;
-use crate::tools::seen::Seen;
-use crate::tools::shell::commands::Commands;
-use crate::tools::shell::confine::Holding;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -257,7 +257,7 @@ fn a_pattern_goes_no_deeper_than_it_can_match() {
 
 #[test]
 fn a_directory_that_cannot_be_read_is_named() {
-    use crate::tools::search::unread::Unread;
+    use crate::tools::search::skipped::Unread;
     let bench = Bench::new();
     let settings = bench.settings.clone();
     for name in ["a", "b", "c", "d"] {

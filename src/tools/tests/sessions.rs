@@ -3,7 +3,7 @@
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
 use crate::tools::sessions::cli_read::told;
-use crate::tools::shell::commands::{Commands, Entry, Kind, MAX_SESSIONS, New};
+use crate::tools::shell::background::{Commands, Entry, Kind, MAX_SESSIONS, New};
 use std::time::Duration;
 
 /// A workspace whose commands continue between calls.

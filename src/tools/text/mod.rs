@@ -1,15 +1,15 @@
 //! Tools that work on the sections of a text.
 
-mod allowed;
-mod change;
 mod data;
 mod format;
+mod limits;
 mod markdown;
 mod outline;
+mod redacted_lines;
 mod section;
+mod splice;
 pub(in crate::tools) mod text_inspect;
 pub(in crate::tools) mod text_patch;
-mod visible;
 
-pub use allowed::TextTools;
-pub(in crate::tools) use allowed::{drafted, running};
+pub use limits::TextTools;
+pub(in crate::tools) use limits::{drafted, running};

@@ -2,15 +2,15 @@
 
 use super::format;
 use super::outline::{Outline, line_count};
-use super::{section, visible};
+use super::{redacted_lines, section};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Items, LeftOut, Place, Run, Target, ToolError, cut_before};
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, Told, blocking};
 use crate::tools::draft::Draft;
+use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
-use crate::tools::in_editor;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -86,7 +86,7 @@ impl Tool for TextInspect {
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let unsaved = in_editor::unsaved(&work.target, &settings, &context).await;
+            let unsaved = editor_buffers::unsaved(&work.target, &settings, &context).await;
             blocking(move || Ok(inspect(&work, unsaved, &settings, context.most_bytes)?)).await
         }
         .boxed()
@@ -165,11 +165,11 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         None => read(target, settings)?,
     };
     let text = with_lf(&document.text);
-    let lines = visible::lines(&text, &settings.redactor).ok_or_else(|| {
+    let lines = redacted_lines::lines(&text, &settings.redactor).ok_or_else(|| {
         invalid(format!("`{}` has redacted lines that TextInspect cannot separate; read it with ReadFile", target.given))
     })?;
     // Titles contain no secrets, and redacted text cannot be found.
-    let outline = format::outline(&target.real, &visible::whole(&lines));
+    let outline = format::outline(&target.real, &redacted_lines::whole(&lines));
     let name = shown(&target.real, settings);
     let seen = Seen { name, bytes, form: document.form.name(), text, lines, outline };
     let within = match &work.section {
@@ -181,7 +181,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         (Mode::Structure | Mode::Section, _) => structure(&seen),
         (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
     };
-    Ok(if is_unsaved { Told { text: in_editor::noted(told.text, &target.given), ..told } } else { told })
+    Ok(if is_unsaved { Told { text: editor_buffers::noted(told.text, &target.given), ..told } } else { told })
 }
 
 /// Reads a file as text.

@@ -1,9 +1,11 @@
 //! TextPatch: replaces, inserts or deletes sections or lines of a text. The rest keeps its bytes.
 
-use super::change::{self, Span};
 use super::format;
 use super::outline::{Outline, line_starts};
-use super::{section, visible};
+use super::splice;
+use super::splice::Kind;
+use super::splice::Span;
+use super::{redacted_lines, section};
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError, counted};
@@ -12,10 +14,9 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
 use crate::tools::draft::Draft;
 use crate::tools::error::{invalid, not_amended};
-use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
-use crate::tools::text::change::Kind;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::Document;
 use crate::tools::write::file_change::Made;
@@ -152,7 +153,7 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
     for (index, operation) in operations.iter().enumerate() {
         changes.push(place.change(operation, index, &restorer)?);
     }
-    let text = change::apply(&document.text, changes).map_err(|(first, second)| {
+    let text = splice::apply(&document.text, changes).map_err(|(first, second)| {
         invalid(format!(
             "`operations[{first}]` and `operations[{second}]` overlap; nothing was changed. Leave one out, or \
              combine them"
@@ -168,8 +169,8 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
 
 /// Outlines the redacted text, so that no error reveals a secret. If redaction changes the lines, there are no sections.
 fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
-    visible::lines(plain, &settings.redactor)
-        .map_or_else(Outline::default, |lines| format::outline(&target.real, &visible::whole(&lines)))
+    redacted_lines::lines(plain, &settings.redactor)
+        .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::whole(&lines)))
 }
 
 /// The text that operations refer to.
@@ -186,7 +187,7 @@ impl Place<'_> {
         self.plain.split_inclusive('\n').collect()
     }
 
-    fn change(&self, operation: &Operation, index: usize, restorer: &Restorer) -> Result<change::Change, ToolError> {
+    fn change(&self, operation: &Operation, index: usize, restorer: &Restorer) -> Result<splice::Change, ToolError> {
         let at = format!("operations[{index}]");
         let kind = kind(&operation.operation, &at)?;
         let content = match (&operation.content, kind) {
@@ -212,10 +213,10 @@ impl Place<'_> {
         };
         self.is_expected(operation, &meant, restorer, &at)?;
         self.keep_whole(operation, &meant, &at)?;
-        Ok(change::Change { index, ..change })
+        Ok(splice::Change { index, ..change })
     }
 
-    fn of_lines(&self, start: u64, end: u64, kind: Kind, content: String, at: &str) -> Result<(Span, change::Change), ToolError> {
+    fn of_lines(&self, start: u64, end: u64, kind: Kind, content: String, at: &str) -> Result<(Span, splice::Change), ToolError> {
         let count = self.lines().len() as u64;
         if start == 0 || end < start {
             return Err(invalid(format!(
@@ -237,10 +238,10 @@ impl Place<'_> {
             Kind::Before => Span { first: meant.first, end: meant.first },
             Kind::After => Span { first: meant.end, end: meant.end },
         };
-        Ok((meant, change::Change { index: 0, span, content }))
+        Ok((meant, splice::Change { index: 0, span, content }))
     }
 
-    fn of_section(&self, wanted: &str, kind: Kind, content: &str, at: &str) -> Result<(Span, change::Change), ToolError> {
+    fn of_section(&self, wanted: &str, kind: Kind, content: &str, at: &str) -> Result<(Span, splice::Change), ToolError> {
         let argument = format!("{at}.section");
         let found = section::find(&self.outline, wanted, &argument)?;
         if !self.outline.is_patchable {
@@ -252,8 +253,8 @@ impl Place<'_> {
         }
         let part = &self.outline.parts[found];
         let meant = Span { first: part.first - 1, end: part.last };
-        let (span, content) = change::in_section(&self.lines(), part, kind, content, self.outline.kind == "Markdown");
-        Ok((meant, change::Change { index: 0, span, content }))
+        let (span, content) = splice::in_section(&self.lines(), part, kind, content, self.outline.kind == "Markdown");
+        Ok((meant, splice::Change { index: 0, span, content }))
     }
 
     /// Checks the content that a model expects.
@@ -278,7 +279,7 @@ impl Place<'_> {
     /// Protects multi-line secrets. They are shown as one line, so that later line numbers may be wrong and parts of them were
     /// never seen.
     fn keep_whole(&self, operation: &Operation, meant: &Span, at: &str) -> Result<(), ToolError> {
-        for (first, last) in visible::blocks(self.plain, &self.settings.redactor, &self.starts) {
+        for (first, last) in redacted_lines::blocks(self.plain, &self.settings.redactor, &self.starts) {
             let (start, end) = (meant.first + 1, meant.end);
             let cuts = start <= last && first <= end && (first < start || last > end);
             if cuts {

@@ -2,9 +2,9 @@
 
 use super::document::{Document, Form, NotText};
 use super::file_change::{Before, lacks, not_written, noting_nul, proposal};
+use super::file_tail::Tail;
+use super::git_guard::{guard, guarded};
 use super::large::HELD_BYTES;
-use super::repository::{guard, guarded};
-use super::tail::Tail;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
@@ -12,13 +12,13 @@ use crate::sys::file::append::{Content, append, read_through};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
+use crate::tools::crash_outcome;
 use crate::tools::diff::{plain, unified};
 use crate::tools::draft::Draft;
 use crate::tools::error::invalid;
-use crate::tools::markers::{keep_hidden, restored, restorer};
-use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
-use crate::tools::seen::Seen;
+use crate::tools::read_state::Seen;
+use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::file_change::not_text;
@@ -97,7 +97,7 @@ impl Tool for AppendFile {
     }
 
     fn places(work: &Work) -> Vec<PlaceChange> {
-        vec![outcome::written(&work.target.real, &work.before, &work.after)]
+        vec![crash_outcome::written(&work.target.real, &work.before, &work.after)]
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -1,15 +1,15 @@
 //! Copy: copies a file or directory tree.
 
-use super::repository::{guard, guarded};
+use super::git_guard::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
+use crate::tools::crash_outcome;
 use crate::tools::draft::Draft;
 use crate::tools::error::invalid;
-use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -105,7 +105,7 @@ impl Tool for Copy {
         let made = |work: &Work| PlaceChange {
             path: work.destination.real.clone(),
             before: Standing::Nothing,
-            after: Some(outcome::entry(&work.planned)),
+            after: Some(crash_outcome::entry(&work.planned)),
         };
         work.iter().map(made).collect()
     }

@@ -1,6 +1,6 @@
 //! CreateDirectory: creates a directory and its missing parents.
 
-use super::repository::{guard, guarded};
+use super::git_guard::{guard, guarded};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};

@@ -1,7 +1,7 @@
 //! Delete: deletes a file, a symlink, or a directory with everything in it.
 
 use super::file_change::removal;
-use super::repository::guard;
+use super::git_guard::guard;
 use super::tree_change::{Look, look, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, PlaceChange, Proposal, Standing, Target, ToolError};
@@ -9,9 +9,9 @@ use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
+use crate::tools::crash_outcome;
 use crate::tools::draft::Draft;
 use crate::tools::error::invalid;
-use crate::tools::outcome;
 use crate::tools::paths::{Paths, shown_in_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -110,7 +110,7 @@ impl Tool for Delete {
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {
         let gone = |work: &Work| PlaceChange {
             path: work.target.real.clone(),
-            before: outcome::entry(&work.planned),
+            before: crash_outcome::entry(&work.planned),
             after: Some(Standing::Nothing),
         };
         work.iter().map(gone).collect()

@@ -5,7 +5,7 @@ use super::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
 use super::replacement::{Which, line_of, put, with_lf};
-use super::{editor, misfit};
+use super::{no_match, str_replace_editor};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
 use crate::sys::file::Parents;
@@ -13,8 +13,8 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
 use crate::tools::draft::Draft;
 use crate::tools::error::{invalid, not_amended};
-use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::edit_arguments::Arguments;
@@ -41,8 +41,8 @@ impl Tool for EditFile {
         Alias::same("edit_file"),
         Alias::same("edit"),
         Alias::same("str_replace"),
-        editor::alias("str_replace_editor"),
-        editor::alias("str_replace_based_edit_tool"),
+        str_replace_editor::alias("str_replace_editor"),
+        str_replace_editor::alias("str_replace_based_edit_tool"),
         Alias::same("replace_in_file"),
         Alias::same("replace"),
         Alias::same("search_replace"),
@@ -206,7 +206,7 @@ impl One<'_> {
         let path = &self.target.given;
         invalid(match missed {
             Missed::Several { places, how } => {
-                let (count, shown) = misfit::places(plain, &places, hidden);
+                let (count, shown) = no_match::places(plain, &places, hidden);
                 let how = how.map(|how| format!("does not match exactly; {how}, it ")).unwrap_or_default();
                 format!(
                     "not unique: {at} {how}occurs in `{path}` {count}; nothing was changed. Add lines around it until it is \
@@ -215,7 +215,7 @@ impl One<'_> {
             }
             Missed::Nowhere => {
                 // The error quotes the redacted text.
-                let closest = misfit::closest(&self.settings.redactor.redact(text).text, &given.old_text);
+                let closest = no_match::closest(&self.settings.redactor.redact(text).text, &given.old_text);
                 let earlier = if self.index > 0 && with_lf(self.original).contains(&with_lf(&self.edit.old_text)) {
                     "It was there before the earlier edits of this call; each edit applies to their result. "
                 } else {

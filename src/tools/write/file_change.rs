@@ -1,18 +1,18 @@
 //! Common parts of file changes: reading the current file, the proposal, and the write.
 
 use super::document::{Document, Form, NotText};
+use super::git_guard::{guard, guarded};
 use super::replacement::{endings, with_lf};
-use super::repository::{guard, guarded};
 use crate::protocol::{ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::call_result::Failed;
+use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::diff::{plain, unified, unified_with_cuts};
 use crate::tools::draft::Draft;
 use crate::tools::error::invalid;
-use crate::tools::outcome;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
-use crate::tools::seen::Seen;
+use crate::tools::read_state::Seen;
 use crate::tools::settings::Settings;
 use crate::tools::write::replacement::replace_all;
 
@@ -37,7 +37,7 @@ pub(in crate::tools) struct Change {
 impl Change {
     /// Returns the state of the path before and after.
     pub(in crate::tools) fn places(&self) -> Vec<PlaceChange> {
-        vec![outcome::written(&self.target.real, &self.before, &PreImage::of(&self.content))]
+        vec![crash_outcome::written(&self.target.real, &self.before, &PreImage::of(&self.content))]
     }
 }
 

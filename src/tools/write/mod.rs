@@ -1,6 +1,6 @@
 //! Tools that change files. Each change is shown first, and written only if the file is still the same.
 
-pub(in crate::tools) mod amended;
+pub(in crate::tools) mod amendment;
 pub(in crate::tools) mod append_file;
 pub(in crate::tools) mod apply_patch;
 pub(in crate::tools) mod copy;
@@ -9,17 +9,17 @@ pub(in crate::tools) mod delete;
 pub(in crate::tools) mod document;
 mod edit_arguments;
 pub(in crate::tools) mod edit_file;
-mod editor;
 pub(in crate::tools) mod file_change;
+mod file_tail;
+mod find_lines;
+pub(in crate::tools) mod git_guard;
 mod large;
 pub(in crate::tools) mod line_breaks;
 pub(in crate::tools) mod matching;
-mod misfit;
 pub(in crate::tools) mod move_path;
+mod no_match;
 pub(in crate::tools) mod replacement;
-pub(in crate::tools) mod repository;
-mod sequence;
-mod tail;
+mod str_replace_editor;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;
 

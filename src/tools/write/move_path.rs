@@ -1,14 +1,14 @@
 //! Move: moves or renames a file, symlink or directory.
 
-use super::repository::{guard, guarded};
+use super::git_guard::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
+use crate::tools::crash_outcome;
 use crate::tools::draft::Draft;
-use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -106,7 +106,7 @@ impl Tool for Move {
 
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {
         let Some(work) = work else { return Vec::new() };
-        let tree = outcome::entry(&work.planned);
+        let tree = crash_outcome::entry(&work.planned);
         vec![
             PlaceChange { path: work.source.real.clone(), before: tree.clone(), after: Some(Standing::Nothing) },
             PlaceChange { path: work.destination.real.clone(), before: Standing::Nothing, after: Some(tree) },

@@ -1,14 +1,14 @@
 //! Git in commands: their configuration, and protection from programs configured by a repository.
 
-mod everywhere;
-mod format;
-mod global;
-mod hardened;
+mod config_format;
+mod global_config;
+mod hardening;
 mod notes;
 mod programs;
 mod repositories;
+mod repository_scan;
 
-pub use everywhere::Everywhere;
-pub use global::{GlobalConfig, Sources};
-pub(in crate::tools) use hardened::{Hardening, Purpose, Strictness, names_git};
+pub use global_config::{GlobalConfig, Sources};
+pub(in crate::tools) use hardening::{Hardening, Purpose, Strictness, names_git};
 pub use repositories::RepositoryTrust;
+pub use repository_scan::Everywhere;

@@ -1,6 +1,6 @@
 //! Git configuration variables that name programs, and their harmless replacements.
 
-use super::format::Variable;
+use super::config_format::Variable;
 
 /// Purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,8 +142,8 @@ pub(super) fn instead(variable: &Variable, of: Use) -> Option<Override> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::format::parse;
     use super::*;
+    use crate::tools::shell::git::config_format::parse;
 
     #[test]
     fn every_program_of_a_configuration_has_a_substitute_under_its_own_name() {

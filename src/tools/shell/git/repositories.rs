@@ -1,10 +1,10 @@
 //! The repositories whose configuration git may read for a line, and their configuration files.
 
-use super::everywhere::Everywhere;
-use super::format::Files;
+use super::config_format::Files;
+use super::repository_scan::Everywhere;
 use crate::sys::path::open_file;
-use crate::tools::shell::git_places::git_directories;
-use crate::tools::shell::survey::Found;
+use crate::tools::shell::git_dirs::git_directories;
+use crate::tools::shell::protected_scan::Found;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read};

@@ -1,18 +1,18 @@
 //! Previews: commands run in a private copy-on-write view, so that their effects are known before they are applied.
 
 mod build_output;
+mod commit;
 mod effects;
-mod end;
-mod keep;
-mod offer;
+mod eligibility;
+mod layer_end;
+mod overlay_dir;
 mod recover;
+mod run;
 #[cfg(test)]
 mod tests;
-mod trial;
-mod view;
 
-pub(in crate::tools) use keep::{Settled, commit};
-pub(in crate::tools) use offer::{layer, offer};
+pub(in crate::tools) use commit::{Settled, commit};
+pub(in crate::tools) use eligibility::{layer, offer};
 pub use recover::Recovered;
 pub(in crate::tools) use recover::{Resumed, recover};
-pub(in crate::tools) use trial::{Kept, Trial, run};
+pub(in crate::tools) use run::{Kept, Trial, run};

@@ -1,7 +1,7 @@
 //! Cleanup after dead processes: started commits are completed, everything else is removed.
 
-use super::keep::said_left;
-use super::view::{Call, View, previews};
+use super::commit::said_left;
+use super::overlay_dir::{Call, View, previews};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::overlay::{self, Outcome};
 use crate::tools::paths::listed;

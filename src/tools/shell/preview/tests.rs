@@ -1,6 +1,6 @@
 mod unasked;
 
-use super::view::{Call, View, previews};
+use super::overlay_dir::{Call, View, previews};
 use super::*;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Plan, ToolRouter};
@@ -8,7 +8,7 @@ use crate::protocol::{
     CallId, EffectKind, Effects, ErrorCode, Outside, PreviewOffer, SandboxTier, SessionId, ToolError, ToolResult, ToolStatus,
 };
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::shell::confine::Holding;
+use crate::tools::shell::command_sandbox::Holding;
 use crate::tools::shell::git::RepositoryTrust;
 use crate::tools::tests::{Bench, block_on, call, context};
 use crate::tools::{Router, Settings};
@@ -482,7 +482,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
 
 #[test]
 fn signs_of_what_a_preview_cannot_do_are_known() {
-    let told = |text: &str| super::trial::limits(text).collect::<Vec<_>>().join(" ");
+    let told = |text: &str| super::run::limits(text).collect::<Vec<_>>().join(" ");
     assert!(told("mv: cannot move 'a' to 'b': Invalid cross-device link").contains("rename directories"));
     assert!(told("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'").contains("rename directories"));
     assert!(told("cp: cannot open 'f': Value too large for defined data type").contains("other owners"));

@@ -6,7 +6,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::git_places::GitOutside;
+use super::git_dirs::GitOutside;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io::Read;

@@ -1,9 +1,9 @@
 //! Search for the lines of a hunk in a file, as exact as possible.
 
 use super::parse::{Hunk, Kind};
+use crate::tools::write::find_lines::occurrences;
 use crate::tools::write::line_breaks::Breaks;
 use crate::tools::write::matching::typed;
-use crate::tools::write::sequence::occurrences;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;

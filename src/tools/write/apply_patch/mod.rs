@@ -1,22 +1,21 @@
 //! ApplyPatch: changes several files with one patch, all or nothing.
 
-mod amended;
+mod amendment;
 mod apply;
 mod choose;
 mod explain;
 mod find;
 pub(in crate::tools) mod parse;
-mod shown;
+mod proposal;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 use self::parse::{Section, What, parse};
-use self::shown::Shown;
 use self::tree::{Fault, File, Steps, Tree};
 use super::file_change::{not_written, unfit};
+use super::git_guard::{Written, guard_all, guarded};
 use super::move_path;
-use super::repository::{Written, guard_all, guarded};
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Standing, ToolError};
@@ -24,13 +23,14 @@ use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{self as file, Failure, Step, Was, commit};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{Output, blocking};
+use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::draft::Draft;
 use crate::tools::error::{invalid, not_amended};
-use crate::tools::outcome;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
+use proposal::Shown;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -104,14 +104,14 @@ impl Tool for ApplyPatch {
 
     fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
         match work {
-            Work::Apply(changes) => amended::amendable(changes, settings),
+            Work::Apply(changes) => amendment::amendable(changes, settings),
             Work::Explain(_) => (Amendable::default(), Vec::new()),
         }
     }
 
     fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
         match work {
-            Work::Apply(changes) => amended::amend(changes, amendment, settings),
+            Work::Apply(changes) => amendment::amend(changes, amendment, settings),
             Work::Explain(_) => Err(not_amended()),
         }
     }
@@ -133,7 +133,7 @@ impl Tool for ApplyPatch {
 }
 
 fn changes(files: Vec<File>, actions: Vec<Action>, settings: &Settings) -> (Proposal, Changes) {
-    let Shown { proposal, done, cuts } = shown::shown(&files, settings);
+    let Shown { proposal, done, cuts } = proposal::shown(&files, settings);
     let steps = tree::steps(&files);
     (proposal, Changes { files, steps, done, cuts, actions })
 }
@@ -185,9 +185,11 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
 /// Returns the state of a step's path before and after.
 fn place(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
-        file::What::Write { content, before, .. } => (outcome::content(before), outcome::content(&PreImage::of(content))),
-        file::What::Remove { before: Was::Content(before) } => (outcome::content(before), Standing::Nothing),
-        file::What::Remove { before: Was::Entry(survey) } => (outcome::entry(survey), Standing::Nothing),
+        file::What::Write { content, before, .. } => {
+            (crash_outcome::content(before), crash_outcome::content(&PreImage::of(content)))
+        }
+        file::What::Remove { before: Was::Content(before) } => (crash_outcome::content(before), Standing::Nothing),
+        file::What::Remove { before: Was::Entry(survey) } => (crash_outcome::entry(survey), Standing::Nothing),
     };
     PlaceChange { path: step.real.clone(), before, after: Some(after) }
 }

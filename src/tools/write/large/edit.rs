@@ -2,23 +2,23 @@
 
 use super::Large;
 use super::pieces::{Part, Pieces};
-use super::shown::proposal;
+use super::proposal::proposal;
 use crate::policy::redact::has_marker;
 use crate::protocol::{PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{Fingerprint, Parents, PreImage, WriteError, replace_with};
 use crate::sys::path::open_file;
 use crate::tools::call_result::Failed;
+use crate::tools::crash_outcome;
 use crate::tools::error::invalid;
-use crate::tools::markers::hidden_would_open;
-use crate::tools::outcome;
 use crate::tools::paths::open_error;
-use crate::tools::seen::Seen;
+use crate::tools::read_state::Seen;
+use crate::tools::redaction::hidden_would_open;
 use crate::tools::settings::Settings;
 use crate::tools::write::document::Form;
 use crate::tools::write::edit_arguments::Arguments;
 use crate::tools::write::edit_arguments::Edit;
 use crate::tools::write::file_change::{lacks, not_written};
-use crate::tools::write::misfit;
+use crate::tools::write::no_match;
 use crate::tools::write::replacement::with_lf;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub(in crate::tools) struct Splice {
 impl Splice {
     /// Returns the state of the path before; the result is unknown until everything is written.
     pub(in crate::tools::write) fn places(&self) -> Vec<PlaceChange> {
-        vec![PlaceChange { path: self.target.real.clone(), before: outcome::content(&self.before), after: None }]
+        vec![PlaceChange { path: self.target.real.clone(), before: crash_outcome::content(&self.before), after: None }]
     }
 }
 
@@ -201,7 +201,7 @@ impl Edits<'_> {
         for (range, number) in places.iter().zip(&numbers).take(MAX_SHOWN) {
             let (text, place) = self.around(range)?;
             let hidden = self.settings.redactor.hidden(&text);
-            shown.push(format!("line {number}:\n{}", misfit::around(&text, &place, &hidden)));
+            shown.push(format!("line {number}:\n{}", no_match::around(&text, &place, &hidden)));
         }
         let rest = if places.len() > MAX_NAMED { " and more" } else { "" };
         let count = if places.len() > MAX_PLACES { format!("more than {MAX_PLACES}") } else { places.len().to_string() };

@@ -5,15 +5,15 @@
 
 mod edit;
 mod pieces;
-mod shown;
+mod proposal;
 #[cfg(test)]
 mod tests;
 
 pub(super) use edit::{Splice, edited};
 
 use super::document::{Form, NotText};
-use super::repository::guard;
-use super::tail::Tail;
+use super::file_tail::Tail;
+use super::git_guard::guard;
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
 use crate::sys::file::append::scan;

@@ -1,6 +1,6 @@
 //! Matching of whole lines except for the white space around each.
 
-use crate::tools::write::sequence::occurrences;
+use crate::tools::write::find_lines::occurrences;
 use std::ops::Range;
 
 /// Returns the ranges of `text` whose normalized lines equal `needle`. White space at the end of the last line is excluded if

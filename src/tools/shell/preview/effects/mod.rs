@@ -1,23 +1,23 @@
 //! Effects of a command in its preview, as shown to the user before they are applied.
 
+mod describe;
 mod diff;
 mod ignored;
 mod refusals;
 #[cfg(test)]
 mod tests;
-mod words;
 
+pub(super) use describe::kept_words;
 pub(super) use refusals::refusals;
-pub(super) use words::kept_words;
 
+use super::layer_end::Rest;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::tools::executable_files::reader;
 use crate::tools::paths::shown_in_one_line;
-use crate::tools::runs_code::reader;
 use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
-use crate::tools::shell::preview::end::Rest;
 use diff::Diff;
 pub(super) use ignored::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
     let mut found = Vec::new();
     for changes in changes.iter_mut() {
         changes.refuse(&refusals(changes, settings));
-        shown.refused.extend(words::refused(changes, settings));
+        shown.refused.extend(describe::refused(changes, settings));
         look(changes, settings, &mut shown, &mut found);
     }
     list(found, &mut shown, &mut diff, settings);
@@ -148,7 +148,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
         if is_gone(change) {
             told = Some(change.path.clone());
         }
-        let mut notes = words::notes(change, changes, settings);
+        let mut notes = describe::notes(change, changes, settings);
         let kind = match effect(change, changes) {
             Some(EffectKind::DirectoryCreated) => {
                 if change.before.is_none() {
@@ -286,7 +286,7 @@ fn effect(change: &Change, changes: &Changes) -> Option<EffectKind> {
         (Some(before), Some(after)) if same_kind && change.same_content => {
             EffectKind::ModeChanged { from: before.mode, to: after.mode }
         }
-        (_, Some(after)) if after.kind == Kind::Link => EffectKind::Linked { to: words::link(changes, &change.path) },
+        (_, Some(after)) if after.kind == Kind::Link => EffectKind::Linked { to: describe::link(changes, &change.path) },
         (_, Some(after)) if after.kind == Kind::Directory => EffectKind::DirectoryCreated,
         (Some(before), Some(after)) if same_kind => {
             EffectKind::Changed { bytes_before: before.bytes, bytes_after: after.bytes, binary }

@@ -3,7 +3,7 @@
 
 use crate::sys::overlay::{Change, Changes};
 use crate::tools::settings::Settings;
-use crate::tools::write::repository::{MARKS, TRUSTED};
+use crate::tools::write::git_guard::{MARKS, TRUSTED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

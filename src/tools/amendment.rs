@@ -1,0 +1,58 @@
+//! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
+
+use super::draft::{Draft, Effect};
+use super::executable_files::marked_by_actions;
+use super::redaction::hide_in_proposal;
+use super::registry::resolve;
+use super::settings::Settings;
+use super::shell::amendment as command_amended;
+use super::shell::command_run::Work;
+use super::text::running;
+use super::tool::{AnyTool, Payload};
+use crate::ports::{Amends, Plan};
+use crate::protocol::{Amendment, ToolError};
+use std::sync::Arc;
+
+/// Returns which parts of a planned call the user may edit.
+pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Amends {
+    let (mut offer, texts) = tool.amendable(payload, settings);
+    if let Some(work) = payload.downcast_ref::<Work>() {
+        command_amended::offered(work, &mut offer, tool.name(), settings);
+    }
+    Amends { offer, texts, told: None }
+}
+
+pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings>) -> Result<Plan, ToolError> {
+    let tool = resolve(&plan.call.tool_name, settings)?;
+    let settings = running(&plan.tool_name, &plan.call.tool_name, settings);
+    let earlier = plan.amends.told.clone();
+    let (mut plan, told) = match plan.payload.downcast::<Work>() {
+        Ok(work) => command_amended::amended(Plan { payload: Box::new(()), ..plan }, *work, amendment, &settings)?,
+        Err(payload) => {
+            let (draft, told) = tool.amend(payload, amendment, &settings)?;
+            (with(Plan::bare(plan.call, plan.tool_name, Box::new(())), draft, tool, &settings), told)
+        }
+    };
+    plan.amends.offer.edited = true;
+    let told = settings.redactor.redact(&told).text.into_owned();
+    // A replaced command line makes earlier amendments obsolete.
+    let earlier = earlier.filter(|_| !amendment.is_another_line());
+    plan.amends.told = Some(earlier.map_or(told.clone(), |earlier| format!("{earlier}\n{told}")));
+    Ok(plan)
+}
+
+/// Builds the plan of an edited draft.
+fn with(plan: Plan, draft: Draft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+    Plan {
+        summary: settings.redactor.redact(&draft.summary).text.into_owned(),
+        proposal: draft
+            .proposal
+            .map(|proposal| hide_in_proposal(&settings.redactor, marked_by_actions(proposal, &draft.actions, settings))),
+        actions: draft.actions,
+        changes: draft.effect != Effect::Reads,
+        places: tool.places(&draft.work),
+        amends: offered(tool, &draft.work, settings),
+        payload: draft.work,
+        ..plan
+    }
+}

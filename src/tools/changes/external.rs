@@ -1,0 +1,299 @@
+//! Changes by other programs in the workspace: the files at the start of the first task, and those touched since.
+
+use super::{Changes, Settings};
+use crate::ports::{CheckpointError, Noted, Stood};
+use crate::protocol::{ChangedBy, Place, Target};
+use crate::sys::tree_watch::{Touched, TreeWatch};
+use crate::tools::search::skipped::Unread;
+use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::shell::checkpoint;
+use std::collections::{BTreeSet, HashMap};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of watched directories. Each watch is one less for the user's other programs: many systems allow 8192 in
+/// total.
+const MAX_DIRECTORIES: usize = 4096;
+/// Maximum number of remembered files. In a larger tree, only aye's own changes are reported.
+const MAX_FILES: usize = 200_000;
+/// Maximum number of paths recorded at once.
+const MAX_TOUCHED: usize = 5_000;
+
+/// Fingerprint of a file without its content: bytes, time, inode, mode.
+type Stamp = [i64; 5];
+
+#[derive(Default)]
+pub(super) struct Outside {
+    state: State,
+    /// Whether changes from before this process have been looked for.
+    caught_up: bool,
+    left_out: usize,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    NotYet,
+    Known {
+        files: HashMap<PathBuf, Stamp>,
+        /// Directory watch; `None` if the whole tree is scanned instead.
+        watch: Option<TreeWatch>,
+    },
+    /// Nothing can be tracked, with the reason.
+    Blind(String),
+}
+
+/// The files below a directory that git does not ignore, and its directories.
+#[derive(Default)]
+struct Tree {
+    files: HashMap<PathBuf, Stamp>,
+    directories: BTreeSet<PathBuf>,
+}
+
+impl Outside {
+    /// Records the current files. Only the first call has an effect.
+    pub(super) async fn begin(&mut self, settings: &Arc<Settings>) {
+        if let State::NotYet = self.state {
+            let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
+            let begun = tokio::task::spawn_blocking(move || begun(&root, &settings)).await;
+            self.state = begun.unwrap_or_else(|error| State::Blind(error.to_string()));
+        }
+    }
+
+    /// Returns notes on the limits of change tracking.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        match &self.state {
+            State::Blind(why) => words.push(format!("changes by other programs are not tracked: {why}")),
+            State::Known { watch: None, .. } => words.push(
+                "the workspace has too many directories to watch; changes by other programs are looked for only on request"
+                    .to_owned(),
+            ),
+            State::Known { .. } | State::NotYet => {}
+        }
+        if self.left_out > 0 {
+            words.push(format!("{} more files were changed by other programs", self.left_out));
+        }
+        words
+    }
+
+    /// Records the files touched since the last call.
+    pub(super) async fn note(&mut self, changes: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+        if changes.inner.resumed && !std::mem::replace(&mut self.caught_up, true) {
+            self.catch_up(changes, settings).await?;
+        }
+        let (files, watch) = match std::mem::take(&mut self.state) {
+            State::Known { files, watch } => (files, watch),
+            other => {
+                self.state = other;
+                return Ok(());
+            }
+        };
+        let for_look = Arc::clone(settings);
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut known = Known { files, watch };
+            let touched = known.touched(&for_look);
+            (known, touched)
+        })
+        .await;
+        let touched = match looked {
+            Ok((Known { files, watch }, Ok(touched))) => {
+                self.state = State::Known { files, watch };
+                touched
+            }
+            Ok((_, Err(why))) => {
+                self.state = State::Blind(why);
+                return Ok(());
+            }
+            Err(error) => {
+                self.state = State::Blind(error.to_string());
+                return Ok(());
+            }
+        };
+        if touched.is_empty() {
+            return Ok(());
+        }
+        self.left_out += touched.len().saturating_sub(MAX_TOUCHED);
+        let touched: Vec<_> = touched.into_iter().take(MAX_TOUCHED).collect();
+        // A running command is the more likely author.
+        let spans = changes.inner.baselines.open_spans(changes.inner.session.clone()).await?;
+        let by = if spans.is_empty() { ChangedBy::Outside } else { ChangedBy::Command };
+        let noted = baselines(touched, changes, settings).await?;
+        changes.inner.baselines.note(changes.owner(), by, noted).await
+    }
+
+    /// Records changes from while no aye process ran this session, based on its first snapshots.
+    async fn catch_up(&self, changes: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+        for since in changes.inner.baselines.first(changes.inner.session.clone()).await? {
+            let files = checkpoint::files(settings, &since.root, &CancellationToken::new()).await;
+            let files = files.map_err(|error| CheckpointError { message: error.message })?;
+            let root = since.root.clone();
+            let found = changes.inner.checkpoints.changes(since, files).await?;
+            let noted = found.into_iter().take(MAX_TOUCHED).map(|one| Noted {
+                path: root.join(one.path),
+                why: (one.before == Stood::Unkept).then(|| NOT_KEPT.to_owned()),
+                before: one.before,
+                after: None,
+            });
+            changes.inner.baselines.note(changes.owner(), ChangedBy::Outside, noted.collect()).await?;
+        }
+        Ok(())
+    }
+}
+
+const NOT_KEPT: &str = "earlier content was not saved";
+
+/// Returns the earlier content of these paths, from the session's first snapshot or the remembered file list.
+async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &Settings) -> Result<Vec<Noted>, CheckpointError> {
+    let first = changes.inner.baselines.first(changes.inner.session.clone()).await?;
+    let first = first.into_iter().find(|first| first.root == settings.workspace);
+    let stood = match first {
+        Some(first) => {
+            let below = |path: &PathBuf| path.strip_prefix(&first.root).unwrap_or(path).to_owned();
+            let paths = touched.iter().map(|(path, _)| below(path)).collect();
+            changes.inner.baselines.stood(first, paths).await.ok()
+        }
+        None => None,
+    };
+    let noted = touched.into_iter().enumerate().map(|(at, (path, was_there))| {
+        let known = stood.as_ref().and_then(|stood| stood.get(at)).cloned();
+        let before = match known {
+            Some(stood) => stood,
+            None if was_there => Stood::Unkept,
+            None => Stood::Missing,
+        };
+        Noted { path, why: (before == Stood::Unkept).then(|| NOT_KEPT.to_owned()), before, after: None }
+    });
+    Ok(noted.collect())
+}
+
+struct Known {
+    files: HashMap<PathBuf, Stamp>,
+    watch: Option<TreeWatch>,
+}
+
+impl Known {
+    /// Returns the changed files and whether each existed before, and updates the remembered state.
+    fn touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
+        let told = self.watch.as_mut().map(TreeWatch::touched);
+        let found = match told {
+            Some(Touched { files, directories, incomplete: false }) => self.of(&files, directories, settings),
+            Some(_) | None => self.of_all(settings)?,
+        };
+        let mut touched = Vec::new();
+        for (path, now) in found {
+            let before = self.files.get(&path).copied();
+            if before == now {
+                continue;
+            }
+            match now {
+                Some(stamp) => drop(self.files.insert(path.clone(), stamp)),
+                None => drop(self.files.remove(&path)),
+            }
+            touched.push((path, before.is_some()));
+        }
+        touched.sort();
+        Ok(touched)
+    }
+
+    /// Returns the current state of the reported paths and of the files in new directories.
+    fn of(
+        &mut self,
+        files: &BTreeSet<PathBuf>,
+        directories: BTreeSet<PathBuf>,
+        settings: &Settings,
+    ) -> Vec<(PathBuf, Option<Stamp>)> {
+        let mut found = HashMap::new();
+        let watch = Mutex::new(self.watch.take());
+        for directory in directories {
+            // Only the parent directories tell whether it is ignored.
+            let Some(parent) = directory.parent() else { continue };
+            let seen = tree(parent, Depth::Levels(1), settings, None).unwrap_or_default();
+            if seen.directories.contains(&directory)
+                && let Ok(Tree { files, .. }) = tree(&directory, Depth::All, settings, Some(&watch))
+            {
+                found.extend(files.into_iter().map(|(path, stamp)| (path, Some(stamp))));
+            }
+        }
+        self.watch = watch.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let parents: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        let mut there = HashMap::new();
+        for parent in parents {
+            there.extend(tree(parent, Depth::Levels(1), settings, None).unwrap_or_default().files);
+        }
+        for file in files {
+            found.insert(file.clone(), there.get(file).copied());
+        }
+        found.into_iter().collect()
+    }
+
+    /// Returns the current state of all files by scanning the whole tree.
+    fn of_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<Stamp>)>, String> {
+        // Moved directories are watched under their old names, so the watch starts over.
+        let watch = Mutex::new(self.watch.take().and_then(|_| TreeWatch::new().ok()));
+        let Tree { files, .. } = tree(&settings.workspace, Depth::All, settings, Some(&watch))?;
+        self.watch = watch.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<_> = self.files.keys().filter(|path| !files.contains_key(*path)).cloned().collect();
+        let now = files.into_iter().map(|(path, stamp)| (path, Some(stamp)));
+        Ok(now.chain(gone.into_iter().map(|path| (path, None))).collect())
+    }
+}
+
+fn begun(root: &Path, settings: &Settings) -> State {
+    let watch = TreeWatch::new().inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).ok();
+    let watch = Mutex::new(watch);
+    match tree(root, Depth::All, settings, Some(&watch)) {
+        Ok(Tree { files, .. }) => State::Known { files, watch: watch.into_inner().unwrap_or_else(PoisonError::into_inner) },
+        Err(why) => State::Blind(why),
+    }
+}
+
+/// Adds a directory to the watch; drops the watch if there are too many.
+fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
+    let mut slot = watch.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(open) = slot.as_mut() else { return };
+    let added = open.directories() < MAX_DIRECTORIES
+        && open.add(directory).inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).is_ok();
+    if !added {
+        *slot = None;
+    }
+}
+
+/// Lists the files below a directory. Each directory is watched before it is read, so that no change is missed in between.
+fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Option<TreeWatch>>>) -> Result<Tree, String> {
+    let target = Target { given: ".".to_owned(), real: root.to_owned(), place: Place::Directory };
+    let (found, enough) = (Mutex::new(Tree::default()), CancellationToken::new());
+    if let Some(watch) = watch {
+        add(watch, root);
+    }
+    let walked = walk(&target, settings, Reach::usual(depth), &Unread::new(), &enough, || {
+        |entry: &ignore::DirEntry| {
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if let (true, Some(watch)) = (is_directory, watch) {
+                add(watch, entry.path());
+            }
+            let stamp = if is_directory { None } else { entry.metadata().ok().map(|metadata| stamp(&metadata)) };
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            match stamp {
+                Some(stamp) => drop(found.files.insert(entry.path().to_owned(), stamp)),
+                None if is_directory => drop(found.directories.insert(entry.path().to_owned())),
+                None => {}
+            }
+            if found.files.len() > MAX_FILES {
+                enough.cancel();
+            }
+        }
+    });
+    if enough.is_cancelled() {
+        return Err(format!("the workspace has more than {MAX_FILES} files"));
+    }
+    walked.map_err(|error| error.message)?;
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn stamp(metadata: &std::fs::Metadata) -> Stamp {
+    let number = |number: u64| number.cast_signed();
+    [number(metadata.size()), metadata.mtime(), metadata.mtime_nsec(), number(metadata.ino()), i64::from(metadata.mode())]
+}

@@ -1,0 +1,290 @@
+//! Custom tools with several steps. A call is checked for the actions of all its steps, so that no step gets permissions from the
+//! whole. The actions of each step must therefore be known before the first one runs.
+
+use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
+use super::template::{Piece, pieces, word_of};
+use crate::ports::RunContext;
+use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
+use crate::tools::call_result::{Failed, Output, Told};
+use crate::tools::draft::{Draft, Effect};
+use crate::tools::error::invalid;
+use crate::tools::paths::Paths;
+use crate::tools::registry::{built_in, resolve};
+use crate::tools::settings::Settings;
+use crate::tools::shell::command_run::Work as CommandWork;
+use crate::tools::text::{drafted, running};
+use crate::tools::tool::{AnyTool, Payload};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+struct Planned {
+    tool: String,
+    /// The name used for the call, which may imply stricter limits.
+    called: String,
+    payload: Payload,
+    /// Whether its input contains the output of earlier steps.
+    takes: bool,
+}
+
+/// The steps of one call, in order.
+struct Work {
+    name: String,
+    steps: Vec<Planned>,
+}
+
+/// Returns the strongest capability that any step needs.
+pub(super) fn capability(steps: &[Step]) -> &'static str {
+    let of = |step: &Step| built_in(&step.tool).map_or("Shell.Exec", AnyTool::capability);
+    let all: Vec<&'static str> = steps.iter().map(of).collect();
+    if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
+}
+
+/// Builds the arguments of a step: fills in the arguments of the call and marks the places of step outputs.
+fn arguments_of(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+    let mut made = Map::new();
+    for (name, value) in &step.arguments {
+        if let Some(value) = filled(value, given)? {
+            made.insert(name.clone(), value);
+        }
+    }
+    Ok(made)
+}
+
+/// Fills in the placeholders of a value. A string that is only one placeholder becomes the value itself; it is dropped if the
+/// argument was not given.
+fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
+    Ok(match value {
+        Value::String(text) => {
+            let parts = pieces(text);
+            if let [Piece::Named(name)] = parts.as_slice()
+                && let Some(input) = name.strip_prefix("input.")
+            {
+                return Ok(given.get(input).cloned());
+            }
+            let mut whole = String::new();
+            for part in parts {
+                match part {
+                    Piece::Text(text) => whole.push_str(text),
+                    Piece::Named(name) => match name.strip_prefix("input.") {
+                        Some(input) => {
+                            let value = given.get(input).map_or(Some(String::new()), word_of);
+                            whole.push_str(&value.ok_or_else(|| {
+                                invalid(format!("`{input}` is a list or an object and cannot be inserted into a string"))
+                            })?);
+                        }
+                        None => whole.extend(["{", name, "}"]),
+                    },
+                }
+            }
+            Some(Value::String(whole))
+        }
+        Value::Array(values) => {
+            let all = values.iter().map(|value| filled(value, given)).collect::<Result<Vec<_>, _>>()?;
+            Some(Value::Array(all.into_iter().flatten().collect()))
+        }
+        Value::Object(values) => {
+            let mut made = Map::new();
+            for (name, value) in values {
+                if let Some(value) = filled(value, given)? {
+                    made.insert(name.clone(), value);
+                }
+            }
+            Some(Value::Object(made))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+    })
+}
+
+/// Returns the tool of a step, if it may be used as one.
+fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
+    let tool = resolve(&step.tool, settings)?;
+    (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
+    let custom = settings.custom.iter().find(|custom| custom.name == tool.name());
+    if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
+        return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
+    }
+    // Only a program that reads its arguments from stdin may get values that are not known yet: its actions do not depend on
+    // them.
+    let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
+    if !takes && waits(&Value::Object(step.arguments.clone())) {
+        let message = format!(
+            "the step {} takes the output of another step, so its effects cannot be checked before it runs; only a custom tool \
+             that reads its arguments on stdin can do that",
+            tool.name()
+        );
+        return Err(invalid(message));
+    }
+    Ok(tool)
+}
+
+/// Returns whether a value contains the output of another step.
+fn waits(value: &Value) -> bool {
+    let mut found = false;
+    for_each_text(value, &mut |text| {
+        found |= pieces(text).iter().any(|piece| matches!(piece, Piece::Named(name) if step_of(name).is_some()));
+    });
+    found
+}
+
+pub(super) fn actions(
+    _tool: &CustomTool,
+    steps: &[Step],
+    given: Map<String, Value>,
+    paths: &Paths<'_>,
+) -> Result<Vec<Action>, ToolError> {
+    let mut all = Vec::new();
+    for step in steps {
+        let arguments = arguments_of(step, &given)?;
+        all.extend(tool_of(step, paths.settings)?.actions(&step.tool, arguments, paths)?);
+    }
+    Ok(all)
+}
+
+pub(super) fn draft(
+    tool: &CustomTool,
+    steps: &[Step],
+    given: Map<String, Value>,
+    settings: &Settings,
+) -> Result<Draft<Payload>, ToolError> {
+    let (mut actions, mut planned, mut files) = (Vec::new(), Vec::new(), Vec::new());
+    let mut whole = Proposal { notes: vec![tool.origin(settings)], ..Proposal::default() };
+    let (mut changes, mut timeout, mut said) = (false, 0, Vec::new());
+    for (at, step) in steps.iter().enumerate() {
+        let named = |error: ToolError| ToolError::new(error.code, format!("step {}, {}: {}", at + 1, step.tool, error.message));
+        let arguments = arguments_of(step, &given).map_err(named)?;
+        let of_step = tool_of(step, settings).map_err(named)?;
+        crate::tools::redaction::refuse(of_step.name(), false, &arguments).map_err(named)?;
+        let Draft { summary, actions: of_it, proposal, effect, work } =
+            drafted(of_step, &step.tool, arguments, settings).map_err(named)?;
+        actions.extend(of_it);
+        match effect {
+            Effect::Reads => {}
+            Effect::Changes => changes = true,
+            Effect::Runs { timeout_seconds, files: mut runs } => {
+                changes = true;
+                timeout += timeout_seconds;
+                files.append(&mut runs);
+            }
+        }
+        if let Some(mut proposal) = proposal {
+            whole.diff.push_str(&proposal.diff);
+            whole.paths.append(&mut proposal.paths);
+            whole.bytes += proposal.bytes;
+            let new = proposal.notes.into_iter().map(|note| format!("step {}: {note}", at + 1));
+            whole.notes.extend(new);
+        }
+        said.push(format!("{}. {summary}", at + 1));
+        planned.push(Planned {
+            tool: of_step.name().to_owned(),
+            called: step.tool.clone(),
+            payload: work,
+            takes: waits(&Value::Object(step.arguments.clone())),
+        });
+    }
+    let summary = format!("{}: {}", tool.name, said.join("; "));
+    whole.summary.clone_from(&summary);
+    Ok(Draft {
+        summary,
+        actions,
+        proposal: Some(whole),
+        effect: if changes { Effect::Runs { timeout_seconds: timeout, files } } else { Effect::Reads },
+        work: Box::new(Work { name: tool.name.clone(), steps: planned }),
+    })
+}
+
+/// Returns whether the payload is a chain, whose steps get the complete output of the previous one.
+pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
+    payload.is::<Work>()
+}
+
+/// Runs the steps in order and stops at the first failure.
+pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> Output {
+    let Ok(work) = payload.downcast::<Work>() else {
+        let message = "the plan belongs to another router; plan the call again";
+        return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
+    };
+    let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
+    let count = work.steps.len();
+    for (at, Planned { tool: name, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
+        if at > 0 && context.interrupt.is_cancelled() {
+            let message = format!("interrupted by the user before step {} of {} (done: {at} of {count})", at + 1, work.name);
+            let error = ToolError::new(ErrorCode::Cancelled, message);
+            return Err(Failed { changed: whole.changed, artifacts: whole.artifacts, ..error.into() });
+        }
+        if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
+            command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
+        }
+        let tool = resolve(&name, &settings)?;
+        // Only the output of the last step goes into the conversation.
+        let most_bytes = if at + 1 == count { context.most_bytes } else { usize::MAX };
+        let context = RunContext { most_bytes, ..context.clone() };
+        match tool.run(payload, running(&name, &called, &settings), context).await {
+            Ok(told) => {
+                // The next step gets the same redacted text as the model.
+                outputs.push(settings.redactor.redact(&told.text).text.into_owned());
+                whole.denied.extend(told.denied);
+                // A hint for continuing one step does not apply to the chain.
+                whole.left_out = told.left_out.and_then(|left_out| LeftOut::of(left_out.gaps, None));
+                whole.changed = both(whole.changed, told.changed);
+                whole.artifacts.extend(told.artifacts);
+                whole.images.extend(told.images);
+            }
+            Err(failed) => {
+                let done = if at == 0 {
+                    "no step was done before it".to_owned()
+                } else {
+                    format!("steps done before it: {at} of {count}")
+                };
+                let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
+                let mut failed = Failed { error: ToolError::new(failed.error.code, message), ..failed };
+                // The changes of earlier steps stay.
+                failed.changed = both(whole.changed, failed.changed);
+                whole.artifacts.append(&mut failed.artifacts);
+                failed.artifacts = whole.artifacts;
+                return Err(failed);
+            }
+        }
+    }
+    whole.text = outputs.pop().unwrap_or_default();
+    Ok(whole)
+}
+
+/// Combines the changes of two steps.
+pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) -> Option<Box<Proposal>> {
+    let (mut whole, second) = match (first, second) {
+        (Some(first), Some(second)) => (first, second),
+        (first, second) => return first.or(second),
+    };
+    let new: Vec<_> = second.paths.into_iter().filter(|path| !whole.paths.contains(path)).collect();
+    whole.summary = format!("{}; {}", whole.summary, second.summary);
+    whole.diff.push_str(&second.diff);
+    whole.paths.extend(new);
+    whole.bytes += second.bytes;
+    whole.notes.extend(second.notes);
+    Some(whole)
+}
+
+/// Fills the outputs into an input in one pass, so that an output is never read as a mark.
+fn with_outputs(input: &str, outputs: &[String]) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
+    put(&mut value, outputs);
+    value.to_string()
+}
+
+fn put(value: &mut Value, outputs: &[String]) {
+    match value {
+        Value::String(text) => {
+            let whole = pieces(text).into_iter().map(|piece| match piece {
+                Piece::Text(text) => text.to_owned(),
+                Piece::Named(name) => match step_of(name).and_then(|step| outputs.get(step)) {
+                    Some(output) => output.clone(),
+                    None => format!("{{{name}}}"),
+                },
+            });
+            *text = whole.collect();
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| put(value, outputs)),
+        Value::Object(values) => values.values_mut().for_each(|value| put(value, outputs)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

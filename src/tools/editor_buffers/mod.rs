@@ -1,0 +1,227 @@
+//! Files open in an editor. The model reads the editor's text, unsaved edits are not overwritten, and the editor is told about
+//! writes. The disk stays authoritative: if the editor does not respond, only the disk is used.
+
+mod buffer_states;
+mod text;
+
+use super::arguments::object;
+use super::paths::Paths;
+use super::registry::resolve;
+use super::settings::Settings;
+use super::tool::AnyTool;
+use crate::ports::{BUFFER_BYTES, Buffers, RunContext};
+use crate::protocol::{Action, CallId, ErrorCode, Place, Target, ToolCall, ToolError};
+use crate::tools::write::document::{Document, Form};
+use buffer_states::{Known, Stands};
+use futures_util::future::{BoxFuture, FutureExt as _, Shared};
+use futures_util::stream::{self, StreamExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of files requested from an editor at once.
+const AT_ONCE: usize = 16;
+/// Maximum number of files of a rewind that the editor is told about.
+const MAX_REWOUND: usize = 256;
+
+/// The files open in an editor. Clones share their state.
+#[derive(Clone)]
+pub struct InEditor {
+    port: Arc<dyn Buffers>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    known: Known,
+    /// Running notification of the editor. An editor writes received text to the disk, so nothing else is written until it
+    /// completes.
+    telling: Option<Shared<BoxFuture<'static, ()>>>,
+}
+
+/// A file as it is on the disk and in the editor.
+struct Look {
+    disk: Document,
+    buffer: String,
+    stands: Stands,
+}
+
+impl InEditor {
+    pub fn new(port: Arc<dyn Buffers>) -> Self {
+        Self { port, state: Arc::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the editor has received all updates.
+    async fn settled(&self) {
+        let telling = self.state().telling.clone();
+        if let Some(telling) = telling {
+            telling.await;
+        }
+    }
+
+    /// Compares disk and editor; `None` if the file is not text, or the editor does not respond.
+    async fn look(&self, real: &Path, most_bytes: u64) -> Option<Look> {
+        let most_bytes = most_bytes.min(BUFFER_BYTES);
+        text::on_disk(real, most_bytes).await?;
+        let buffer = self.port.text(real).await?;
+        if buffer.len() as u64 > most_bytes || buffer.contains('\0') {
+            return None;
+        }
+        // The disk is read after the editor, so that a save in between is not a difference.
+        let disk = text::on_disk(real, most_bytes).await?;
+        let stands = self.state().known.compare(real, text::named(&disk.text), text::named(&buffer));
+        Some(Look { disk, buffer, stands })
+    }
+
+    /// Returns the editor's text as it would be saved, if it differs from the disk.
+    async fn unsaved(&self, real: &Path, most_bytes: u64) -> Option<Document> {
+        self.settled().await;
+        let Look { disk, buffer, stands } = self.look(real, most_bytes).await?;
+        (stands == Stands::Unsaved).then(|| text::as_saved(&disk, &buffer))
+    }
+
+    /// Refuses a change of files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
+    async fn all_saved(&self, files: Vec<Target>, most_bytes: u64) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
+        self.settled().await;
+        let look = |target: Target| async move {
+            let look = self.look(&target.real, most_bytes).await;
+            (target, look)
+        };
+        let looks: Vec<_> = stream::iter(files).map(look).buffered(AT_ONCE).collect().await;
+        let mut saved = Vec::new();
+        for (target, look) in looks {
+            match look {
+                Some(Look { stands: Stands::Unsaved, .. }) => return Err(refused(&target)),
+                Some(Look { disk, .. }) => saved.push((target.real, text::named(&disk.text))),
+                None => {}
+            }
+        }
+        Ok(saved)
+    }
+
+    /// Checks the files of a call before it is planned. Only files that the policy lets the call see are requested.
+    pub(super) async fn may_plan(&self, call: &ToolCall, settings: &Arc<Settings>) -> Result<(), ToolError> {
+        let (call, own) = (call.clone(), Arc::clone(settings));
+        let files = tokio::task::spawn_blocking(move || {
+            let tool = resolve(&call.tool_name, &own).ok().filter(|tool| writes_files(*tool))?;
+            (own.may_use)(tool.name()).ok()?;
+            let actions = tool.actions(&call.tool_name, object(&call.arguments).ok()?, &Paths::on_disk(&own)).ok()?;
+            let allowed = |action: &&Action| match action {
+                Action::Write { target } => (own.may_read)(&target.real) && (own.may_write)(&target.real),
+                Action::Delete { target } => (own.may_read)(&target.real) && (own.may_delete)(&target.real),
+                _ => true,
+            };
+            actions.iter().all(|action| allowed(&action)).then(|| changed(&actions))
+        });
+        // If the files cannot be determined, the plan reports the error.
+        let Ok(Some(files)) = files.await else { return Ok(()) };
+        self.all_saved(files, settings.max_file_size_bytes).await.map(drop)
+    }
+
+    /// Checks the files of a call just before it changes something.
+    pub(super) async fn may_run(
+        &self,
+        (tool, id): (&dyn AnyTool, &CallId),
+        actions: &[Action],
+        settings: &Settings,
+        kill: &CancellationToken,
+    ) -> Result<(), ToolError> {
+        let files = if writes_files(tool) { changed(actions) } else { Vec::new() };
+        let saved = tokio::select! {
+            saved = self.all_saved(files, settings.max_file_size_bytes) => saved?,
+            () = kill.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed")),
+        };
+        self.state().known.begins(Some(id.clone()), saved);
+        Ok(())
+    }
+
+    /// Prepares the rewind of files. The editor is told only about files without unsaved edits.
+    pub(super) async fn goes_back(&self, files: Vec<PathBuf>) {
+        self.settled().await;
+        let look = |real: PathBuf| async move {
+            let look = self.look(&real, BUFFER_BYTES).await?;
+            (look.stands != Stands::Unsaved).then(|| (real, text::named(&look.disk.text)))
+        };
+        let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(AT_ONCE).collect().await;
+        self.state().known.begins(None, looks.into_iter().flatten().collect());
+    }
+
+    /// Tells the editor, in the background, about the writes of this call or of a rewind.
+    pub(super) fn journaled(&self, call: Option<&CallId>) {
+        let mut state = self.state();
+        let files = state.known.written(call);
+        if files.is_empty() {
+            return;
+        }
+        let (own, before) = (self.clone(), state.telling.take());
+        let told = tokio::spawn(async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            for real in files {
+                own.tell(&real).await;
+            }
+        });
+        state.telling = Some(told.map(drop).boxed().shared());
+    }
+
+    /// Sends new text to the editor if it has the text from before. Otherwise it is up to date, or has edits of the user.
+    async fn tell(&self, real: &Path) {
+        let Some(Look { disk, stands: Stands::Behind, .. }) = self.look(real, BUFFER_BYTES).await else { return };
+        // Exact bytes of the disk, because an editor saves the text it receives.
+        let text = if disk.form == Form::Utf8Bom { format!("\u{FEFF}{}", disk.text) } else { disk.text };
+        if self.port.follow(real, text).await {
+            self.state().known.follows(real);
+        } else {
+            tracing::info!(path = %real.display(), "the editor did not accept the updated text");
+        }
+    }
+}
+
+/// Returns the unsaved text of a file, to show to the model instead of the content on disk.
+pub(super) async fn unsaved(target: &Target, settings: &Settings, context: &RunContext) -> Option<Document> {
+    let editor = settings.editor.as_ref().filter(|_| matches!(target.place, Place::File { .. }))?;
+    tokio::select! {
+        unsaved = editor.unsaved(&target.real, settings.max_file_size_bytes) => unsaved,
+        () = context.kill.cancelled() => None,
+    }
+}
+
+/// Appends the note about unsaved text.
+pub(super) fn noted(told: String, given: &str) -> String {
+    let gap = if told.ends_with('\n') { "" } else { "\n" };
+    format!(
+        "{told}{gap}[`{given}` as open in the user's editor, with unsaved changes; the file on disk differs, and cannot be \
+         changed until it is saved]"
+    )
+}
+
+fn writes_files(tool: &dyn AnyTool) -> bool {
+    matches!(tool.capability(), "File.Write" | "File.Delete")
+}
+
+/// Returns the existing files that these actions would change.
+fn changed(actions: &[Action]) -> Vec<Target> {
+    let file = |action: &Action| match action {
+        Action::Write { target } | Action::Delete { target } if matches!(target.place, Place::File { .. }) => {
+            Some(target.clone())
+        }
+        _ => None,
+    };
+    let mut files: Vec<Target> = actions.iter().filter_map(file).collect();
+    files.sort_by(|one, other| one.real.cmp(&other.real));
+    files.dedup_by(|one, other| one.real == other.real);
+    files
+}
+
+fn refused(target: &Target) -> ToolError {
+    let message = format!(
+        "the editor has unsaved changes in `{}`; nothing was changed. Ask the user to save or discard them, then try again",
+        target.given
+    );
+    ToolError::new(ErrorCode::Conflict, message)
+}

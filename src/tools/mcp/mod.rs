@@ -1,0 +1,232 @@
+//! MCP tools: their names, whether the policy lists them, and whether they are loaded on demand.
+
+mod answer;
+mod pins;
+mod schema;
+mod schema_cost;
+mod server_tool;
+#[cfg(test)]
+mod tests;
+
+pub(super) use answer::short;
+pub use pins::Pins;
+pub(super) use server_tool::{ServerTool, full_name};
+
+use super::error::invalid;
+use super::naming::{Conflict, Meaning, NameError, Names};
+use super::registry::local;
+use super::settings::Settings;
+use super::tool::AnyTool;
+use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
+use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
+use server_tool::Wires;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+const NAME_CHARS: usize = 200;
+/// Maximum number of unavailable tools reported by name.
+const PROBLEMS_SAID: usize = 5;
+
+pub type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
+/// Checks whether the policy lists an MCP tool; the error is the reason why not.
+pub type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
+
+/// The MCP servers of a session and the settings for their tools.
+#[derive(Clone)]
+pub struct Remote {
+    pub servers: Arc<dyn RemoteServers>,
+    pub conflict: Conflict,
+    pub may_invoke: MayInvoke,
+    /// Approved definitions; `None` if none are stored.
+    pub pins: Option<Pins>,
+    /// Total size in bytes above which definitions are loaded on demand; `None` offers all.
+    pub most_bytes: Option<usize>,
+    pub timeout: Timeout,
+}
+
+/// The tools that the servers offer at one time.
+pub struct RemoteTools {
+    servers: Arc<dyn RemoteServers>,
+    conflict: Conflict,
+    /// Tools that the policy lists, in the order of their names.
+    listed: Vec<Arc<ServerTool>>,
+    /// Tools that exist but are not listed by the policy.
+    unlisted: Vec<Arc<ServerTool>>,
+    names: Names,
+    unlisted_names: Names,
+    /// The definitions are too large to offer all at once.
+    on_demand: bool,
+    problems: Vec<String>,
+}
+
+impl Settings {
+    /// Adds the tools that the servers offer now.
+    pub fn with_servers(mut self, remote: Remote) -> Self {
+        let own: Vec<String> = local(&self).map(|tool| tool.name().to_owned()).collect();
+        self.remote = Some(Arc::new(RemoteTools::new(&own, remote)));
+        self
+    }
+}
+
+fn pair(tool: &RemoteTool) -> (&str, &str) {
+    (tool.server.as_str(), tool.name.as_str())
+}
+
+impl RemoteTools {
+    fn new(own: &[String], remote: Remote) -> Self {
+        let Remote { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
+        let reached: HashMap<String, String> =
+            servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
+        let wires = Arc::new(Wires { servers: Arc::clone(&servers), pins, timeout });
+        let (mut yes, mut no, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let all = servers.tools();
+        for tool in all.iter() {
+            match (unusable(tool), may_invoke(&tool.server, &tool.name)) {
+                (Some(why), Ok(())) => left_out.push(format!("{}/{}: {why}", short(&tool.server, 80), short(&tool.name, 80))),
+                (Some(_), Err(_)) => {}
+                (None, Ok(())) => yes.push(tool),
+                (None, Err(why)) => no.push((tool, why)),
+            }
+        }
+        let names = Names::new(own.iter().map(String::as_str), yes.iter().map(|tool| pair(tool)), conflict);
+        let unlisted_names = Names::new([], no.iter().map(|(tool, _)| pair(tool)), Conflict::LocalFirst);
+        let mapped: HashMap<(String, String), String> = names.mapped().collect();
+        let made = |tool: &RemoteTool, unlisted: Option<String>| {
+            let name = mapped.get(&(tool.server.clone(), tool.name.clone()));
+            let offered = name.cloned().unwrap_or_else(|| full_name(&tool.server, &tool.name));
+            let reached_by = reached.get(&tool.server).cloned().unwrap_or_default();
+            Arc::new(ServerTool::new(tool.clone(), offered, reached_by, Arc::clone(&wires), unlisted))
+        };
+        let mut listed: Vec<Arc<ServerTool>> = Vec::new();
+        let mut seen = HashSet::new();
+        // Duplicate names count once.
+        yes.retain(|tool| seen.insert(pair(tool)));
+        listed.extend(yes.iter().map(|tool| made(tool, None)));
+        let unlisted = no.iter().map(|(tool, why)| made(tool, Some(why.clone()))).collect();
+        let weight: usize = listed.iter().map(|tool| tool.weight()).sum();
+        let on_demand = most_bytes.is_some_and(|most| weight > most);
+        Self { servers, conflict, listed, unlisted, names, unlisted_names, on_demand, problems: problems(left_out) }
+    }
+
+    /// Returns the tools that the policy lists.
+    pub(super) fn listed(&self) -> impl Iterator<Item = &dyn AnyTool> {
+        self.listed.iter().map(|tool| &**tool as &dyn AnyTool)
+    }
+
+    /// Returns the tools loaded on demand: all or none.
+    pub(super) fn on_demand(&self) -> &[Arc<ServerTool>] {
+        if self.on_demand { &self.listed } else { &[] }
+    }
+
+    /// Returns whether a name of a local tool refers to an MCP tool, so that the local tool is not offered.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.conflict != Conflict::LocalFirst && self.names.is_contested(name)
+    }
+
+    /// Finds the MCP tool with this name; `None` if the name refers to a local tool or to none.
+    pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<&dyn AnyTool>, ToolError> {
+        let said = self.names.explicit(called);
+        let meant = match said {
+            Some(meant) => meant,
+            None if is_local && self.conflict == Conflict::LocalFirst => return Ok(None),
+            None => self.names.bare(called),
+        };
+        match meant {
+            Ok(Meaning::Remote { server, tool }) => Ok(of(&self.listed, &server, &tool)),
+            Ok(Meaning::Local(_)) => Ok(None),
+            Err(error @ NameError::Ambiguous { .. }) => Err(invalid(error.to_string())),
+            Err(NameError::Unknown(_)) if is_local => Ok(None),
+            Err(NameError::Unknown(_)) => match self.unlisted_names.meaning(called) {
+                Ok(Meaning::Remote { server, tool }) => Ok(of(&self.unlisted, &server, &tool)),
+                Ok(Meaning::Local(_)) | Err(_) => self.unknown(called).map_or(Ok(None), Err),
+            },
+        }
+    }
+
+    /// Builds the error for an unknown name, with the state of the server if the name contains one.
+    fn unknown(&self, called: &str) -> Option<ToolError> {
+        let name = called.strip_prefix("Mcp.").unwrap_or(called);
+        let of_server = |status: &ServerStatus| {
+            let rest = name.get(..status.name.len()).filter(|start| start.eq_ignore_ascii_case(&status.name))?;
+            let rest = name.get(rest.len()..)?;
+            ["__", ":", "/"].iter().find_map(|between| rest.strip_prefix(between)).map(str::to_owned)
+        };
+        let statuses = self.servers.statuses();
+        let (status, tool) = statuses.iter().find_map(|status| Some((status, of_server(status)?)))?;
+        let message = format!(
+            "the MCP server `{}` currently offers no tool `{}`: {}",
+            short(&status.name, NAME_CHARS),
+            short(&tool, NAME_CHARS),
+            state(&status.state, &status.name)
+        );
+        Some(ToolError::new(ErrorCode::ToolNotFound, message))
+    }
+
+    /// Returns the names of the offered tools in policies.
+    pub(super) fn full_names(&self) -> impl Iterator<Item = String> {
+        self.listed.iter().chain(&self.unlisted).map(|tool| tool.name().to_owned())
+    }
+
+    /// Returns the servers whose tools are unknown.
+    pub fn unknown_servers(&self) -> Vec<String> {
+        let statuses = self.servers.statuses().into_iter();
+        statuses.filter(|status| status.offered == 0).map(|status| status.name).collect()
+    }
+
+    /// Returns notices for the user at startup.
+    pub fn notices(&self) -> Vec<String> {
+        let chosen = match self.conflict {
+            Conflict::LocalFirst => "the unqualified name means the local tool",
+            Conflict::McpFirst => "the unqualified name means the MCP tool",
+            Conflict::Error => "the unqualified name means neither",
+        };
+        let conflicts = self.names.conflicts().into_iter().map(|told| format!("{told}; {chosen} (`tools.conflict`)"));
+        conflicts.chain(self.problems.iter().cloned()).collect()
+    }
+
+    /// Returns the number of available and of unlisted tools per server.
+    pub fn counts(&self) -> Vec<(String, usize, usize)> {
+        let count = |tools: &[Arc<ServerTool>], name: &str| tools.iter().filter(|tool| tool.tool().server == name).count();
+        let servers = self.servers.statuses().into_iter().map(|status| status.name);
+        servers.map(|name| (name.clone(), count(&self.listed, &name), count(&self.unlisted, &name))).collect()
+    }
+}
+
+fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a dyn AnyTool> {
+    let found = tools.iter().find(|tool| (tool.tool().server.as_str(), tool.tool().name.as_str()) == (server, name));
+    found.map(|tool| &**tool as &dyn AnyTool)
+}
+
+/// Describes the state of a server, and what to do about it.
+fn state(state: &ServerState, name: &str) -> String {
+    match state {
+        ServerState::Ready | ServerState::Asleep => "the server has no tool with that name".to_owned(),
+        ServerState::Starting => "the server is starting; try again in a moment".to_owned(),
+        ServerState::NeedsLogin => {
+            format!("sign-in required; the user can run `aye mcp login {}`", short(name, NAME_CHARS))
+        }
+        ServerState::Unreachable { why } => format!("the server is down ({}); continue without it", short(why, NAME_CHARS)),
+        ServerState::Off { why } => format!("the server is off ({})", short(why, NAME_CHARS)),
+    }
+}
+
+/// Returns why a tool cannot be offered, if so.
+fn unusable(tool: &RemoteTool) -> Option<String> {
+    let bytes = tool.input_schema.to_string().len();
+    if bytes > MAX_SCHEMA_BYTES {
+        return Some(format!("its input schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"));
+    }
+    let hides = tool.name.is_empty() || tool.name.chars().count() > NAME_CHARS || crate::text::clean(&tool.name) != tool.name;
+    (hides || tool.name.contains(['\n', '\t'])).then(|| "its name is empty, too long or contains invisible characters".to_owned())
+}
+
+fn problems(left_out: Vec<String>) -> Vec<String> {
+    let more = left_out.len().saturating_sub(PROBLEMS_SAID);
+    let mut said: Vec<String> =
+        left_out.into_iter().take(PROBLEMS_SAID).map(|why| format!("MCP tool not available: {why}")).collect();
+    if more > 0 {
+        said.push(format!("{more} more MCP tools are not available"));
+    }
+    said
+}

@@ -1,0 +1,71 @@
+//! Schemas of an MCP tool: their form for the model, and validation of values.
+
+use super::schema_cost::{too_much, unfit};
+use crate::text::clean;
+use crate::tools::custom::Schema;
+use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
+
+/// A compiled schema, created on first use.
+#[derive(Default)]
+pub(super) struct Checked {
+    made: OnceLock<Result<Schema, String>>,
+}
+
+/// Result of validating a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Fits,
+    /// The value does not match, with the reason.
+    Wrong(String),
+    /// The schema cannot be used for validation, with the reason.
+    Unknown(String),
+}
+
+impl Checked {
+    pub(super) fn check(&self, schema: &Value, value: &Value) -> Fit {
+        let made = self.made.get_or_init(|| match unfit(schema) {
+            Some(why) => Err(why.to_owned()),
+            None => Schema::new(schema.clone()),
+        });
+        match made {
+            Err(why) => Fit::Unknown(clean(why).into_owned()),
+            Ok(made) => match too_much(schema, value) {
+                Some(why) => Fit::Unknown(why.to_owned()),
+                None => made.check(value).map_or_else(|why| Fit::Wrong(clean(&why).into_owned()), |()| Fit::Fits),
+            },
+        }
+    }
+}
+
+/// Returns the schema for the model: an object, without invisible characters in its descriptions.
+pub(super) fn told(schema: &Value) -> Value {
+    let mut told = match schema {
+        Value::Object(members) => members.clone(),
+        _ => Map::new(),
+    };
+    told.entry("type").or_insert_with(|| json!("object"));
+    told.remove("$schema");
+    let mut told = Value::Object(told);
+    clean_words(&mut told);
+    told
+}
+
+fn clean_words(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, inner) in members.iter_mut() {
+                match inner {
+                    Value::String(words) if ["description", "title", "$comment"].contains(&name.as_str()) => {
+                        if let std::borrow::Cow::Owned(cleaned) = clean(words) {
+                            *words = cleaned;
+                        }
+                    }
+                    _ => clean_words(inner),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(clean_words),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

@@ -1,0 +1,263 @@
+//! One tool of an MCP server. A call is judged as the use of exactly this tool, sent as shown, and its result is labelled.
+
+use super::answer::Offer;
+use super::answer::SUMMARY_CHARS;
+use super::answer::{short, told};
+use super::pins::{Known, Pins};
+use super::schema::{self, Checked, Fit};
+use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
+use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::text::clean;
+use crate::tools::call_result::{Failed, Output, blocking};
+use crate::tools::draft::{Draft, Effect};
+use crate::tools::error::invalid;
+use crate::tools::paths::Paths;
+use crate::tools::settings::Settings;
+use crate::tools::tool::{AnyTool, Payload};
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+const CAPABILITY: &str = "Mcp.Invoke";
+/// Maximum length of a server's description in characters, because it is part of every request.
+const DESCRIPTION_CHARS: usize = 4096;
+
+const VALUE_CHARS: usize = 60;
+const ERROR_CHARS: usize = 2000;
+
+/// Shared access to the servers and the stored definitions.
+pub(super) struct Wires {
+    pub servers: Arc<dyn RemoteServers>,
+    /// Approved definitions; `None` if none are stored.
+    pub pins: Option<Pins>,
+    pub timeout: super::Timeout,
+}
+
+pub(in crate::tools) struct ServerTool {
+    offer: Arc<Offer>,
+    wires: Arc<Wires>,
+    /// Name in policies: `Mcp.docs/search`.
+    name: String,
+    /// Name for the model: `docs__search`.
+    offered: String,
+    description: OnceLock<String>,
+    /// The reason why the policy does not list it.
+    pub(super) unlisted: Option<String>,
+}
+
+struct Work {
+    offer: Arc<Offer>,
+    wires: Arc<Wires>,
+    arguments: Map<String, Value>,
+    timeout: Duration,
+    /// This definition was approved before.
+    is_pinned: bool,
+}
+
+/// Returns the name of a tool in policies.
+pub(in crate::tools) fn full_name(server: &str, tool: &str) -> String {
+    format!("Mcp.{server}/{tool}")
+}
+
+impl ServerTool {
+    pub(super) fn new(
+        tool: RemoteTool,
+        offered: String,
+        reached_by: String,
+        wires: Arc<Wires>,
+        unlisted: Option<String>,
+    ) -> Self {
+        let name = full_name(&tool.server, &tool.name);
+        let offer = Offer { tool, reached_by, input: Checked::default(), output: Checked::default() };
+        Self { offer: Arc::new(offer), wires, name, offered, description: OnceLock::new(), unlisted }
+    }
+
+    pub(in crate::tools) fn tool(&self) -> &RemoteTool {
+        &self.offer.tool
+    }
+
+    /// Returns the approximate number of bytes that the tool adds to each request.
+    pub(super) fn weight(&self) -> usize {
+        self.offered.len() + self.tool().description.len().min(DESCRIPTION_CHARS) + self.tool().input_schema.to_string().len()
+    }
+
+    fn known(&self) -> Known {
+        self.wires.pins.as_ref().map_or(Known::New, |pins| pins.known(self.tool()))
+    }
+
+    fn action(&self, known: &Known) -> Action {
+        let RemoteTool { server, name, fingerprint, .. } = self.tool();
+        Action::Invoke {
+            server: server.clone(),
+            tool: name.clone(),
+            fingerprint: fingerprint.clone(),
+            changed: matches!(known, Known::Changed(_)),
+        }
+    }
+
+    /// Formats a call: `docs/search query="x" limit=3`.
+    fn summary(&self, arguments: &Map<String, Value>) -> String {
+        let mut line = self.offer.plain_name();
+        for (name, value) in arguments {
+            if line.chars().count() > SUMMARY_CHARS {
+                line.push_str(" …");
+                break;
+            }
+            line.extend([" ", &short(name, VALUE_CHARS), "=", &short(&value.to_string(), VALUE_CHARS)]);
+        }
+        line
+    }
+
+    fn notes(&self, arguments: &Map<String, Value>, known: &Known, unchecked: Option<String>) -> Vec<String> {
+        let RemoteTool { server, fingerprint, .. } = self.tool();
+        let mut notes =
+            vec![format!("MCP server {}, {}", short(server, SUMMARY_CHARS), short(&self.offer.reached_by, SUMMARY_CHARS))];
+        match known {
+            Known::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
+            Known::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
+            Known::Same => {}
+        }
+        if arguments.is_empty() {
+            notes.push("no arguments".to_owned());
+        } else {
+            let whole = serde_json::to_string_pretty(arguments).unwrap_or_default();
+            notes.push(format!("arguments:\n{whole}"));
+        }
+        notes.extend(unchecked.map(|why| format!("arguments not checked against the schema: {why}")));
+        notes.push(format!("fingerprint {}", short(fingerprint, SUMMARY_CHARS)));
+        notes
+    }
+
+    fn description_of_server(&self) -> String {
+        let cleaned = clean(&self.tool().description);
+        let mut words: String = cleaned.trim().chars().take(DESCRIPTION_CHARS).collect();
+        if words.len() < cleaned.trim().len() {
+            words.push('…');
+        }
+        words
+    }
+
+    fn planned(&self, arguments: Map<String, Value>) -> Result<Draft<Payload>, ToolError> {
+        let known = self.known();
+        let actions = vec![self.action(&known)];
+        let summary = self.summary(&arguments);
+        if self.unlisted.is_some() {
+            // The policy will deny the call; nothing else is reported.
+            return Ok(Draft { summary, actions, proposal: None, effect: Effect::Changes, work: Box::new(()) });
+        }
+        let value = Value::Object(arguments);
+        let unchecked = match self.offer.input.check(&self.tool().input_schema, &value) {
+            Fit::Fits => None,
+            Fit::Unknown(why) => Some(why),
+            Fit::Wrong(why) => {
+                return Err(invalid(format!("{why}; call {} with arguments that match its schema", self.offer.plain_name())));
+            }
+        };
+        let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
+        let timeout = (self.wires.timeout)(&self.tool().server, &self.tool().name);
+        Ok(Draft {
+            proposal: Some(Proposal {
+                summary: summary.clone(),
+                notes: self.notes(&arguments, &known, unchecked),
+                ..Proposal::default()
+            }),
+            summary,
+            actions,
+            effect: Effect::Runs { timeout_seconds: timeout.as_secs().max(1), files: Vec::new() },
+            work: Box::new(Work {
+                offer: Arc::clone(&self.offer),
+                wires: Arc::clone(&self.wires),
+                arguments,
+                timeout,
+                is_pinned: known == Known::Same,
+            }),
+        })
+    }
+}
+
+impl AnyTool for ServerTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offered_name(&self) -> &str {
+        &self.offered
+    }
+
+    fn alias_names(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn capability(&self) -> &'static str {
+        CAPABILITY
+    }
+
+    fn description(&self) -> &str {
+        self.description.get_or_init(|| {
+            let server = short(&self.tool().server, SUMMARY_CHARS);
+            let words = self.description_of_server();
+            let gap = if words.is_empty() { "" } else { "\n" };
+            format!("{words}{gap}[a tool of the MCP server {server}]")
+        })
+    }
+
+    /// A marker can be restored only when a file is written, and this tool's files are unknown.
+    fn restores(&self) -> bool {
+        false
+    }
+
+    fn schema(&self, _: &str) -> Value {
+        schema::told(&self.tool().input_schema)
+    }
+
+    fn actions(&self, _: &str, _: Map<String, Value>, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![self.action(&self.known())])
+    }
+
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<Draft<Payload>, ToolError> {
+        self.planned(arguments)
+    }
+
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        match payload.downcast::<Work>() {
+            Ok(work) => called(*work, settings, context).boxed(),
+            Err(_) => std::future::ready(Err(crate::tools::error::never_allowed().into())).boxed(),
+        }
+    }
+}
+
+async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
+    let Work { offer, wires, arguments, timeout, is_pinned } = work;
+    if let (Some(pins), false) = (wires.pins.clone(), is_pinned) {
+        let tool = Arc::clone(&offer);
+        let kept = tokio::task::spawn_blocking(move || pins.keep(&tool.tool)).await;
+        if let Ok(Err(error)) = kept {
+            let message = format!("{} was not called: its definition could not be saved: {error}", offer.plain_name());
+            return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
+        }
+    }
+    let RemoteTool { server, name, fingerprint, .. } = &offer.tool;
+    let call = RemoteCall { server: server.clone(), tool: name.clone(), fingerprint: fingerprint.clone(), arguments };
+    let RunContext { output, interrupt, .. } = context;
+    let context = RemoteContext { output, cancel: interrupt, timeout };
+    match wires.servers.call(call, context).await {
+        Ok(result) => blocking(move || told(result, &offer, &settings)).await,
+        Err(error) => Err(failed(&error, &offer)),
+    }
+}
+
+fn failed(error: &RemoteError, offer: &Offer) -> Failed {
+    let (code, hint) = match error {
+        RemoteError::Unreachable { .. } | RemoteError::TooLarge { .. } | RemoteError::Refused { .. } => {
+            (ErrorCode::ToolExecutionFailed, "")
+        }
+        RemoteError::NeedsLogin { .. } => (ErrorCode::PermissionDenied, ""),
+        RemoteError::TimedOut { .. } => (ErrorCode::ToolExecutionTimeout, ""),
+        RemoteError::Cancelled => (ErrorCode::Cancelled, ""),
+        RemoteError::OutcomeUnknown { .. } => (ErrorCode::OutcomeUnknown, "; check before you repeat it"),
+        RemoteError::Changed { .. } => (ErrorCode::Conflict, "; nothing was done, call it again"),
+        RemoteError::Unknown { .. } => (ErrorCode::ToolNotFound, ""),
+    };
+    ToolError::new(code, format!("{}: {}{hint}", offer.plain_name(), short(&error.to_string(), ERROR_CHARS))).into()
+}

@@ -1,0 +1,277 @@
+//! Watches the files of pending plans and reports when they no longer match. It is idle while nothing changes.
+
+use super::crash_outcome::stands;
+use crate::ports::Followed;
+use crate::protocol::{ApprovalId, PlaceChange, Standing};
+use crate::sys::watch::Watch;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use tokio::sync::watch;
+
+/// Size in bytes above which a file is read again only if its stamp has changed.
+const LARGE_BYTES: u64 = 1 << 20;
+/// Maximum number of watched directories in a tree; deeper levels are checked only before the call runs.
+const DIRECTORIES: usize = 64;
+
+/// The stream behind `ToolRouter::follow`.
+pub(in crate::tools) fn follow(mut list: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
+    list.mark_changed();
+    let follow = Follow { list, plans: Vec::new(), watch: None, untold: VecDeque::new() };
+    stream::unfold(follow, |mut follow| async move { follow.next().await.map(|told| (told, follow)) }).boxed()
+}
+
+struct Follow {
+    list: watch::Receiver<Followed>,
+    plans: Vec<Plan>,
+    /// `None` if there is nothing to watch, or watching failed.
+    watch: Option<Watch>,
+    untold: VecDeque<(ApprovalId, bool)>,
+}
+
+struct Plan {
+    id: ApprovalId,
+    places: Vec<Place>,
+    /// Last reported state; at first, a plan matches.
+    outdated: bool,
+}
+
+struct Place {
+    change: PlaceChange,
+    /// For a large file: its stamp at the last reading, and whether the content matched the plan.
+    seen: Option<(Stamp, bool)>,
+}
+
+/// Inode, bytes, and the change times of content and entry.
+type Stamp = (u64, u64, (i64, i64), (i64, i64));
+
+impl Follow {
+    async fn next(&mut self) -> Option<(ApprovalId, bool)> {
+        loop {
+            if let Some(told) = self.untold.pop_front() {
+                return Some(told);
+            }
+            let changed = async {
+                match &mut self.watch {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                told = self.list.changed() => {
+                    told.ok()?;
+                    self.take();
+                }
+                told = changed => {
+                    if let Err(error) = told {
+                        tracing::warn!(%error, "stopped watching the files of pending approvals");
+                        self.watch = None;
+                    }
+                }
+            }
+            // Detects changes made before the watch was set up.
+            self.look().await;
+        }
+    }
+
+    /// Replaces the followed plans when the set of pending approvals changes.
+    fn take(&mut self) {
+        let list = self.list.borrow_and_update().clone();
+        let mut known = std::mem::take(&mut self.plans);
+        self.plans = list
+            .iter()
+            .map(|(id, places)| match known.iter().position(|plan| plan.id == *id) {
+                Some(at) => known.swap_remove(at),
+                None => Plan {
+                    id: id.clone(),
+                    places: places.iter().map(|change| Place { change: change.clone(), seen: None }).collect(),
+                    outdated: false,
+                },
+            })
+            .collect();
+        self.watch = None;
+        if self.plans.is_empty() {
+            return;
+        }
+        let changes = || self.plans.iter().flat_map(|plan| plan.places.iter().map(|place| &place.change));
+        let trees = changes().filter(|change| matches!(change.before, Standing::Entry { .. }));
+        let directories = trees.flat_map(|change| directories(&change.path)).take(DIRECTORIES).collect();
+        match Watch::with_directories(changes().map(|change| change.path.clone()).collect(), directories) {
+            Ok(watch) => self.watch = Some(watch),
+            Err(error) => tracing::warn!(%error, "cannot watch the files of pending approvals"),
+        }
+    }
+
+    async fn look(&mut self) {
+        let mut plans = std::mem::take(&mut self.plans);
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut told = Vec::new();
+            for plan in &mut plans {
+                let outdated = !plan.places.iter_mut().all(Place::stands);
+                if std::mem::replace(&mut plan.outdated, outdated) != outdated {
+                    told.push((plan.id.clone(), outdated));
+                }
+            }
+            (plans, told)
+        });
+        match looked.await {
+            Ok((plans, told)) => {
+                self.plans = plans;
+                self.untold.extend(told);
+            }
+            Err(error) => tracing::error!(%error, "cannot follow the files of pending approvals"),
+        }
+    }
+}
+
+impl Place {
+    fn stands(&mut self) -> bool {
+        let Self { change: PlaceChange { path, before, .. }, seen } = self;
+        let Some(stamp) = large(path).filter(|_| matches!(before, Standing::Content { .. })) else {
+            *seen = None;
+            return stands(path, before);
+        };
+        match seen {
+            Some((known, is_there)) if *known == stamp => *is_there,
+            Some(_) | None => {
+                let is_there = stands(path, before);
+                *seen = Some((stamp, is_there));
+                is_there
+            }
+        }
+    }
+}
+
+fn large(path: &Path) -> Option<Stamp> {
+    let form = path.symlink_metadata().ok().filter(|form| form.len() > LARGE_BYTES)?;
+    Some((form.ino(), form.len(), (form.mtime(), form.mtime_nsec()), (form.ctime(), form.ctime_nsec())))
+}
+
+/// Lists a directory and its subdirectories, parents first; nothing for other paths.
+fn directories(tree: &Path) -> Vec<PathBuf> {
+    let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|form| form.is_dir());
+    let mut found: Vec<PathBuf> = is_directory(tree).then(|| tree.to_owned()).into_iter().collect();
+    let mut at = 0;
+    while let Some(directory) = found.get(at).filter(|_| found.len() < DIRECTORIES) {
+        let entries = directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        let below: Vec<PathBuf> = entries.filter(|path| is_directory(path)).collect();
+        found.extend(below);
+        at += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::file::PreImage;
+    use crate::tools::crash_outcome::{entry, written};
+    use std::fs;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tempfile::TempDir;
+
+    fn id(name: &str) -> ApprovalId {
+        ApprovalId::new(name)
+    }
+
+    fn edits(path: &Path, before: &str) -> Vec<PlaceChange> {
+        vec![written(path, &PreImage::of(before.as_bytes()), &PreImage::of(b"proposed"))]
+    }
+
+    async fn told(follow: &mut BoxStream<'static, (ApprovalId, bool)>) -> (String, bool) {
+        let told =
+            tokio::time::timeout(Duration::from_secs(20), follow.next()).await.expect("no report arrived in time").unwrap();
+        (told.0.to_string(), told.1)
+    }
+
+    #[tokio::test]
+    async fn whatever_happens_to_a_file_is_told_and_its_coming_back_too() {
+        let dir = TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let (file, new) = (root.join("src/main.rs"), root.join("src/new.rs"));
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(&file, "as read").unwrap();
+        let creates = vec![written(&new, &PreImage::Absent, &PreImage::of(b"proposed"))];
+        let list = Arc::from([(id("edit"), edits(&file, "as read")), (id("new"), creates)]);
+        let (list, plans) = watch::channel::<Followed>(list);
+        let mut follow = follow(plans);
+        let back = || fs::write(&file, "as read").unwrap();
+        let ways: [&dyn Fn(); 4] = [
+            &|| fs::write(&file, "by hand").unwrap(),
+            &|| fs::remove_file(&file).unwrap(),
+            &|| {
+                fs::write(root.join("src/swap"), "by an editor").unwrap();
+                fs::rename(root.join("src/swap"), &file).unwrap();
+            },
+            &|| {
+                fs::remove_file(&file).unwrap();
+                std::os::unix::fs::symlink(root.join("elsewhere"), &file).unwrap();
+            },
+        ];
+        for change in ways {
+            change();
+            assert_eq!(told(&mut follow).await, ("edit".to_owned(), true));
+            drop(fs::remove_file(&file));
+            back();
+            assert_eq!(told(&mut follow).await, ("edit".to_owned(), false));
+        }
+        fs::write(&new, "by hand").unwrap();
+        assert_eq!(told(&mut follow).await, ("new".to_owned(), true));
+        fs::remove_dir_all(root.join("src")).unwrap();
+        let mut both = [told(&mut follow).await, told(&mut follow).await];
+        both.sort();
+        assert_eq!(both, [("edit".to_owned(), true), ("new".to_owned(), false)]);
+        drop(list);
+        assert_eq!(follow.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn what_changed_before_it_was_followed_is_told_and_what_nobody_waits_for_is_not() {
+        let dir = TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let [one, two] = ["one", "two"].map(|name| root.join(name));
+        fs::write(&one, "other").unwrap();
+        fs::write(&two, "as read").unwrap();
+        let (list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), edits(&one, "as read"))]));
+        let mut follow = follow(plans);
+        assert_eq!(told(&mut follow).await, ("a".to_owned(), true));
+        list.send_replace(Arc::from([(id("b"), edits(&two, "as read"))]));
+        fs::write(&one, "as read").unwrap();
+        fs::write(&two, "other").unwrap();
+        assert_eq!(told(&mut follow).await, ("b".to_owned(), true), "the first plan is no longer followed");
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_is_to_go_is_followed_as_deep_as_it_is() {
+        let dir = TempDir::new().unwrap();
+        let tree = dir.path().canonicalize().unwrap().join("old");
+        fs::create_dir_all(tree.join("a/b")).unwrap();
+        fs::write(tree.join("a/b/file"), "text").unwrap();
+        let survey = crate::sys::file::tree::survey(&tree, &mut |_, _| {}).unwrap();
+        let places = vec![PlaceChange { path: tree.clone(), before: entry(&survey), after: Some(Standing::Nothing) }];
+        let (_list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), places)]));
+        let mut follow = follow(plans);
+        fs::write(tree.join("a/b/more"), "text").unwrap();
+        assert_eq!(told(&mut follow).await, ("a".to_owned(), true));
+        fs::remove_file(tree.join("a/b/more")).unwrap();
+        assert_eq!(told(&mut follow).await, ("a".to_owned(), false));
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_read_again_only_where_it_was_touched() {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().canonicalize().unwrap().join("large");
+        let text = "x".repeat(LARGE_BYTES as usize + 1);
+        fs::write(&file, &text).unwrap();
+        let mut place = Place { change: edits(&file, &text).remove(0), seen: None };
+        assert!(place.stands() && place.stands());
+        let known = place.seen;
+        assert!(known.is_some_and(|(_, is_there)| is_there));
+        fs::write(&file, text.replace('x', "y")).unwrap();
+        assert!(!place.stands() && place.seen != known);
+        fs::write(&file, "small").unwrap();
+        assert!(!place.stands() && place.seen.is_none());
+    }
+}

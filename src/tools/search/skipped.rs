@@ -1,0 +1,59 @@
+//! Places that a search could not read. They are reported, because the result would otherwise seem complete.
+
+use super::top_k::First;
+use crate::sys::path::is_without_links;
+use crate::tools::paths::shown;
+use crate::tools::settings::Settings;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Maximum number of named places.
+const MAX_NAMED: usize = 3;
+
+pub(in crate::tools) struct Unread(Mutex<First<(PathBuf, String)>>);
+
+impl Unread {
+    pub(in crate::tools) fn new() -> Self {
+        Self(Mutex::new(First::new(MAX_NAMED)))
+    }
+
+    pub(in crate::tools) fn add(&self, path: &Path, reason: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), reason));
+    }
+
+    /// Records an error of the walk.
+    pub(in crate::tools) fn add_error(&self, error: &ignore::Error) {
+        match error {
+            ignore::Error::WithPath { path, err } => {
+                if let Some(error) = err.io_error() {
+                    self.add_io(path, error);
+                }
+            }
+            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => self.add_error(err),
+            _ => {}
+        }
+    }
+
+    /// Records an I/O error. A path that no longer exists has nothing to report.
+    pub(in crate::tools) fn add_io(&self, path: &Path, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::NotFound => {}
+            io::ErrorKind::PermissionDenied => self.add(path, "permission denied".to_owned()),
+            _ => self.add(path, error.to_string()),
+        }
+    }
+
+    /// Returns the final note of the result; empty if everything was read.
+    pub(in crate::tools) fn note(self, settings: &Settings) -> String {
+        let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let seen = unread.seen;
+        if seen == 0 {
+            return String::new();
+        }
+        let there = unread.into_sorted().into_iter().filter(|(path, _)| is_without_links(path));
+        let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", shown(&path, settings))).collect();
+        let more = if seen > MAX_NAMED as u64 { "; …" } else { "" };
+        format!("\n[{seen} not read completely: {}{more}]", named.join("; "))
+    }
+}

@@ -1,0 +1,96 @@
+//! Commands edited by the user: another line, only its first commands, or without network access.
+
+use super::command_run::Work;
+use super::preview;
+use super::run_command::redrafted;
+use crate::ports::Plan;
+use crate::protocol::{Action, Amendable, Amendment, Outside, ToolError};
+use crate::sys::sandbox::NetworkAccess;
+use crate::tools::draft::Effect;
+use crate::tools::error::invalid;
+use crate::tools::redaction::hide_in_proposal;
+use crate::tools::settings::Settings;
+
+/// The tool whose command line can be edited.
+const LINES: &str = "RunCommand";
+
+pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
+    let plain = tool_name == LINES && work.opens.is_empty();
+    offer.command = plain.then(|| work.line.clone());
+    let opens_network = work.opens.iter().any(is_network);
+    let rest = work.opens.iter().any(|opened| !is_network(opened));
+    let open = settings.holding.network == NetworkAccess::Open && work.opens.is_empty();
+    offer.offline = settings.holding.tier.holds() && !work.narrow.no_network && (open || (opens_network && rest));
+}
+
+fn is_network(opened: &Outside) -> bool {
+    match opened {
+        Outside::Host { .. } | Outside::Network => true,
+        Outside::Write { .. } | Outside::Read { .. } => false,
+    }
+}
+
+/// Applies an amendment to a command. `plan` comes without its payload.
+pub(in crate::tools) fn amended(
+    plan: Plan,
+    work: Work,
+    amendment: &Amendment,
+    settings: &Settings,
+) -> Result<(Plan, String), ToolError> {
+    match amendment {
+        Amendment::Command { line } => {
+            let told = format!("[The user edited this command before it ran: {}]", on_one_line(line, settings));
+            another(plan, &work, line, settings).map(|plan| (plan, told))
+        }
+        Amendment::First { line } => {
+            if !work.line.starts_with(line.as_str()) {
+                return Err(invalid("the text is not the start of the command"));
+            }
+            let told = format!("[The user allowed only the first part of this command: {}]", on_one_line(line, settings));
+            another(plan, &work, line, settings).map(|plan| (plan, told))
+        }
+        Amendment::Offline => Ok(offline(plan, work, settings)),
+        Amendment::Hunks { .. } | Amendment::File { .. } => {
+            Err(invalid("this call runs a command; it has no hunks or files to edit"))
+        }
+    }
+}
+
+/// Returns the redacted command on one line, however many it has.
+fn on_one_line(line: &str, settings: &Settings) -> String {
+    let line = settings.redactor.redact(line).text;
+    if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
+}
+
+fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<Plan, ToolError> {
+    if plan.tool_name != LINES || plan.effects.is_some() {
+        return Err(invalid(format!("the command of {} cannot be edited", plan.tool_name)));
+    }
+    let draft = redrafted(work, line, settings)?;
+    let Effect::Runs { timeout_seconds, files } = draft.effect else { return Err(invalid("the edited line is not a command")) };
+    let mut amends = plan.amends;
+    offered(&draft.work, &mut amends.offer, LINES, settings);
+    Ok(Plan {
+        summary: settings.redactor.redact(&draft.summary).text.into_owned(),
+        actions: draft.actions,
+        proposal: draft.proposal.map(|proposal| hide_in_proposal(&settings.redactor, proposal)),
+        runs: files,
+        preview: preview::offer(&draft.work, settings),
+        opens: Vec::new(),
+        timeout_seconds,
+        sandbox: draft.work.narrow.words(settings),
+        amends,
+        payload: Box::new(draft.work),
+        ..plan
+    })
+}
+
+fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+    work.opens.retain(|opened| !is_network(opened));
+    work.narrow.no_network = true;
+    let mut actions = plan.actions;
+    actions.retain(|action| !matches!(action, Action::Fetch { .. }));
+    let (opens, sandbox) = (work.opens.clone(), work.narrow.words(settings));
+    let plan = Plan { actions, opens, sandbox, payload: Box::new(work), ..plan };
+    (plan, "[The user allowed this without network access.]".to_owned())
+}

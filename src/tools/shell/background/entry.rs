@@ -1,0 +1,269 @@
+//! A command that continues while the agent works: its stored output, its end, and its input.
+
+use super::Inner;
+use super::ring_buffer::{Fresh, Tape};
+use super::screen::{Screen, last_line_of};
+use crate::policy::redact::Redactor;
+use crate::protocol::{CallId, RunningCommand, RunningState, Target};
+use crate::sys::process::{Keys, TerminalSize};
+use crate::tools::shell::command_sandbox::Writes;
+use jiff::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of bytes of unread output.
+const KEPT_BYTES: usize = 256 * 1024;
+/// Number of bytes of output examined for the last line.
+const LAST_LINE_BYTES: usize = 4 * 1024;
+/// Maximum number of characters of a line shown in lists.
+const TOLD_CHARACTERS: usize = 200;
+/// Duration without new output after which a response counts as complete.
+const DEBOUNCE: Duration = Duration::from_millis(250);
+
+/// A command before it runs.
+pub struct New {
+    /// The line as judged and shown.
+    pub line: String,
+    pub cwd: Target,
+    pub call: Option<CallId>,
+    pub kind: Kind,
+    /// Part of the workspace that the command may write.
+    pub writes: Writes,
+    pub redactor: Arc<Redactor>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Runs in a terminal.
+    Session { size: TerminalSize, reads: Reads },
+    /// Runs on pipes, so it cannot prompt the user.
+    Background,
+}
+
+/// Treatment of lines typed into a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// A shell started by aye runs them.
+    Shell,
+    /// A shell that the command starts may run them.
+    Code,
+    /// They are data for the program.
+    Data,
+}
+
+pub struct Entry {
+    pub line: String,
+    pub cwd: Target,
+    pub kind: Kind,
+    pub writes: Writes,
+    /// Fires when the command should end.
+    pub kill: CancellationToken,
+    pub typed: Mutex<Typed>,
+    id: OnceLock<String>,
+    call: Option<CallId>,
+    since: Timestamp,
+    redactor: Arc<Redactor>,
+    output: Mutex<Output>,
+    keys: OnceLock<Keys>,
+    /// Number of bytes at the last read.
+    read: AtomicU64,
+    /// Number of bytes so far; sent once more at the end.
+    progress: watch::Sender<u64>,
+    ended: OnceLock<String>,
+    home: OnceLock<Weak<Inner>>,
+}
+
+/// Earlier input, as far as it affects how the next line is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    /// Number of times something was typed.
+    pub times: u64,
+    /// Line typed so far without Enter.
+    pub open: String,
+    /// Whether a line still has the same meaning as in a new shell.
+    pub plain: bool,
+}
+
+enum Output {
+    Tape(Tape),
+    Screen(Box<Screen>),
+}
+
+/// Output returned to a reader.
+pub enum Read {
+    /// New output.
+    New(Fresh),
+    /// The content of a full-screen program.
+    Screen(String),
+}
+
+impl Entry {
+    pub fn new(new: New) -> Arc<Self> {
+        let New { line, cwd, call, kind, writes, redactor } = new;
+        let output = match kind {
+            Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, KEPT_BYTES))),
+            Kind::Background => Output::Tape(Tape::new(KEPT_BYTES)),
+        };
+        Arc::new(Self {
+            line,
+            cwd,
+            kind,
+            writes,
+            kill: CancellationToken::new(),
+            typed: Mutex::new(Typed { times: 0, open: String::new(), plain: true }),
+            id: OnceLock::new(),
+            call,
+            since: Timestamp::now(),
+            redactor,
+            output: Mutex::new(output),
+            keys: OnceLock::new(),
+            read: AtomicU64::new(0),
+            progress: watch::Sender::new(0),
+            ended: OnceLock::new(),
+            home: OnceLock::new(),
+        })
+    }
+
+    /// Returns the id; empty until it is in a list.
+    pub fn id(&self) -> &str {
+        self.id.get().map_or("", String::as_str)
+    }
+
+    pub(super) fn admitted(&self, id: String, home: Weak<Inner>) {
+        let _ = self.id.set(id);
+        let _ = self.home.set(home);
+    }
+
+    pub fn give_keys(&self, keys: Keys) {
+        let _ = self.keys.set(keys);
+    }
+
+    /// Returns the input of its terminal; `None` without a terminal, or if it is not started yet.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.keys.get()
+    }
+
+    /// Adds output, and returns the responses of the terminal.
+    pub fn push(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut output = locked(&self.output);
+        let (answers, total) = match &mut *output {
+            Output::Tape(tape) => {
+                tape.push(bytes);
+                (Vec::new(), tape.total())
+            }
+            Output::Screen(screen) => (screen.push(bytes), screen.total()),
+        };
+        drop(output);
+        self.progress.send_replace(total);
+        self.told(false);
+        answers
+    }
+
+    pub fn end(&self, how: String) {
+        let _ = self.ended.set(how);
+        self.progress.send_modify(|_| {});
+        self.told(true);
+    }
+
+    fn told(&self, at_once: bool) {
+        if let Some(home) = self.home.get().and_then(Weak::upgrade) {
+            if at_once { home.tell() } else { home.tell_soon() }
+        }
+    }
+
+    /// Returns how it ended; `None` while it runs.
+    pub fn ended(&self) -> Option<&str> {
+        self.ended.get().map(String::as_str)
+    }
+
+    /// Waits for the end.
+    pub async fn over(&self) {
+        let mut progress = self.progress.subscribe();
+        let _ = progress.wait_for(|_| self.ended().is_some()).await;
+    }
+
+    /// Returns the number of bytes of output.
+    pub fn total(&self) -> u64 {
+        *self.progress.borrow()
+    }
+
+    /// Returns whether there is unread output.
+    pub fn has_unread(&self) -> bool {
+        self.total() > self.read.load(Ordering::Acquire)
+    }
+
+    /// Returns the size of its terminal.
+    pub fn size(&self) -> Option<TerminalSize> {
+        match &*locked(&self.output) {
+            Output::Tape(_) => None,
+            Output::Screen(screen) => Some(screen.size()),
+        }
+    }
+
+    /// Waits until there is more output than `since` followed by a short pause, until the end, or for at most `longest`.
+    pub async fn quiet(&self, since: u64, longest: Duration) {
+        let mut progress = self.progress.subscribe();
+        let deadline = Instant::now() + longest;
+        let begun = progress.wait_for(|total| *total > since || self.ended().is_some());
+        if timeout_at(deadline, begun).await.is_err() {
+            return;
+        }
+        while self.ended().is_none() && Instant::now() < deadline {
+            let pause = DEBOUNCE.min(deadline - Instant::now());
+            if !matches!(timeout(pause, progress.changed()).await, Ok(Ok(()))) {
+                return;
+            }
+        }
+    }
+
+    pub fn read(&self) -> Read {
+        let more_comes = self.ended().is_none();
+        self.read.store(self.total(), Ordering::Release);
+        match &mut *locked(&self.output) {
+            Output::Tape(tape) => Read::New(tape.fresh(more_comes)),
+            Output::Screen(screen) if screen.is_taken() => Read::Screen(screen.text()),
+            Output::Screen(screen) => Read::New(screen.fresh()),
+        }
+    }
+
+    /// Returns the content of its terminal.
+    pub fn screen(&self) -> Option<String> {
+        match &*locked(&self.output) {
+            Output::Tape(_) => None,
+            Output::Screen(screen) => Some(screen.text()),
+        }
+    }
+
+    pub fn resize(&self, size: TerminalSize) -> std::io::Result<()> {
+        if let Output::Screen(screen) = &mut *locked(&self.output) {
+            screen.resize(size);
+        }
+        self.keys().map_or(Ok(()), |keys| keys.resize(size))
+    }
+
+    pub(super) fn listed(&self) -> RunningCommand {
+        let last_line = match &*locked(&self.output) {
+            Output::Tape(tape) => last_line_of(&tape.tail(LAST_LINE_BYTES)),
+            Output::Screen(screen) => screen.last_line(),
+        };
+        let told = |text: &str| self.redactor.redact(text).text.chars().take(TOLD_CHARACTERS).collect::<String>();
+        RunningCommand {
+            id: self.id().to_owned(),
+            line: told(&self.line),
+            tool_call_id: self.call.clone(),
+            state: self
+                .ended()
+                .map_or(RunningState::Running, |how| RunningState::Ended { how: self.redactor.redact(how).text.into_owned() }),
+            since: self.since,
+            last_line: told(&last_line),
+        }
+    }
+}
+
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,175 @@
+//! Commands that continue while the agent works: terminal sessions and background commands.
+
+mod entry;
+mod keys;
+mod ring_buffer;
+mod screen;
+mod wait;
+
+use crate::sys::process::End;
+use crate::sys::process::signal_name;
+pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
+pub use keys::Key;
+pub use ring_buffer::Fresh;
+pub use wait::{After, Outcome, finish, in_background, in_front, session};
+
+use super::command_sandbox::Writes;
+use crate::protocol::{ErrorCode, RunningCommand, ToolError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// Maximum number of running sessions.
+pub const MAX_SESSIONS: usize = 5;
+/// Maximum number of running background commands.
+pub const MAX_IN_BACKGROUND: usize = 5;
+/// Number of ended commands whose output can still be read.
+const MAX_ENDED: usize = 5;
+/// Minimum interval between updates of the list while commands print.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// Maximum time for ending all commands.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// The list shared by all routers of a session.
+#[derive(Clone, Default)]
+pub struct Commands {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    list: Mutex<List>,
+    told: watch::Sender<Vec<RunningCommand>>,
+    /// Whether an update is scheduled.
+    soon: AtomicBool,
+}
+
+#[derive(Default)]
+struct List {
+    begun: u64,
+    entries: Vec<Arc<Entry>>,
+}
+
+impl Commands {
+    /// Adds an entry to the list under a new id.
+    pub fn admit(&self, entry: &Arc<Entry>) -> Result<(), ToolError> {
+        let mut list = locked(&self.inner.list);
+        let is_session = |entry: &Entry| matches!(entry.kind, Kind::Session { .. });
+        let alike: Vec<&str> = list
+            .entries
+            .iter()
+            .filter(|other| other.ended().is_none() && is_session(other) == is_session(entry))
+            .map(|other| other.id())
+            .collect();
+        let (most, what) =
+            if is_session(entry) { (MAX_SESSIONS, "sessions") } else { (MAX_IN_BACKGROUND, "background commands") };
+        if alike.len() >= most {
+            let message =
+                format!("{most} {what} are running ({}), and no more are allowed; stop one with CliStop", alike.join(", "));
+            return Err(ToolError::new(ErrorCode::InvalidRequest, message));
+        }
+        list.begun += 1;
+        entry.admitted(format!("s{}", list.begun), Arc::downgrade(&self.inner));
+        list.entries.push(Arc::clone(entry));
+        let mut surplus = list.entries.iter().filter(|entry| entry.ended().is_some()).count().saturating_sub(MAX_ENDED);
+        list.entries.retain(|entry| {
+            let goes = surplus > 0 && entry.ended().is_some();
+            surplus -= usize::from(goes);
+            !goes
+        });
+        drop(list);
+        self.inner.tell();
+        Ok(())
+    }
+
+    /// Removes an entry that failed to start.
+    pub fn forget(&self, entry: &Entry) {
+        locked(&self.inner.list).entries.retain(|other| other.id() != entry.id());
+        self.inner.tell();
+    }
+
+    pub fn find(&self, id: &str) -> Result<Arc<Entry>, ToolError> {
+        let list = locked(&self.inner.list);
+        if let Some(entry) = list.entries.iter().find(|entry| entry.id().eq_ignore_ascii_case(id.trim())) {
+            return Ok(Arc::clone(entry));
+        }
+        let ids: Vec<_> = list.entries.iter().map(|entry| entry.id()).collect();
+        let there = match &ids[..] {
+            [] => "none is running; start one with CliSession".to_owned(),
+            ids => format!("known ids: {}", ids.join(", ")),
+        };
+        Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))
+    }
+
+    /// Returns a receiver of the list.
+    pub fn watch(&self) -> watch::Receiver<Vec<RunningCommand>> {
+        self.inner.told.subscribe()
+    }
+
+    /// Returns whether any command is still running.
+    pub(in crate::tools) fn any_runs(&self) -> bool {
+        locked(&self.inner.list).entries.iter().any(|entry| entry.ended().is_none())
+    }
+
+    /// Returns whether any running command may write in the workspace.
+    pub(in crate::tools) fn any_writes(&self) -> bool {
+        let writes = |entry: &Arc<Entry>| entry.ended().is_none() && entry.writes > Writes::Nothing;
+        locked(&self.inner.list).entries.iter().any(writes)
+    }
+
+    /// Ends a command with all its processes. Unknown ids are ignored.
+    pub fn stop(&self, id: &str) {
+        if let Ok(entry) = self.find(id) {
+            entry.kill.cancel();
+        }
+    }
+
+    /// Ends all commands, and waits for that up to the limit.
+    pub async fn end_all(&self) {
+        let entries = locked(&self.inner.list).entries.clone();
+        for entry in &*entries {
+            entry.kill.cancel();
+        }
+        let over = futures_util::future::join_all(entries.iter().map(|entry| entry.over()));
+        let _ = timeout(END_LIMIT, over).await;
+    }
+}
+
+impl Inner {
+    /// Publishes the list if it has changed.
+    fn tell(&self) {
+        let now: Vec<_> = locked(&self.list).entries.iter().map(|entry| entry.listed()).collect();
+        self.told.send_if_modified(|told| {
+            let changed = *told != now;
+            *told = now;
+            changed
+        });
+    }
+
+    /// Publishes the list with a delay, to combine frequent updates.
+    fn tell_soon(self: Arc<Self>) {
+        if self.soon.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        tokio::spawn(async move {
+            tokio::time::sleep(TOLD_EVERY).await;
+            self.soon.store(false, Ordering::Release);
+            self.tell();
+        });
+    }
+}
+
+/// Describes an end: `exit 0`, `killed by SIGKILL`.
+pub(in crate::tools) fn how_it_ended(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit {code}"),
+        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
+        End::TimedOut => "killed after its time limit".to_owned(),
+        End::Killed => "stopped".to_owned(),
+        End::Interrupted => "interrupted by the user".to_owned(),
+        End::DiskFull => "killed because the disk was nearly full".to_owned(),
+        End::MemoryFull => "killed because its shared memory exceeded the memory limit".to_owned(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs commands from start to end and passes on their output.
+
+use super::Commands;
+use super::entry::Entry;
+use super::how_it_ended;
+use crate::ports::RunContext;
+use crate::sys::process::{Beside, End, Ended, Finished, Piece, ProcessError, Spec, Terminal, run_beside, start_terminal};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Number of pieces of live output that may wait to be shown.
+const LIVE_DEPTH: usize = 64;
+
+/// Outcome of a foreground command.
+pub enum Outcome {
+    Finished(Finished),
+    /// Moved to the background list.
+    GoesOn(Running),
+}
+
+/// Cleanup after the end, which may block on the disk; returns notes for the result.
+pub type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
+
+/// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the background.
+/// Dropping this future kills it.
+pub async fn in_front(
+    spec: Spec,
+    entry: &Arc<Entry>,
+    whole: Option<mpsc::Sender<Piece>>,
+    commands: &Commands,
+    context: RunContext,
+) -> Result<Outcome, ProcessError> {
+    let RunContext { output, kill, interrupt, background, .. } = context;
+    let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
+    // Tokens of its own: in the background nobody interrupts it.
+    let (unhurried, interrupted) = (CancellationToken::new(), CancellationToken::new());
+    let beside = Beside { whole, unhurried: unhurried.clone(), interrupt: interrupted.clone(), ..Beside::default() };
+    let mut running = begin(spec, entry, live, beside);
+    let given_up = entry.kill.clone().drop_guard();
+    let (mut may_go, mut may_kill, mut may_interrupt) = (true, true, true);
+    loop {
+        tokio::select! {
+            biased;
+            finished = &mut running => {
+                while let Ok(text) = pieces.try_recv() {
+                    let _ = output.try_send(text);
+                }
+                return finished.unwrap_or(Err(ProcessError::HelperLost)).map(Outcome::Finished);
+            }
+            () = kill.cancelled(), if may_kill => {
+                may_kill = false;
+                entry.kill.cancel();
+            }
+            () = interrupt.cancelled(), if may_interrupt && may_kill => {
+                may_interrupt = false;
+                interrupted.cancel();
+            }
+            () = background.cancelled(), if may_go && may_kill && may_interrupt => {
+                may_go = false;
+                match commands.admit(entry) {
+                    Ok(()) => {
+                        unhurried.cancel();
+                        given_up.disarm();
+                        return Ok(Outcome::GoesOn(running));
+                    }
+                    Err(full) => {
+                        let _ = output.try_send(format!("[aye: continued here: {}]\n", full.message));
+                    }
+                }
+            }
+            Some(text) = pieces.recv() => {
+                let _ = output.try_send(text);
+            }
+        }
+    }
+}
+
+/// Runs a line that is already in the list.
+pub fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
+    let running = begin(spec, entry, mpsc::channel(1).0, Beside::default());
+    tokio::spawn(finish(Arc::clone(entry), running, after));
+}
+
+/// A running command.
+pub type Running = JoinHandle<Result<Finished, ProcessError>>;
+
+fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Beside) -> Running {
+    let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
+    let tap = Box::new(move |bytes: &[u8]| {
+        tapped.push(bytes);
+    });
+    tokio::spawn(run_beside(spec, live, kill, Beside { tap, ..beside }))
+}
+
+/// Waits for the end of a background command.
+pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
+    let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
+    let how = in_words(finished.as_ref().map(|finished| finished.end));
+    end(&entry, how, move || after(finished.as_ref().ok())).await;
+}
+
+async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
+    // The cleanup runs even if its notes can no longer be shown.
+    let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
+    entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
+}
+
+/// Starts a line on a terminal, and follows it.
+pub async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
+    let terminal = start_terminal(spec, entry.kill.clone()).await?;
+    entry.give_keys(terminal.keys.clone());
+    tokio::spawn(follow(Arc::clone(entry), terminal, after));
+    Ok(())
+}
+
+async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
+    let Terminal { mut screen, keys, ending } = terminal;
+    let reading = async {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        while let Ok(count) = screen.read(&mut buffer).await {
+            if count == 0 {
+                break;
+            }
+            let answers = entry.push(&buffer[..count]);
+            if !answers.is_empty() {
+                // A shell would read them as the start of its next line.
+                super::locked(&entry.typed).plain = false;
+                let keys = keys.clone();
+                // A program that does not read the responses must not block its own output.
+                tokio::spawn(async move { keys.write_all(&answers).await });
+            }
+        }
+    };
+    let (ended, ()) = tokio::join!(ending, reading);
+    let how = in_words(ended.as_ref().map(|ended| ended.end));
+    let hosts: Vec<_> = ended.iter().flat_map(|Ended { denied_hosts, .. }| denied_hosts).collect();
+    let kept_from = hosts.iter().map(|denied| format!("[sandbox: blocked {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
+    end(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
+}
+
+fn in_words(end: Result<End, &ProcessError>) -> String {
+    end.map_or_else(ToString::to_string, how_it_ended)
+}

@@ -1,0 +1,125 @@
+//! Ignored files that `git clean -x` removes. Workspace snapshots do not contain them, so they are saved before such a command
+//! up to a limit; the approval prompt names the rest.
+
+use crate::policy::clears_ignored;
+use crate::protocol::{Target, counted};
+use crate::tools::changes::Kept;
+use crate::tools::search::skipped::Unread;
+use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::settings::Settings;
+use crate::tools::shell::blocking::off_thread;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of files saved before one command.
+const MAX_FILES: usize = 2_000;
+const MAX_BYTES: u64 = 64 << 20;
+/// Maximum number of examined files; beyond it, the content is unknown.
+const MAX_SEEN: usize = 200_000;
+/// Maximum number of entries named in a note.
+const MAX_NAMED: usize = 6;
+
+/// The files in one entry of the directory.
+#[derive(Default)]
+struct Entry {
+    files: Vec<PathBuf>,
+    bytes: u64,
+}
+
+/// Ignored files below a directory, by whether they fit the limit.
+#[derive(Default)]
+struct Ignored {
+    kept: Vec<PathBuf>,
+    left_out: Vec<String>,
+    /// Whether there are more files than examined.
+    unknown: bool,
+}
+
+/// Returns the note for the approval prompt; `None` if the line does not remove ignored files.
+pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+    if !clears_ignored(line) || settings.changes.is_none() {
+        return None;
+    }
+    let Ignored { kept, left_out, unknown } = ignored(cwd, settings);
+    let kept = match kept.len() {
+        0 => String::new(),
+        count => format!("; saved before it runs: {}", counted(count as u64, "ignored file", "ignored files")),
+    };
+    if unknown {
+        return Some(format!("removes ignored files, and there are more than can be saved{kept}"));
+    }
+    if left_out.is_empty() {
+        return (!kept.is_empty()).then(|| format!("removes ignored files{kept}"));
+    }
+    let more = left_out.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = left_out.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+    Some(format!("removes ignored files; not saved, so lost for good: {named}{more}{kept}"))
+}
+
+/// Saves the files before the command runs.
+pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<Kept> {
+    let changes = settings.changes.clone().filter(|_| clears_ignored(line))?;
+    let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
+    let found = off_thread(move || ignored(&cwd, &looked)).await.ok()?;
+    if found.unknown || !found.left_out.is_empty() {
+        let what = if found.unknown { "more than can be saved".to_owned() } else { found.left_out.join(", ") };
+        changes.note_gap(format!("a command removed ignored files that were not saved: {what}")).await;
+    }
+    Some(changes.keep(found.kept).await)
+}
+
+fn ignored(cwd: &Target, settings: &Settings) -> Ignored {
+    let Some(all) = files(cwd, settings, true) else { return Ignored { unknown: true, ..Ignored::default() } };
+    let tracked: HashSet<PathBuf> = files(cwd, settings, false).unwrap_or_default().into_iter().collect();
+    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    for file in all.into_iter().filter(|file| !tracked.contains(file)) {
+        let entry = entries.entry(name(&file, &cwd.real)).or_default();
+        entry.bytes += file.symlink_metadata().map_or(0, |metadata| metadata.len());
+        entry.files.push(file);
+    }
+    let mut entries: Vec<_> = entries.into_iter().collect();
+    // Small entries are more likely written by hand.
+    entries.sort_by_key(|(_, entry)| (entry.bytes, entry.files.len()));
+    let mut found = Ignored::default();
+    let mut bytes = 0;
+    for (name, entry) in entries {
+        if found.kept.len() + entry.files.len() <= MAX_FILES && bytes + entry.bytes <= MAX_BYTES {
+            bytes += entry.bytes;
+            found.kept.extend(entry.files);
+        } else {
+            let files = counted(entry.files.len() as u64, "file", "files");
+            found.left_out.push(format!("{name} ({files}, {} MiB)", entry.bytes.div_ceil(1 << 20)));
+        }
+    }
+    found
+}
+
+/// Returns the name of the directory entry that contains the file.
+fn name(file: &Path, directory: &Path) -> String {
+    let below = file.strip_prefix(directory).unwrap_or(file);
+    let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
+    if below.components().count() > 1 { format!("{first}/") } else { first }
+}
+
+fn files(cwd: &Target, settings: &Settings, ignored: bool) -> Option<Vec<PathBuf>> {
+    let (found, enough) = (Mutex::new(Vec::new()), CancellationToken::new());
+    let reach = Reach { ignored, ..Reach::usual(Depth::All) };
+    let walked = walk(cwd, settings, reach, &Unread::new(), &enough, || {
+        |entry: &ignore::DirEntry| {
+            if entry.file_type().is_some_and(|kind| !kind.is_dir()) {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.push(entry.path().to_owned());
+                if found.len() > MAX_SEEN {
+                    enough.cancel();
+                }
+            }
+        }
+    });
+    if walked.is_err() || enough.is_cancelled() {
+        return None;
+    }
+    Some(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,131 @@
+//! Files left by a command that other programs run as code, and their treatment.
+
+use super::caches::Leases;
+use super::git_dirs::take_away;
+use super::protected_scan::{Found, Survey};
+use crate::policy::is_left_only_with_approval;
+use crate::sys::file::tree::rename_in_place;
+use crate::sys::sandbox::Confinement;
+use crate::tools::changes::Mark;
+use crate::tools::paths::listed;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The sandbox of a command, and everything that must live until its end.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Hold {
+    /// `None` without a sandbox.
+    pub confinement: Option<Confinement>,
+    pub(super) leases: Leases,
+    pub(super) must_not_appear: Vec<PathBuf>,
+    /// The scan before the command, if the command was not meant to create such files.
+    pub(super) survey: Option<(Arc<Survey>, Arc<Found>)>,
+    /// Treatment of new files, for a command that ran without approval.
+    pub(super) unapproved: Option<Unapproved>,
+}
+
+/// Treatment of files that run code when the folder is opened, created by a command without approval.
+#[derive(Debug)]
+pub(super) struct Unapproved {
+    /// Whether such files are only reported, as for git, which writes the content of the repository.
+    pub reported_only: bool,
+    /// Start of the command.
+    pub since: Option<Mark>,
+}
+
+impl Hold {
+    /// Marks the start of the command; later writes of aye and other commands are not attributed to it.
+    pub(in crate::tools) fn begins(&mut self, since: Option<Mark>) {
+        if let Some(unapproved) = &mut self.unapproved {
+            unapproved.since = since;
+        }
+    }
+
+    /// Adapts to a session, whose later input is approved separately: files are reported, not renamed.
+    pub(in crate::tools) fn of_a_session(&mut self) {
+        if let Some(unapproved) = &mut self.unapproved {
+            unapproved.reported_only = true;
+        }
+    }
+
+    /// Cleans up after the command. Describes the files that were removed, and those that run code later.
+    pub(in crate::tools) fn over(self) -> Option<String> {
+        let appeared = match &self.unapproved {
+            Some(unapproved) => self.left_without_approval(unapproved),
+            None => self.appeared(),
+        };
+        let words = [take_away(&self.must_not_appear), appeared];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Describes new files deep in the workspace that would have been protected if they had existed before.
+    fn appeared(&self) -> Option<String> {
+        let (survey, before) = self.survey.as_ref()?;
+        let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !self.is_shut(place)).collect();
+        named(&new).map(|named| format!("{named} appeared: {LOOK}"))
+    }
+
+    fn is_shut(&self, place: &Path) -> bool {
+        self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
+    }
+
+    /// Describes new files after a command without approval, and renames those that no build creates.
+    fn left_without_approval(&self, unapproved: &Unapproved) -> Option<String> {
+        let (survey, before) = self.survey.as_ref()?;
+        let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));
+        let new = survey.appeared_by_name(before).into_iter().filter(|place| !self.is_shut(place) && !of_a_tool(place));
+        let shared = unapproved.since.as_ref().is_some_and(Mark::is_beside_others);
+        // In a workspace too large to scan, a file found now may have existed before.
+        let reported_only = unapproved.reported_only || shared || before.cut.is_some();
+        let (mut renamed, mut left) = (Vec::new(), Vec::new());
+        for place in new {
+            let goes = !reported_only && is_left_only_with_approval(&place);
+            if let Some(Ok(now)) = goes.then(|| without_its_name(&place)) {
+                renamed.push((place, now));
+            } else {
+                left.push(place);
+            }
+        }
+        let told = |(place, now): &(PathBuf, PathBuf)| {
+            format!("`{}` (now `{}`)", place.display(), now.file_name().unwrap_or_default().to_string_lossy())
+        };
+        let renamed = (!renamed.is_empty()).then(|| {
+            let named = listed(renamed.iter().map(told));
+            format!(
+                "{named} renamed: programs run such a file as soon as the folder is opened, and this was not approved; to keep \
+                 it, rename it with the user's approval"
+            )
+        });
+        let left = named(&left).map(|named| {
+            let who = if shared { " while this and another command ran" } else { "" };
+            format!("{named} appeared{who}: {LOOK}")
+        });
+        let words: Vec<String> = [renamed, left].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+/// Warning about files that other programs run.
+const LOOK: &str = "other programs run what such files contain, so review it before you work there";
+
+fn named(places: &[PathBuf]) -> Option<String> {
+    (!places.is_empty()).then(|| listed(places.iter().map(|place| format!("`{}`", place.display()))))
+}
+
+/// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not followed.
+fn without_its_name(place: &Path) -> std::io::Result<PathBuf> {
+    const MAX: usize = 100;
+    let name = place.file_name().unwrap_or_default();
+    for number in 1..=MAX {
+        let mut new = OsString::from("_blocked_");
+        new.push(name);
+        new.push(if number == 1 { "_".to_owned() } else { format!("_{number}_") });
+        match rename_in_place(place, &new) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            renamed => return renamed.map(|()| place.with_file_name(new)),
+        }
+    }
+    Err(std::io::ErrorKind::AlreadyExists.into())
+}

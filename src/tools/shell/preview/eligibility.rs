@@ -1,0 +1,63 @@
+//! Whether the effects of a command can be previewed, and why not.
+
+use crate::policy::{Attendance, GitWrites, attendance, git_writes};
+use crate::ports::LayerRun;
+use crate::protocol::{PreviewOffer, SandboxTier};
+use crate::sys::sandbox::NetworkAccess;
+use crate::tools::settings::Settings;
+use crate::tools::shell::command_run::Work;
+use crate::tools::shell::command_sandbox::Writes;
+use crate::tools::shell::git::RepositoryTrust;
+
+/// Returns whether a planned line can be previewed.
+pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer {
+    match obstacle(work, settings) {
+        Some(reason) => PreviewOffer::Impossible { reason },
+        None => PreviewOffer::Possible,
+    }
+}
+
+fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
+    let holding = &settings.holding;
+    if work.background {
+        return Some("the command keeps running in the background, but a preview ends with its command".to_owned());
+    }
+    if work.narrow.read_only || holding.writes_in_workspace() == Writes::Nothing {
+        return Some("commands can only read the workspace, so there is nothing to preview".to_owned());
+    }
+    if holding.tier < SandboxTier::Preview {
+        let why = holding.previews.as_ref().err().cloned();
+        return Some(
+            why.unwrap_or_else(|| format!("the sandbox of this system (`{}`) does not support previews", holding.tier.as_str())),
+        );
+    }
+    if let Err(why) = &holding.previews {
+        return Some(why.clone());
+    }
+    if holding.network == NetworkAccess::Open || !work.opens.is_empty() {
+        return Some("the command has network access or access outside the workspace, and previews support neither".to_owned());
+    }
+    if git_writes(&work.line) != GitWrites::Nothing {
+        return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());
+    }
+    let stays = attendance(&work.line) == Some(Attendance::Endless);
+    stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
+}
+
+/// Returns whether a planned line can run in a layer before approval. Performs blocking I/O.
+pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Settings) -> LayerRun {
+    let impossible = |reason: String| LayerRun::Impossible { reason };
+    // Named commands and custom tools: the policy author specified what they run.
+    if work.pinned.is_none() || work.answer.is_some() {
+        return LayerRun::None;
+    }
+    match preview {
+        PreviewOffer::Possible => {}
+        PreviewOffer::None => return LayerRun::None,
+        PreviewOffer::Impossible { reason } => return impossible(reason.clone()),
+    }
+    if settings.holding.trust != RepositoryTrust::Trusted {
+        return impossible("this project is not trusted".to_owned());
+    }
+    LayerRun::Possible
+}

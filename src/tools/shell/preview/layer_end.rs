@@ -1,0 +1,146 @@
+//! End of a run in a layer before any approval: whether approval is needed, and the environment of the command.
+
+use super::effects::{Ignored, bytes_of};
+use crate::ports::LayerEnd;
+use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen, Target, counted, size};
+use crate::sys::overlay::{Change, Changes, Kind};
+use crate::sys::process::{End, Finished, signal_name};
+use crate::sys::sandbox::Confinement;
+use crate::tools::executable_files::reader;
+use crate::tools::settings::Settings;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+
+/// Number of changed paths above which approval is required, because they are not judged individually.
+const MAX_ACTIONS: usize = 5_000;
+/// Size in bytes above which a file is not in snapshots, so that its deletion cannot be undone.
+const SNAPSHOT_BYTES: u64 = 64 << 20;
+/// Number of bytes of new content in the digest; beyond that, size and time are used.
+const DIGEST_BYTES: u64 = 256 << 20;
+/// Signals that end a faulty program.
+const CRASHES: &[&str] = &["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGPIPE"];
+/// Environment variables for unattended commands, which should leave nothing in the workspace.
+const ALONE: &[(&str, &str)] = &[
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_EDITOR", "false"),
+    ("EDITOR", "false"),
+    ("VISUAL", "false"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("PYTHONPYCACHEPREFIX", "/tmp/.pycache"),
+];
+
+/// Tells programs that they run unattended.
+pub(super) fn alone(environment: &mut Vec<(OsString, OsString)>) {
+    environment.retain(|(name, _)| !ALONE.iter().any(|(own, _)| name == own));
+    environment.extend(ALONE.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+}
+
+/// Returns whether the command was ended from outside.
+pub(super) fn is_stopped(end: End) -> bool {
+    match end {
+        End::Exited(_) => false,
+        // A crash counts as the program's own exit.
+        End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
+        End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => true,
+    }
+}
+
+/// Returns the hidden secrets that a failed command names in its output; most likely it failed because they are hidden.
+pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, printed: &str, settings: &Settings) -> Vec<Outside> {
+    if !settings.holding.layered || finished.end == End::Exited(0) {
+        return Vec::new();
+    }
+    let in_workspace = |place: &&std::path::PathBuf| confinement.roots.iter().any(|root| place.starts_with(root));
+    let secrets = confinement.hidden.iter().filter(in_workspace);
+    let named =
+        secrets.filter(|place| place.file_name().and_then(|name| name.to_str()).is_some_and(|name| printed.contains(name)));
+    named.take(3).map(|place| Outside::Read { path: place.display().to_string() }).collect()
+}
+
+/// Formats the note `build output in target/: 12 files, 3.0 MB`.
+pub(super) fn build_note(build: &CountedEffects) -> String {
+    let files = build.created + build.changed + build.deleted;
+    format!("build output in {}/: {}, {}", build.path, counted(files, "file", "files"), size(build.bytes))
+}
+
+/// Changes outside build output.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    actions: Vec<Action>,
+    is_too_much: bool,
+    beyond_edits: bool,
+    beyond_rewind: bool,
+}
+
+impl Rest {
+    pub(super) fn add(&mut self, change: &Change, changes: &Changes, ignored: &mut Ignored<'_>, settings: &Settings) {
+        if change.is_only_touched() {
+            self.beyond_edits = true;
+        }
+        let real = changes.old(&change.path);
+        let deletes = change.after.is_none();
+        let is_link = [change.before, change.after].iter().flatten().any(|node| node.kind == Kind::Link);
+        let is_mode = match (change.before, change.after) {
+            (Some(before), Some(after)) => before.mode != after.mode || before.owners_differ(&after),
+            (None, Some(after)) => after.kind == Kind::File && after.mode & 0o111 != 0,
+            _ => false,
+        };
+        let is_replaced = change.before.is_some() && change.after.is_some() && change.kind().is_none();
+        let is_moved = change.moved_from.is_some() || change.link_of.is_some() || change.breaks_links() > 0;
+        let opened = reader(&real, settings).is_some_and(|reader| reader.when == RunsWhen::Opened);
+        let is_large = change.before.is_some_and(|node| node.bytes > SNAPSHOT_BYTES);
+        let lost = change.before.is_some() && (deletes || is_replaced) && (is_large || ignored.ignores(change));
+        self.beyond_edits |= deletes || is_link || is_mode || is_replaced || is_moved;
+        self.beyond_rewind |= is_link || opened || lost;
+        if self.actions.len() >= MAX_ACTIONS {
+            self.is_too_much = true;
+            return;
+        }
+        let given = change.path.display().to_string();
+        let target = Target { given, real, place: Place::File { bytes: bytes_of(change) } };
+        self.actions.push(if deletes { Action::Delete { target } } else { Action::Write { target } });
+    }
+
+    pub(super) fn end(self) -> LayerEnd {
+        LayerEnd {
+            stopped: false,
+            actions: (!self.is_too_much).then_some(self.actions),
+            beyond_edits: self.beyond_edits,
+            beyond_rewind: self.beyond_rewind,
+            digest: String::new(),
+        }
+    }
+}
+
+/// Computes a digest of all effects with their new content, and of the output.
+pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
+    let mut hash = Sha256::new();
+    hash.update(format!("{}\0{}\0", effects.ended, effects.output));
+    let mut room = DIGEST_BYTES;
+    for changes in changes {
+        hash.update(changes.directory().as_os_str().as_encoded_bytes());
+        hash.update(b"\0");
+        for change in changes.entries() {
+            hash.update(change.path.as_os_str().as_encoded_bytes());
+            hash.update(format!("\0{:?}\0{:?}\0{}\0", change.before, change.after, change.moved_from.is_some()));
+            let bytes = bytes_of(change);
+            if bytes > 0 && bytes <= room {
+                room -= bytes;
+                hash_file(&mut hash, changes, change);
+            }
+        }
+    }
+    crate::text::hex(&hash.finalize())
+}
+
+fn hash_file(hash: &mut Sha256, changes: &Changes, change: &Change) {
+    let Ok(mut file) = File::open(changes.new_content(&change.path)) else { return hash.update(b"unreadable") };
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = file.read(&mut buffer) {
+        hash.update(&buffer[..read]);
+    }
+}

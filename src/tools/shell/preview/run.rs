@@ -1,0 +1,223 @@
+//! The run of a command in its view, and its effects.
+
+use super::effects::{Shown, shown};
+use super::layer_end::{alone, build_note, digest, is_stopped, secrets_named};
+use super::overlay_dir::{Call, View, previews};
+use crate::ports::{LayerEnd, RunContext};
+use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
+use crate::sys::overlay::Layered;
+use crate::sys::overlay::{self, Changes};
+use crate::sys::process::{Beside, End, Finished, run_beside};
+use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, Substitute, View as Seen};
+use crate::tools::call_result::Output;
+use crate::tools::output::{Whole, Wholes};
+use crate::tools::settings::Settings;
+use crate::tools::shell::background::how_it_ended;
+use crate::tools::shell::blocking::off_thread;
+use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged};
+use crate::tools::shell::command_sandbox::Wanted;
+use std::io;
+use std::sync::Arc;
+
+/// Error messages of programs that hit a limit of the view, and their explanations.
+const LIMITS: &[(&[&str], &str)] = &[
+    (
+        &["invalid cross-device link", "cross-device link not permitted", "exdev", "os error 18", "errno 18"],
+        "a preview cannot rename directories; if that is what failed, run the command without a preview",
+    ),
+    (
+        &["value too large for defined data type", "eoverflow", "os error 75", "errno 75"],
+        "a preview cannot change files of other owners; if that is what failed, run the command without a preview",
+    ),
+    (&["stale file handle", "estale"], "another program changed a file while the preview ran; run it again"),
+];
+
+/// A command that ran in its view, until it is applied or discarded.
+pub(in crate::tools) struct Kept {
+    pub(super) view: View,
+    pub(super) changes: Vec<Changes>,
+    /// The result for the model.
+    pub(super) output: Output,
+    /// Reason why nothing may be applied: not all changes could be listed.
+    pub(super) unlisted: Option<String>,
+}
+
+/// Result of a run in the view.
+pub(in crate::tools) struct Trial {
+    pub kept: Kept,
+    pub effects: Effects,
+    /// Details to show: diff, paths, bytes, notes.
+    pub proposal: Proposal,
+    /// Assessment of a run before approval.
+    pub end: Option<LayerEnd>,
+}
+
+/// Runs a line in its own view, without network access.
+pub(in crate::tools) async fn run(
+    mut work: Work,
+    tool_call_id: CallId,
+    tool_name: String,
+    settings: Arc<Settings>,
+    context: RunContext,
+) -> Result<Trial, ToolError> {
+    let settings = work.narrow.of(settings);
+    unchanged(&mut work, &settings).await?;
+    let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
+    let apart = apart(&work, &settings).await?;
+    let making = Arc::clone(&settings);
+    let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
+    let Prepared { view, confinement, layers, began } = prepared;
+    let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
+    if settings.holding.layered {
+        alone(&mut spec.environment);
+    }
+    let (to_keep, whole) = Whole::begin(&work.line, &settings);
+    let beside = Beside { whole: to_keep, interrupt: context.interrupt, ..Beside::default() };
+    let finished = run_beside(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
+    let wholes = match whole {
+        Some(whole) => whole.finish().await,
+        None => Wholes::default(),
+    };
+    off_thread(move || {
+        let mut changes = Vec::new();
+        for layered in &layers {
+            let found = overlay::changes(layered, began);
+            changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
+        }
+        let (effects, proposal, end) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
+        let limit = settings.max_output_bytes;
+        let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
+        let unlisted = effects.unlisted();
+        let end = end.map(|end| LayerEnd { digest: digest(&changes, &effects), ..end });
+        Ok(Trial { kept: Kept { view, changes, output, unlisted }, effects, proposal, end })
+    })
+    .await?
+}
+
+/// The directories of a preview.
+struct Made {
+    view: View,
+    layers: Vec<Layered>,
+    caches: Vec<Layered>,
+    substitute: Option<Substitute>,
+    began: overlay::Time,
+}
+
+struct Prepared {
+    view: View,
+    confinement: Confinement,
+    layers: Vec<Layered>,
+    began: overlay::Time,
+}
+
+impl Prepared {
+    fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
+        let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
+        let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
+        let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
+        let held = held.ok_or_else(|| impossible("this system has no sandbox that supports previews"))?;
+        let made = || -> io::Result<Made> {
+            let view = View::make(base, call)?;
+            let began = overlay::mark(view.path())?;
+            let layers = view.layers("upper", &held.roots)?;
+            // Package caches also have a copy that is removed with the view.
+            let caches = view.layers("cache", &settings.holding.caches.directories)?;
+            let substitute = settings.holding.caches.substitute(view.path().join("cache-home"))?;
+            Ok(Made { view, layers, caches, substitute, began })
+        };
+        let Made { view, layers, caches, substitute, began } =
+            made().map_err(|error| trouble("cannot create the preview", &error))?;
+        let mut hidden = held.hidden.clone();
+        hidden.push(previews(base));
+        let mut read_only = Vec::new();
+        if settings.holding.layered {
+            hidden.extend(settings.holding.secrets().map_err(|why| impossible(&why))?);
+            // The same as in a real run; missing paths must not appear to exist.
+            read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
+        }
+        let confinement = Confinement {
+            view: Seen::CopyOnWrite(layers.clone()),
+            // Everything else that could be written is real. These files contain only locks.
+            writable: settings.holding.caches.locks.clone(),
+            // In a requested preview, changes to protected paths are reported but not applied.
+            read_only,
+            reopened: Vec::new(),
+            hidden,
+            caches,
+            substitutes: substitute.into_iter().collect(),
+            network: NetworkAccess::Proxied,
+            ..held
+        };
+        Ok(Self { view, confinement, layers, began })
+    }
+}
+
+fn trouble(what: &str, error: &io::Error) -> ToolError {
+    ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
+}
+
+/// Removes changes that are never applied, and describes the rest.
+fn looked_at(
+    finished: &Finished,
+    work: &Work,
+    changes: &mut [Changes],
+    confinement: &Confinement,
+    settings: &Settings,
+) -> (Effects, Proposal, Option<LayerEnd>) {
+    let told = match work.told(finished, settings.max_output_bytes) {
+        Ok(told) => told.text,
+        Err(failed) => failed.printed,
+    };
+    let output = settings.redactor.redact(&told).text.into_owned();
+    let output_seen = told;
+    let denied = match finished.end {
+        // After a success, only requests to the proxy prove blocked access; the output does not.
+        End::Exited(0) => asked_for(finished, work, confinement, settings),
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => {
+            kept_from(finished, work, confinement, settings)
+        }
+    };
+    let Shown { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code, build, rest } =
+        shown(changes, settings);
+    let mut notes: Vec<String> = build.iter().map(build_note).collect();
+    match finished.end {
+        End::TimedOut | End::Killed | End::Interrupted => {
+            notes.push("the command did not finish; these are its effects until then".to_owned());
+        }
+        End::DiskFull => {
+            notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned());
+        }
+        End::MemoryFull => {
+            notes.push(
+                "the command exceeded the shared-memory limit and was stopped; these are its effects until then".to_owned(),
+            );
+        }
+        End::Exited(_) | End::Signalled(_) => {}
+    }
+    notes.extend(limits(&output).map(str::to_owned));
+    notes.append(&mut seen);
+    let effects = Effects {
+        ended: ended(finished.end, work.timeout_seconds),
+        output,
+        files,
+        groups,
+        more_files,
+        counted: build,
+        refused,
+        denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
+    };
+    let end = settings.holding.layered.then(|| LayerEnd { stopped: is_stopped(finished.end), ..rest.end() });
+    (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
+}
+
+pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {
+    let small = output.to_lowercase();
+    LIMITS.iter().filter(move |(signs, _)| signs.iter().any(|sign| small.contains(sign))).map(|(_, means)| *means)
+}
+
+fn ended(end: End, timeout_seconds: u64) -> String {
+    match end {
+        End::TimedOut => format!("killed after {timeout_seconds} s"),
+        end => how_it_ended(end),
+    }
+}

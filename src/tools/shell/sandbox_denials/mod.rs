@@ -1,0 +1,256 @@
+//! Access that the sandbox blocked for a command, as reported by aye's proxy and by the output of the command.
+
+mod created_paths;
+mod output_parser;
+#[cfg(test)]
+mod tests;
+
+pub(in crate::tools) use created_paths::Opened;
+
+use crate::protocol::Outside;
+use crate::sys::path::{Kind, resolve};
+use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, View};
+use crate::tools::settings::Settings;
+use crate::tools::shell::network::Kept;
+use output_parser::{Place, Want, Why};
+use std::path::{Path, PathBuf};
+
+/// Maximum number of paths offered in one approval.
+const MAX: usize = 8;
+/// Directories of the home directory that are not made visible for the sake of one file.
+const SHARED: &[&str] =
+    &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
+/// Directories that are private to each command, or not available to any.
+const NEVER_OPENED: &[&str] = &["/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/var/run"];
+
+/// Access that was blocked for a failed command.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::tools) struct Denied {
+    /// Access that an approval can allow.
+    pub outside: Vec<Outside>,
+    /// Blocked hosts with the reasons; some cannot be allowed.
+    servers: Vec<String>,
+    /// Paths in the workspace that were read-only.
+    pub only_read: Vec<PathBuf>,
+    /// Whether the command was read-only because it was allowed only as a command that reads.
+    narrowed: bool,
+}
+
+impl Denied {
+    /// Determines the blocked access. `hosts` are those that the proxy denied; `printed` is the output in `cwd`.
+    pub(in crate::tools) fn look(
+        printed: &[&str],
+        cwd: &Path,
+        hosts: Kept,
+        confinement: &Confinement,
+        settings: &Settings,
+    ) -> Self {
+        Self::beyond(printed, hosts, &Held { confinement, settings, cwd, never: NEVER_OPENED })
+    }
+
+    fn beyond(printed: &[&str], hosts: Kept, held: &Held<'_>) -> Self {
+        let offline = held.confinement.network == NetworkAccess::Proxied;
+        let Kept { openable: mut outside, lines: servers } = hosts;
+        if servers.is_empty() && offline && printed.iter().any(|text| output_parser::wanted_network(text)) {
+            outside.push(Outside::Network);
+        }
+        let mut only_read: Vec<PathBuf> = Vec::new();
+        let mut opens: Vec<PathBuf> = Vec::new();
+        let mut shows: Vec<PathBuf> = Vec::new();
+        for place in printed.iter().flat_map(|text| output_parser::places(text)) {
+            match held.look(&place) {
+                Looked::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
+                    opens.retain(|known| !known.starts_with(&path));
+                    opens.push(path);
+                }
+                Looked::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
+                Looked::Shows(path) if !shows.iter().any(|known| path.starts_with(known)) => {
+                    shows.retain(|known| !known.starts_with(&path));
+                    shows.push(path);
+                }
+                Looked::Opens(_) | Looked::OnlyRead(_) | Looked::Shows(_) | Looked::Nothing => {}
+            }
+        }
+        shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
+        outside.extend(shows.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Read { path: path.to_owned() })));
+        outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
+        outside.truncate(MAX);
+        only_read.truncate(MAX);
+        Self { outside, servers, only_read, narrowed: false }
+    }
+
+    /// Determines blocked writes of a line that was allowed as read-only. Only `stderr` is used, because stdout may be the text
+    /// of any file.
+    pub(in crate::tools) fn narrowed(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
+        if !output_parser::met_read_only(stderr) {
+            return self;
+        }
+        // Other paths are guesses; most likely it wanted to write in the workspace.
+        self.outside.retain(|place| !matches!(place, Outside::Write { .. }));
+        let root = confinement.roots.iter().find(|root| cwd.starts_with(root)).and_then(|root| root.to_str());
+        self.outside.extend(root.map(|root| Outside::Write { path: root.to_owned() }));
+        (self.narrowed, self.only_read) = (true, Vec::new());
+        self
+    }
+
+    /// Formats the note for the model; `None` if nothing was blocked.
+    pub(in crate::tools) fn sentence(&self) -> Option<String> {
+        let mut lines = Vec::new();
+        if self.narrowed {
+            lines.push(
+                "[sandbox: this command ran in a read-only view of the workspace, because the policy allows it without approval \
+                 only as a command that reads; nothing was written there. The user can approve to run it once more with write \
+                 access.]"
+                    .to_owned(),
+            );
+        }
+        if !self.only_read.is_empty() {
+            let places: Vec<String> = self.only_read.iter().map(|path| format!("`{}`", path.display())).collect();
+            lines.push(format!(
+                "[sandbox: the policy gives commands read-only access to {}; nothing was written there]",
+                places.join(", ")
+            ));
+        }
+        let is_told_by_the_narrowing = self.narrowed && self.outside.len() == 1;
+        if !self.outside.is_empty() && !is_told_by_the_narrowing {
+            let what: Vec<String> = self.outside.iter().map(ToString::to_string).collect();
+            let what = what.join(", ");
+            lines.push(format!("[sandbox: blocked {what}; the user can allow exactly this for one run]"));
+        } else if !self.servers.is_empty() {
+            lines.push(format!("[sandbox: blocked {}; no approval can allow this]", self.servers.join(", ")));
+        }
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+enum Looked {
+    /// Could be made writable.
+    Opens(PathBuf),
+    /// Hidden by default, and could be made visible.
+    Shows(PathBuf),
+    OnlyRead(PathBuf),
+    Nothing,
+}
+
+/// The sandbox and directory of the command.
+struct Held<'a> {
+    confinement: &'a Confinement,
+    settings: &'a Settings,
+    cwd: &'a Path,
+    never: &'a [&'a str],
+}
+
+impl Held<'_> {
+    fn look(&self, place: &Place) -> Looked {
+        let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Looked::Nothing };
+        let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
+        let Confinement { roots, view, writable, read_only, hidden, shown, caches, substitutes, strength, .. } = self.confinement;
+        let depth = |places: &[PathBuf]| {
+            let above = places.iter().filter(|place| found.real.starts_with(place));
+            above.map(|place| place.components().count()).max().unwrap_or(0)
+        };
+        let (veil, closed): (Vec<PathBuf>, Vec<PathBuf>) =
+            hidden.iter().cloned().partition(|place| self.settings.holding.visible.hidden.contains(place));
+        // Credentials, aye's own directories, and paths blocked by the policy.
+        if depth(&closed) > depth(shown) {
+            return Looked::Nothing;
+        }
+        let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
+        if below(roots) {
+            // Paths visible in the sandbox are blocked only by the policy.
+            let refused = place.why == Why::ReadOnly && (*view == View::ReadOnly || below(read_only));
+            return if refused { Looked::OnlyRead(found.real) } else { Looked::Nothing };
+        }
+        let own = self.never.iter().any(|place| found.real.starts_with(place));
+        if substitutes.iter().any(|substitute| found.real.starts_with(&substitute.directory)) {
+            return Looked::Nothing;
+        }
+        if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
+            return Looked::Nothing;
+        }
+        if is_veiled && *strength == Strength::Landlock && place.why == Why::NoAccess {
+            return self.unveiled(&found.real, found.kind, false);
+        }
+        if let Why::Missing { written } = place.why {
+            return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Looked::Nothing };
+        }
+        // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
+        let is_there = !matches!(found.kind, Kind::Missing);
+        if place.why == Why::NoAccess && *strength == Strength::Namespaces && is_there {
+            return Looked::Nothing;
+        }
+        match self.opens(&found.real, found.kind, place.wanted) {
+            Some(path) if (self.settings.may_open)(&path) && could_write(&path) => Looked::Opens(path),
+            Some(_) | None => Looked::Nothing,
+        }
+    }
+
+    /// Returns the access to an existing hidden path: its directory, or only the file if that is too much. A path to create
+    /// needs its directory to be writable.
+    fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Looked {
+        let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
+        let parent = real.parent().filter(|parent| !is_wide(parent));
+        let (path, opens) = match (kind, parent) {
+            (Kind::Missing, Some(parent)) if written && parent.is_dir() => (parent, true),
+            (Kind::Directory, _) if !is_wide(real) => (real, false),
+            (Kind::File { .. }, parent) => (parent.unwrap_or(real), false),
+            _ => return Looked::Nothing,
+        };
+        if opens && (self.settings.may_open)(path) && could_write(path) {
+            return Looked::Opens(path.to_owned());
+        }
+        let may_be_shown = !opens && self.may_be_shown(real) && self.may_be_shown(path);
+        if may_be_shown { Looked::Shows(path.to_owned()) } else { Looked::Nothing }
+    }
+
+    /// Returns whether many programs keep files in this directory.
+    fn is_shared(&self, directory: &Path) -> bool {
+        self.settings
+            .home
+            .as_deref()
+            .and_then(|home| directory.strip_prefix(home).ok())
+            .is_some_and(|below| SHARED.iter().any(|shared| below == Path::new(shared)))
+    }
+
+    /// Returns whether the policy allows the path to be visible and the user can read it.
+    fn may_be_shown(&self, path: &Path) -> bool {
+        (self.settings.may_show)(path) && crate::sys::path::may_read(path)
+    }
+
+    /// Returns the smallest path that has to be writable.
+    fn opens(&self, real: &Path, kind: Kind, wanted: Want) -> Option<PathBuf> {
+        let parent = existing(real.parent()?);
+        let too_wide = self.is_too_wide(&parent);
+        match (kind, wanted) {
+            (Kind::Missing, Want::Away) | (Kind::Link { .. }, _) => (!too_wide).then_some(parent),
+            (Kind::Missing, _) if !too_wide => Some(parent),
+            (Kind::Missing, _) => {
+                let first = parent.join(real.strip_prefix(&parent).ok()?.components().next()?);
+                // A final slash means a directory, even if it does not exist.
+                let directory = wanted == Want::Directory || first != real;
+                Some(if directory { first.join("") } else { first })
+            }
+            (Kind::Special, _) => None,
+            (_, Want::Away) => (!too_wide).then_some(parent),
+            (Kind::Directory, _) => (!self.is_too_wide(real)).then(|| real.to_owned()),
+            (Kind::File { .. }, _) => Some(real.to_owned()),
+        }
+    }
+
+    /// Returns whether the directory is too broad to allow, such as the home directory or a parent of the workspace.
+    fn is_too_wide(&self, directory: &Path) -> bool {
+        let above = |place: &Path| place.starts_with(directory);
+        let is_top = directory.components().count() <= 2;
+        is_top || self.settings.home.as_deref().is_some_and(above) || self.confinement.roots.iter().any(|root| above(root))
+    }
+}
+
+/// Returns the deepest existing directory of a path.
+fn existing(path: &Path) -> PathBuf {
+    path.ancestors().find(|level| level.symlink_metadata().is_ok()).unwrap_or(path).to_owned()
+}
+
+/// Returns whether the user can write there; an approval cannot allow paths of other users.
+fn could_write(path: &Path) -> bool {
+    crate::sys::path::may_write(&existing(path))
+}

@@ -1,0 +1,276 @@
+use super::output_parser::{Want, Why, places, wanted_network};
+use super::*;
+use crate::tools::tests::settings;
+use std::fs;
+
+/// Program output, the paths it refers to, and the access to them.
+const PRINTED: &[(&str, &[(&str, Want)])] = &[
+    ("bash: line 1: /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
+    ("bash: line 1: ../some notes.txt: Read-only file system", &[("../some notes.txt", Want::Write)]),
+    ("/home/me/run.sh: line 3: /opt/x: Permission denied", &[("/opt/x", Want::Write)]),
+    ("cp: cannot create regular file '/opt/a b': Read-only file system", &[("/opt/a b", Want::Write)]),
+    ("mkdir: cannot create directory ‘/opt/x’: Read-only file system", &[("/opt/x", Want::Directory)]),
+    ("touch: cannot touch '/opt/x': Read-only file system", &[("/opt/x", Want::Write)]),
+    ("rm: cannot remove '/opt/x': Read-only file system", &[("/opt/x", Want::Away)]),
+    ("mv: cannot move 'a' to '/opt/a': Read-only file system", &[("a", Want::Away), ("/opt/a", Want::Away)]),
+    ("tee: /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
+    ("sed: couldn't open temporary file /opt/sedX1: Read-only file system", &[("/opt/sedX1", Want::Write)]),
+    ("ln: failed to create symbolic link '/opt/l': Read-only file system", &[("/opt/l", Want::Write)]),
+    ("tar: /opt/x: Cannot open: Read-only file system", &[("/opt/x", Want::Write)]),
+    ("/usr/bin/ld: cannot open output file /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
+    ("fatal: could not create work tree dir '/opt/x': Read-only file system", &[("/opt/x", Want::Write)]),
+    ("error: could not lock config file /home/me/.gitconfig: Read-only file system", &[("/home/me/.gitconfig", Want::Write)]),
+    (
+        "npm error rofs EROFS: read-only file system, mkdir '/usr/lib/node_modules/x'",
+        &[("/usr/lib/node_modules/x", Want::Directory)],
+    ),
+    ("npm ERR! Error: EACCES: permission denied, rename '/opt/a' -> '/opt/b'", &[("/opt/a", Want::Away), ("/opt/b", Want::Away)]),
+    ("Error: EROFS: read-only file system, open '/opt/x'", &[("/opt/x", Want::Write)]),
+    ("error An unexpected error occurred: \"EROFS: read-only file system, mkdir '/opt/x'\".", &[("/opt/x", Want::Directory)]),
+    (
+        "ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/opt/lib/x'",
+        &[("/opt/lib/x", Want::Write)],
+    ),
+    ("PermissionError: [Errno 13] Permission denied: '/opt/x'", &[("/opt/x", Want::Write)]),
+    (
+        "error: failed to create directory `/opt/cargo/registry`\n\nCaused by:\n  Read-only file system (os error 30)",
+        &[("/opt/cargo/registry", Want::Directory)],
+    ),
+    (
+        "error: could not create temp file: '/opt/rustup/tmp/x': Read-only file system (os error 30)",
+        &[("/opt/rustup/tmp/x", Want::Write)],
+    ),
+    ("go: could not create module cache: mkdir /opt/go: read-only file system", &[("/opt/go", Want::Directory)]),
+    ("open /opt/go-build/00: read-only file system", &[("/opt/go-build/00", Want::Write)]),
+    ("java.io.FileNotFoundException: /opt/x (Read-only file system)", &[("/opt/x", Want::Write)]),
+    ("Read-only file system @ rb_sysopen - /opt/x (Errno::EROFS)", &[("/opt/x", Want::Write)]),
+    ("PHP Warning: file_put_contents(/opt/x): Failed to open stream: Read-only file system", &[("/opt/x", Want::Write)]),
+    (
+        "CMake Error: file cannot create directory: /opt/inc. Maybe need administrative privileges.",
+        &[("/opt/inc", Want::Directory)],
+    ),
+    ("CMake Error: file INSTALL cannot copy file \"/w/a\" to \"/opt/a\": Read-only file system.", &[("/opt/a", Want::Write)]),
+    ("Access to the path '/opt/x' is denied.", &[("/opt/x", Want::Write)]),
+    ("all is well in /opt/x", &[]),
+    ("Read-only file system", &[]),
+];
+
+#[test]
+fn the_places_in_what_programs_print_are_found() {
+    for (text, expected) in PRINTED {
+        let found = places(text);
+        let found: Vec<(&str, Want)> = found.iter().map(|place| (place.given.as_str(), place.wanted)).collect();
+        assert_eq!(found, *expected, "{text}");
+    }
+}
+
+#[test]
+fn only_what_says_that_there_is_no_network_wants_it() {
+    let yes = [
+        "curl: (6) Could not resolve host: example.com",
+        "fatal: unable to access 'https://x/': Could not resolve host: x",
+        "ping: x: Temporary failure in name resolution",
+        "ssh: connect to host 10.0.0.1 port 22: Network is unreachable",
+        "npm error code EAI_AGAIN",
+        "Error: getaddrinfo ENOTFOUND registry.example.com",
+        "dial tcp: lookup proxy.example.com: no such host",
+        "error: failed to lookup address information: Name or service not known",
+        "java.net.UnknownHostException: x",
+    ];
+    assert!(yes.iter().all(|text| wanted_network(text)));
+    let no = ["curl: (7) Failed to connect to localhost port 1: Connection refused", "404 Not Found", ""];
+    assert!(!no.iter().any(|text| wanted_network(text)));
+}
+
+/// A system with a home directory, a workspace in it, other directories, and a sandbox.
+struct Machine {
+    _directory: tempfile::TempDir,
+    root: PathBuf,
+    settings: Settings,
+    confinement: Confinement,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["home/ws/sub", "home/.hidden", "home/more", "other/data", "free"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(root.join("other/file"), "x").unwrap();
+        std::os::unix::fs::symlink(root.join("other/data"), root.join("home/ws/out")).unwrap();
+        let settings = settings(root.join("home/ws"), root.join("home"));
+        let confinement = Confinement {
+            writable: vec![root.join("free")],
+            hidden: vec![root.join("home/.hidden")],
+            ..Confinement::of(Strength::Namespaces, vec![root.join("home/ws")])
+        };
+        Self { _directory: directory, root, settings, confinement }
+    }
+
+    /// Examines the output; the root of the test itself is removed, because it is in a hidden directory.
+    fn look(&self, line: &str, cwd: &Path, hosts: Kept) -> Denied {
+        let (confinement, settings) = (&self.confinement, &self.settings);
+        Denied::beyond(&[line], hosts, &Held { confinement, settings, cwd, never: &["/nobody", "/proc"] })
+    }
+
+    /// Returns the access that a line leads to; `@` stands for the root.
+    fn opens(&self, line: &str) -> Vec<String> {
+        let root = self.root.to_str().unwrap();
+        let line = line.replace('@', root);
+        let found = self.look(&line, &self.root.join("home/ws"), Kept::default());
+        let short = |outside: Outside| match outside {
+            Outside::Write { path } => path.replace(root, "@"),
+            other => other.to_string(),
+        };
+        found.outside.into_iter().map(short).collect()
+    }
+}
+
+#[test]
+fn the_least_is_opened_that_the_command_needs() {
+    let machine = Machine::new();
+    let cases: [(&str, &[&str]); 17] = [
+        ("touch: cannot touch '@/other/file': Read-only file system", &["@/other/file"]),
+        ("touch: cannot touch '@/other/new': Read-only file system", &["@/other"]),
+        ("mkdir: cannot create directory '@/other/data/a/b': Read-only file system", &["@/other/data"]),
+        ("rm: cannot remove '@/other/file': Read-only file system", &["@/other"]),
+        ("bash: line 1: out/x: Read-only file system", &["@/other/data"]),
+        ("bash: line 1: ../../other/data/x: Read-only file system", &["@/other/data"]),
+        // Paths too broad to allow as a whole are allowed by name.
+        ("bash: line 1: ~/notes: Read-only file system", &["@/home/notes"]),
+        ("mkdir: cannot create directory '@/home/.cache': Read-only file system", &["@/home/.cache/"]),
+        ("open @/home/.cache/go/00: read-only file system", &["@/home/.cache/"]),
+        ("rm: cannot remove '@/home/more': Read-only file system", &[]),
+        // The sandbox does not block these.
+        ("bash: line 1: sub/x: Permission denied", &[]),
+        ("bash: line 1: @/free/x: Permission denied", &[]),
+        ("bash: line 1: /nobody/x: Permission denied", &[]),
+        ("bash: line 1: /proc/sysrq-trigger: Read-only file system", &[]),
+        // No approval allows these.
+        ("cat: @/home/.hidden/key: Permission denied", &[]),
+        ("bash: line 1: @/home/.hidden/key: Read-only file system", &[]),
+        // Not executable, which the sandbox cannot change.
+        ("bash: line 1: @/other/file: Permission denied", &[]),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(machine.opens(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn what_the_policy_closes_is_not_offered() {
+    let mut machine = Machine::new();
+    let shut = machine.root.join("other");
+    machine.settings.may_open = std::sync::Arc::new(move |path| !path.starts_with(&shut));
+    assert!(machine.opens("touch: cannot touch '@/other/file': Read-only file system").is_empty());
+}
+
+#[test]
+fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
+    let machine = Machine::new();
+    let lines =
+        "touch: cannot touch '@/other/data/x': Read-only file system\ntouch: cannot touch '@/other/x': Read-only file system";
+    assert_eq!(machine.opens(lines), ["@/other"]);
+    assert_eq!(machine.opens("curl: (6) Could not resolve host: x"), ["the network"]);
+    let host = Outside::Host { host: "x".into(), port: 443 };
+    let found = machine.look(
+        "curl: (6) Could not resolve host: x",
+        &machine.root,
+        Kept { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()] },
+    );
+    assert_eq!(found.outside, [host]);
+    assert!(found.sentence().unwrap().contains("blocked x:443"));
+}
+
+#[test]
+fn a_workspace_that_is_only_read_is_told_and_not_opened() {
+    let mut machine = Machine::new();
+    machine.confinement.view = View::ReadOnly;
+    let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());
+    let found = machine.look(&line, &machine.root, Kept::default());
+    assert_eq!(found.only_read, [machine.root.join("home/ws/x")]);
+    assert!(found.outside.is_empty());
+    assert!(found.sentence().unwrap().contains("read-only access to `"));
+}
+
+#[test]
+fn a_protected_place_of_the_workspace_is_told_where_the_rest_may_be_written() {
+    let mut machine = Machine::new();
+    machine.confinement.read_only.push(machine.root.join("home/ws/.vscode"));
+    let line = |name: &str| format!("bash: line 1: {}/home/ws/{name}: Read-only file system", machine.root.display());
+    let found = machine.look(&line(".vscode/x"), &machine.root, Kept::default());
+    assert_eq!(found.only_read, [machine.root.join("home/ws/.vscode/x")]);
+    assert_eq!(machine.look(&line("x"), &machine.root, Kept::default()), Denied::default());
+}
+
+#[test]
+fn a_place_made_for_a_run_goes_when_it_was_of_no_use() {
+    let machine = Machine::new();
+    let names = ["unused", "used", "unused-directory/", "used-directory/"].map(|name| machine.root.join("other").join(name));
+    let opens = names.clone().map(|path| Outside::Write { path: path.to_str().unwrap().to_owned() });
+    let opened = Opened::make(&opens);
+    assert!(names.iter().all(|path| path.exists()));
+    fs::write(&names[1], "x").unwrap();
+    fs::write(names[3].join("x"), "x").unwrap();
+    drop(opened);
+    assert_eq!(names.map(|path| path.exists()), [false, true, false, true]);
+}
+
+#[test]
+fn why_a_place_cannot_be_written_is_known() {
+    assert_eq!(places("bash: line 1: /x: Read-only file system")[0].why, Why::ReadOnly);
+    assert_eq!(places("bash: line 1: /x: Permission denied")[0].why, Why::NoAccess);
+}
+
+#[test]
+fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
+    let mut machine = Machine::new();
+    let root = machine.root.clone();
+    for name in ["home/notes/deep", "home/.aws", "home/seen"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    for name in ["home/notes/a.txt", "home/top.txt", "home/.aws/credentials", "home/seen/x", "other/Cargo.toml"] {
+        fs::write(root.join(name), "x").unwrap();
+    }
+    let shut = root.join("home/.aws");
+    machine.settings.may_show = std::sync::Arc::new(move |path| !path.starts_with(&shut));
+    machine.settings.holding.visible.hidden = vec![root.join("home"), root.join("other")];
+    machine.confinement.hidden.extend(machine.settings.holding.visible.hidden.clone());
+    machine.confinement.hidden.push(root.join("home/.aws"));
+    machine.confinement.shown = vec![root.join("home/seen")];
+    let read = |line: &str| machine.opens(line);
+    let reading = |place: &str| vec![format!("reading `{}`", place.replace('@', root.to_str().unwrap()))];
+    assert_eq!(read("cat: @/home/notes/a.txt: No such file or directory"), reading("@/home/notes"));
+    assert_eq!(read("ls: cannot access '@/home/notes': No such file or directory"), reading("@/home/notes"));
+    // The home directory is too broad to show for one file in it.
+    assert_eq!(read("cat: @/home/top.txt: No such file or directory"), reading("@/home/top.txt"));
+    let cargo = "error: failed to read `../../other/Cargo.toml`\n\nCaused by:\n  No such file or directory (os error 2)";
+    assert_eq!(read(cargo), reading("@/other"));
+    let python = "FileNotFoundError: [Errno 2] No such file or directory: '@/home/notes/a.txt'";
+    assert_eq!(read(python), reading("@/home/notes"));
+    assert_eq!(read("cp: cannot create regular file '@/home/notes/new': No such file or directory"), ["@/home/notes"]);
+    for line in [
+        "cat: @/home/.aws/credentials: No such file or directory",
+        "ls: cannot access '@/home': No such file or directory",
+        "cat: @/home/notes/none.txt: No such file or directory",
+        "cat: @/home/seen/none: No such file or directory",
+        "cat: @/home/ws/none: No such file or directory",
+    ] {
+        assert_eq!(read(line), [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn a_line_that_could_only_read_is_offered_to_be_run_again_where_it_may_write() {
+    let confinement = Confinement::of(Strength::Namespaces, vec!["/w".into()]);
+    let narrowed = |stderr: &str| {
+        let guessed = Denied { outside: vec![Outside::Write { path: "/opt/x".to_owned() }], ..Denied::default() };
+        guessed.narrowed(stderr, Path::new("/w/sub"), &confinement)
+    };
+    let denied = narrowed("touch: cannot touch 'a': Read-only file system");
+    assert_eq!(denied.outside, [Outside::Write { path: "/w".to_owned() }]);
+    let told = denied.sentence().unwrap();
+    assert!(told.contains("read-only view of the workspace") && told.lines().count() == 1, "{told}");
+    assert_eq!(narrowed("no such file").outside, [Outside::Write { path: "/opt/x".to_owned() }]);
+}

@@ -1,0 +1,111 @@
+//! Protections for commands that run without approval or in an untrusted project: a git that starts no program of the
+//! repository, and programs only from outside the workspace.
+
+use super::git::{Hardening, Purpose, RepositoryTrust, Strictness, names_git};
+use super::search_path::SearchPath;
+use super::symlink_check;
+use crate::ports::Doubts;
+use crate::protocol::{Action, ErrorCode, ToolError};
+use crate::sys::process::command_environment;
+use crate::tools::settings::Settings;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const PATH: &str = "PATH";
+
+/// The protections of one run.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Apart {
+    git: Hardening,
+    path: Option<OsString>,
+}
+
+impl Apart {
+    /// Determines the protections. Performs blocking I/O.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the line needs approval now.
+    pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
+        let holding = &settings.holding;
+        let mut apart = Self::default();
+        if let Strictness::NoPrograms(purpose) = Strictness::of(line, holding.unasked, holding.trust) {
+            apart.git = Hardening::find(line, directory, purpose, settings);
+            let counts = holding.unasked.is_some() && holding.trust != RepositoryTrust::Trusted && names_git(line);
+            if let Some(why) = apart.git.doubt().filter(|_| counts) {
+                let message = format!("{why}; nothing was run, because this needs approval");
+                return Err(ToolError::new(ErrorCode::Conflict, message));
+            }
+        }
+        if holding.unasked.is_some_and(|unasked| unasked.by_name)
+            && let Some(why) = symlink_check::lead_out(line, directory, settings)
+        {
+            let message = format!("{why}; nothing was run, because this needs approval");
+            return Err(ToolError::new(ErrorCode::Conflict, message));
+        }
+        if holding.unasked.is_some_and(|unasked| unasked.as_reading || unasked.by_name) {
+            apart.path = Some(search_path(settings).outside());
+        }
+        Ok(apart)
+    }
+
+    /// Adds the protections to the environment of a command.
+    pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
+        self.git.apply(environment);
+        if let Some(path) = &self.path {
+            environment.retain(|(name, _)| name != PATH);
+            environment.push((PATH.into(), path.clone()));
+        }
+    }
+}
+
+/// Returns whether these actions start programs.
+pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }))
+}
+
+/// Returns why these actions need approval even if the policy allows them. Performs blocking I/O.
+pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubts {
+    let (line, cwd) = match actions {
+        [Action::Exec { command, cwd }] => (command.clone(), cwd),
+        [Action::Named { argv, cwd, .. } | Action::Custom { argv, cwd, .. }] => (argv.join(" "), cwd),
+        _ => return Doubts::default(),
+    };
+    let mut doubts = Doubts::default();
+    if settings.holding.trust != RepositoryTrust::Trusted && names_git(&line) {
+        let doubt = |purpose| Hardening::find(&line, &cwd.real, purpose, settings).doubt();
+        (doubts.as_reading, doubts.unasked) = (doubt(Purpose::Reads), doubt(Purpose::Writes));
+    }
+    if matches!(actions, [Action::Exec { .. }])
+        && let Some((name, place)) = search_path(settings).only_inside(&line, settings)
+    {
+        let place = place.display();
+        doubts.by_name = Some(format!("`{name}` is a program in the workspace (`{place}`), which no rule allows by its name"));
+    }
+    doubts.through_links = through_links(actions, settings);
+    doubts
+}
+
+/// Returns why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs blocking I/O.
+pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -> Option<String> {
+    match actions {
+        [Action::Exec { command, cwd }] => symlink_check::lead_out(command, &cwd.real, settings),
+        _ => None,
+    }
+}
+
+/// Returns the PATH of commands.
+fn search_path(settings: &Settings) -> SearchPath {
+    SearchPath::of(given_path(settings).as_deref(), settings)
+}
+
+/// Returns the directories in the PATH of commands.
+pub(in crate::tools) fn path_directories(settings: &Settings) -> Vec<PathBuf> {
+    given_path(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
+}
+
+fn given_path(settings: &Settings) -> Option<OsString> {
+    let own = std::env::vars_os().filter(|(name, _)| name == PATH);
+    let given = command_environment(own, &settings.environment, &settings.secret_names, &|_| false);
+    given.into_iter().find(|(name, _)| name == PATH).map(|(_, value)| value)
+}

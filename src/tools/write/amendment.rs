@@ -1,0 +1,250 @@
+//! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
+
+use super::document::{Document, Form};
+use super::file_change::{Before, Change, lacks, noting_nul, proposal_with_cuts};
+use crate::protocol::{Action, Amendable, Amendment, Hunk, HunkChoice, Proposal, Target, ToolError};
+use crate::sys::file::Parents;
+use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
+use crate::tools::diff::{plain, unified};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
+use crate::tools::paths::shown_in_one_line;
+use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::settings::Settings;
+use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::fitted;
+use std::fmt::Write as _;
+
+/// Maximum number of bytes of edited text reported to the model.
+const TOLD_BYTES: usize = 6_000;
+
+/// One file of a change, as far as it can be edited.
+pub(in crate::tools) struct Sides<'a> {
+    pub target: &'a Target,
+    pub before: &'a Before,
+    pub after: &'a Document,
+    pub cuts: &'a [Cut],
+}
+
+impl Made {
+    /// Creates an editable change with its proposal.
+    pub(in crate::tools) fn of(
+        verb: &'static str,
+        target: &Target,
+        before: Before,
+        after: Document,
+        bytes: u64,
+        settings: &Settings,
+    ) -> (Proposal, Box<Self>) {
+        let (proposal, cuts) = proposal_with_cuts(verb, target, &before, &after.text, bytes, settings);
+        (proposal, Box::new(Self { verb, before, after, cuts }))
+    }
+}
+
+impl Change {
+    fn sides(&self) -> Option<Sides<'_>> {
+        let made = self.made.as_ref()?;
+        Some(Sides { target: &self.target, before: &made.before, after: &made.after, cuts: &made.cuts })
+    }
+
+    /// Returns what the user may edit.
+    pub(in crate::tools) fn amendable(&self, settings: &Settings) -> (Amendable, Vec<String>) {
+        offered(&self.sides().into_iter().collect::<Vec<_>>(), settings)
+    }
+
+    /// Applies the user's edits, and returns a note about them for the model.
+    pub(in crate::tools) fn amended(
+        self,
+        amendment: &Amendment,
+        settings: &Settings,
+    ) -> Result<(Draft<Self>, String), ToolError> {
+        let Some(sides) = self.sides() else {
+            return Err(invalid(format!("the change to `{}` can only be approved as a whole, or denied", self.target.given)));
+        };
+        let (mut texts, told) = texts(&[sides], amendment, settings)?;
+        let (Some(text), Some(made)) = (texts.pop().flatten(), self.made) else { return Err(nothing_left()) };
+        let Made { verb, before, .. } = *made;
+        let Some(content) = text.form.encode(&text.text) else {
+            return Err(lacks(&self.target.given, text.form, "the edited text"));
+        };
+        let has_nul = text.text.contains('\0');
+        let (proposal, made) = Made::of(verb, &self.target, before, text, content.len() as u64, settings);
+        let past = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1).replacen("Write", "Wrote", 1);
+        let change = Self { content, done: noting_nul(past, has_nul), made: Some(made), ..self };
+        let target = change.target.clone();
+        Ok((Draft::changes(vec![Action::Write { target }], proposal, change), told))
+    }
+
+    pub(in crate::tools) fn new(target: Target, content: Vec<u8>, parents: Parents, done: String, made: Box<Made>) -> Self {
+        Self { target, content, before: made.before.image(), parents, done, made: Some(made) }
+    }
+}
+
+fn nothing_left() -> ToolError {
+    invalid("no change is left; deny it instead")
+}
+
+/// Returns what the user may edit of these files, in the order of the diff, and their resulting texts.
+pub(in crate::tools) fn offered(files: &[Sides<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
+    let mut offer = Amendable::default();
+    let mut texts = Vec::new();
+    for (file, sides) in files.iter().enumerate() {
+        let old = sides.before.text();
+        let fixed = why_fixed(old, &sides.after.text, settings).map(str::to_owned);
+        offer.files.push(shown_in_one_line(&sides.target.real, settings));
+        texts.push(plain(&sides.after.text, settings));
+        offer.hunks.extend(sides.cuts.iter().map(|cut| Hunk {
+            file: Some(file),
+            first: cut.new.start,
+            end: cut.new.end,
+            name: cut.name.as_deref().map(|name| settings.redactor.redact(name).text.into_owned()),
+            fixed: fixed.clone(),
+        }));
+    }
+    (offer, texts)
+}
+
+/// Returns the new text of each file, `None` if no change is left, and a note for the model.
+pub(in crate::tools) fn texts(
+    files: &[Sides<'_>],
+    amendment: &Amendment,
+    settings: &Settings,
+) -> Result<(Vec<Option<Document>>, String), ToolError> {
+    match amendment {
+        Amendment::Hunks { hunks } => by_hunks(files, hunks, settings),
+        Amendment::File { file, text } => as_a_whole(files, *file, text, settings),
+        Amendment::Command { .. } | Amendment::First { .. } | Amendment::Offline => {
+            Err(invalid("this call changes files; it has no command to edit"))
+        }
+    }
+}
+
+fn by_hunks(
+    files: &[Sides<'_>],
+    choices: &[HunkChoice],
+    settings: &Settings,
+) -> Result<(Vec<Option<Document>>, String), ToolError> {
+    let count: usize = files.iter().map(|sides| sides.cuts.len()).sum();
+    if choices.len() != count {
+        return Err(invalid(format!("the change has {count} hunks, but {} choices were given", choices.len())));
+    }
+    let mut texts = Vec::new();
+    let mut told = Vec::new();
+    let mut rest = choices;
+    for sides in files {
+        let (own, others) = rest.split_at(sides.cuts.len());
+        let number = count - rest.len();
+        rest = others;
+        told.extend(
+            sides.cuts.iter().zip(own).enumerate().map(|(at, (cut, choice))| {
+                line(number + at + 1, count, (files.len() > 1).then_some(sides), cut, choice, settings)
+            }),
+        );
+        if !own.is_empty() && own.iter().all(|choice| *choice == HunkChoice::Left) {
+            texts.push(None);
+            continue;
+        }
+        let restore = |text: &str| sides.restored(text, settings);
+        let text = with_choices((sides.before.text(), &sides.after.text), sides.cuts, own, settings, restore)?;
+        let Some(text) = text else {
+            let given = &sides.target.given;
+            return Err(invalid(format!("the hunks of `{given}` cannot be separated; apply all of them, or none")));
+        };
+        texts.push(Some(sides.checked(text, settings)?));
+    }
+    if texts.iter().all(Option::is_none) {
+        return Err(nothing_left());
+    }
+    let told = format!("[The user did not apply this as you proposed it:\n{}]", told.join("\n"));
+    Ok((texts, told))
+}
+
+/// Formats one choice: `- hunk 1 of 2 (greet(), your lines 10 to 16): applied`.
+fn line(number: usize, count: usize, file: Option<&Sides<'_>>, cut: &Cut, choice: &HunkChoice, settings: &Settings) -> String {
+    let mut place: Vec<String> = file.map(|sides| format!("`{}`", sides.target.given)).into_iter().collect();
+    place.extend(cut.name.clone());
+    place.push(match cut.new.len() {
+        0 => format!("at your line {}", cut.new.start + 1),
+        1 => format!("your line {}", cut.new.start + 1),
+        _ => format!("your lines {} to {}", cut.new.start + 1, cut.new.end),
+    });
+    let place = settings.redactor.redact(&place.join(", ")).text.into_owned();
+    let what = match choice {
+        HunkChoice::Taken => "applied".to_owned(),
+        HunkChoice::Left => "not applied; those lines are unchanged".to_owned(),
+        HunkChoice::Edited { text } if text.is_empty() => "edited; removed".to_owned(),
+        HunkChoice::Edited { text } => {
+            format!("edited; replaced by\n{}", capped(&settings.redactor.redact(text).text))
+        }
+    };
+    format!("- hunk {number} of {count} ({place}): {what}")
+}
+
+fn as_a_whole(
+    files: &[Sides<'_>],
+    file: usize,
+    text: &str,
+    settings: &Settings,
+) -> Result<(Vec<Option<Document>>, String), ToolError> {
+    let Some(edited) = files.get(file) else { return Err(invalid("the change does not contain this file")) };
+    let restored = edited.restored(text, settings)?;
+    let (whole, form, _) = fitted(edited.before, &restored);
+    let whole = edited.checked_as(Document { text: whole, form }, &[text], settings)?;
+    let name = shown_in_one_line(&edited.target.real, settings);
+    let (proposed, now) = (plain(&edited.after.text, settings), plain(&whole.text, settings));
+    let (diff, ..) = unified(&proposed, &now, &format!("a/{name}"), &format!("b/{name}"));
+    let told = format!(
+        "[The user edited `{}` before it was applied. Their changes to your proposal:\n{}]",
+        edited.target.given,
+        capped(&diff)
+    );
+    let as_proposed = |sides: &Sides<'_>| (!sides.cuts.is_empty()).then(|| sides.after.clone());
+    let mut texts: Vec<_> = files.iter().map(as_proposed).collect();
+    let same = matches!(edited.before, Before::Text { document, .. } if *document == whole);
+    texts[file] = (!same).then_some(whole);
+    if texts.iter().all(Option::is_none) {
+        return Err(nothing_left());
+    }
+    Ok((texts, told))
+}
+
+fn capped(text: &str) -> String {
+    let text = text.trim_end_matches('\n');
+    if text.len() <= TOLD_BYTES {
+        return text.to_owned();
+    }
+    let mut cut = crate::protocol::cut_before(text, TOLD_BYTES).min(text.len());
+    cut = text[..cut].rfind('\n').unwrap_or(cut);
+    let mut told = text[..cut].to_owned();
+    let _ = write!(told, "\n({} more bytes: read the file)", text.len() - cut);
+    told
+}
+
+impl Sides<'_> {
+    /// Restores the markers in the user's text, using the original and the proposed file.
+    fn restored(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
+        let before = restored(&restorer(self.before, settings), text, "the edited text", self.target);
+        before.or_else(|error| {
+            let proposed = settings.redactor.restorer(&super::replacement::with_lf(&self.after.text));
+            restored(&proposed, text, "the edited text", self.target).map_err(|_| error)
+        })
+    }
+
+    fn checked(&self, text: String, settings: &Settings) -> Result<Document, ToolError> {
+        let form = match self.before {
+            Before::Text { document, .. } if document.form.encode(&text).is_some() => document.form,
+            Before::Text { .. } | Before::Absent | Before::NotText { .. } => self.after.form,
+        };
+        self.checked_as(Document { text, form }, &[], settings)
+    }
+
+    /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows it.
+    fn checked_as(&self, document: Document, written: &[&str], settings: &Settings) -> Result<Document, ToolError> {
+        let proposed = plain(&self.after.text, settings);
+        let mut known = vec![proposed.as_str()];
+        known.extend(written);
+        keep_hidden(&restorer(self.before, settings), self.before, &document.text, &known, settings, self.target)?;
+        let form = if document.form.encode(&document.text).is_some() { document.form } else { Form::Utf8 };
+        Ok(Document { form, ..document })
+    }
+}

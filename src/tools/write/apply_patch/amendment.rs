@@ -1,0 +1,100 @@
+//! Patches edited by the user: hunks left out or edited.
+
+use super::tree::{File, Now, Stood};
+use super::{Changes, Work, changes};
+use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
+use crate::tools::draft::Draft;
+use crate::tools::error::invalid;
+use crate::tools::settings::Settings;
+use crate::tools::write::amendment::{Sides, offered, texts};
+use crate::tools::write::document::Document;
+use crate::tools::write::file_change::Before;
+
+impl Changes {
+    /// Returns the editable sides of a shown part: the text of a file that is not moved.
+    fn sides(&self, part: usize) -> Option<Sides<'_>> {
+        let (at, cuts) = self.cuts.get(part)?;
+        let file = self.files.get(*at)?;
+        match (&file.was, &file.now) {
+            (Stood::File(before @ (Before::Absent | Before::Text { .. })), Now::Text(after)) if file.moved_from.is_none() => {
+                Some(Sides { target: &file.target, before, after, cuts })
+            }
+            _ => None,
+        }
+    }
+
+    fn all_sides(&self) -> Vec<Sides<'_>> {
+        (0..self.cuts.len()).filter_map(|part| self.sides(part)).collect()
+    }
+}
+
+/// Returns why the hunks of a file cannot be chosen.
+fn fixed(file: &File) -> &'static str {
+    match (&file.now, &file.moved_from) {
+        (Now::Absent, _) => "a file can only be deleted as a whole",
+        (_, Some(_)) => "a moved file can only be changed as proposed",
+        _ => "it is not text, so it has no hunks",
+    }
+}
+
+pub(super) fn amendable(changes: &Changes, settings: &Settings) -> (Amendable, Vec<String>) {
+    let (mut offer, texts) = offered(&changes.all_sides(), settings);
+    let mut own = std::mem::take(&mut offer.hunks).into_iter();
+    for (part, (at, cuts)) in changes.cuts.iter().enumerate() {
+        if changes.sides(part).is_some() {
+            offer.hunks.extend(own.by_ref().take(cuts.len()));
+        } else {
+            let why = Some(fixed(&changes.files[*at]).to_owned());
+            let hunk = Hunk { file: None, first: 0, end: 0, name: None, fixed: why };
+            offer.hunks.extend(cuts.iter().map(|_| hunk.clone()));
+        }
+    }
+    (offer, texts)
+}
+
+pub(super) fn amend(
+    mut changed: Changes,
+    amendment: &Amendment,
+    settings: &Settings,
+) -> Result<(Draft<Work>, String), ToolError> {
+    let own = match amendment {
+        Amendment::Hunks { hunks } => Amendment::Hunks { hunks: own_choices(&changed, hunks)? },
+        other => other.clone(),
+    };
+    let (texts, told) = texts(&changed.all_sides(), &own, settings)?;
+    let places: Vec<usize> =
+        (0..changed.cuts.len()).filter(|part| changed.sides(*part).is_some()).map(|part| changed.cuts[part].0).collect();
+    for (at, text) in places.into_iter().zip(texts) {
+        let file = &mut changed.files[at];
+        file.now = match (text, &file.was) {
+            (Some(text), _) => Now::Text(text),
+            (None, Stood::File(Before::Text { document, .. })) => Now::Text(Document::clone(document)),
+            (None, _) => Now::Absent,
+        };
+        file.notes.clear();
+    }
+    let (proposal, changes) = changes(changed.files, changed.actions, settings);
+    let count = changes.steps.steps.len();
+    if count == 0 {
+        return Err(invalid("no change is left; deny it instead"));
+    }
+    Ok((Draft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
+}
+
+/// Returns the choices for hunks of text. All other hunks must be applied.
+fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
+    let mut own = Vec::new();
+    let mut rest = choices.iter();
+    for (part, (_, cuts)) in changes.cuts.iter().enumerate() {
+        let these: Vec<&HunkChoice> = rest.by_ref().take(cuts.len()).collect();
+        if these.len() < cuts.len() {
+            return Err(invalid("some hunks of the patch have no choice"));
+        }
+        if changes.sides(part).is_some() {
+            own.extend(these.into_iter().cloned());
+        } else if these.iter().any(|choice| **choice != HunkChoice::Taken) {
+            return Err(invalid(fixed(&changes.files[changes.cuts[part].0])));
+        }
+    }
+    Ok(own)
+}
