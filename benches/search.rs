@@ -51,7 +51,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{Environment, Helper, Shell};
-use tools::{Commands, Holding, LoadedTools, Router, Seen, Settings, TextTools};
+use tools::{Commands, LoadedTools, ReadState, Router, SandboxPolicy, Settings, TextTools};
 
 const RUNS: usize = 15;
 const GREP_LIMIT: f64 = 1.15;
@@ -287,9 +287,9 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         editor: None,
         artifacts: None,
         changes: None,
-        holding: Holding::nothing(),
+        holding: SandboxPolicy::nothing(),
         commands: Commands::default(),
-        seen: Seen::default(),
+        seen: ReadState::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     }

@@ -6,7 +6,9 @@ use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{Probe, Tier, probe};
-use crate::tools::{Caches, GitOutside, GlobalConfig, Ground, Holding, Machine, RepositoryTrust, Sources, Visible};
+use crate::tools::{
+    Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible,
+};
 use std::path::{Path, PathBuf};
 
 /// Directories of home directories.
@@ -17,7 +19,7 @@ const MAX_HOMES: usize = 64;
 /// The sandbox capabilities of the system, determined once per run; the policy may change.
 #[derive(Debug, Clone)]
 pub struct SandboxHost {
-    ground: Ground,
+    ground: HostCapabilities,
     /// Missing capabilities, with the reason and the fix.
     missing: Vec<String>,
     homes: Vec<PathBuf>,
@@ -61,7 +63,7 @@ impl SandboxHost {
             let own = [data.as_path(), place.directories.config.as_path()];
             Visible::find(&Machine { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
         };
-        let ground = Ground { tier, layers, caches, git, visible, trust, git_config };
+        let ground = HostCapabilities { tier, layers, caches, git, visible, trust, git_config };
         Self { ground, missing, homes, home: place.home.clone() }
     }
 
@@ -77,17 +79,17 @@ impl SandboxHost {
     }
 
     /// Returns the sandbox settings under this policy.
-    pub fn holding(&self, policy: &Enforcer) -> Holding {
-        Holding::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
+    pub fn holding(&self, policy: &Enforcer) -> SandboxPolicy {
+        SandboxPolicy::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
     }
 
     /// Returns the description of the sandbox for an approval prompt.
-    pub fn words(&self, holding: &Holding) -> String {
+    pub fn words(&self, holding: &SandboxPolicy) -> String {
         holding.words(&self.home)
     }
 
     /// Returns the state for the status row, and a notice about what is missing.
-    pub fn status(&self, holding: &Holding, policy: &Enforcer) -> SandboxStatus {
+    pub fn status(&self, holding: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
         SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
     }
 

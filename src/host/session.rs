@@ -24,7 +24,7 @@ use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Changes, Commands, Holding, InEditor, LoadedTools, Recovered, Router, Seen};
+use crate::tools::{self, Changes, Commands, InEditor, LoadedTools, ReadState, Recovered, Router, SandboxPolicy};
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ pub struct SharedToolState {
     /// The background commands.
     commands: Commands,
     /// The files that the model has seen in this process.
-    seen: Seen,
+    seen: ReadState,
     /// The workspace before each change.
     checkpoints: Arc<dyn Checkpoints>,
     /// Storage for outputs that are too long for the conversation.
@@ -94,7 +94,7 @@ impl SharedToolState {
             session: session.clone(),
             since: SystemTime::now(),
             commands: Commands::default(),
-            seen: Seen::default(),
+            seen: ReadState::default(),
             artifacts: Arc::new(place.artifacts(Some(session))),
             changes: Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
             checkpoints: snapshots,
@@ -135,7 +135,7 @@ impl SharedToolState {
     }
 
     /// Returns the settings of the tools of this session under a policy.
-    pub fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: Holding) -> tools::Settings {
+    pub fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
         let settings = tools::Settings {
             session: Some(self.session.clone()),
             since: self.since,
@@ -422,7 +422,7 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
 }
 
 /// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
-pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: Holding) -> tools::Settings {
+pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
     let judge = policy.clone();
     // Only a denial counts here; an approval is requested for each call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
@@ -476,7 +476,7 @@ pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: Holding) ->
         changes: None,
         holding,
         commands: Commands::default(),
-        seen: Seen::default(),
+        seen: ReadState::default(),
         session: None,
         since: SystemTime::now(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),

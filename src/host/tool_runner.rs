@@ -81,7 +81,7 @@ pub enum Judged {
 }
 
 /// Returns a router with all tools under the policy.
-fn router(place: &AppContext, policy: &Enforcer, holding: tools::Holding, servers: Option<&Servers>) -> Router {
+fn router(place: &AppContext, policy: &Enforcer, holding: tools::SandboxPolicy, servers: Option<&Servers>) -> Router {
     let settings = tools::Settings {
         checkpoints: Some(Arc::new(place.snapshots())),
         artifacts: Some(Arc::new(place.artifacts(None))),

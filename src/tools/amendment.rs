@@ -1,6 +1,6 @@
 //! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
 
-use super::draft::{Draft, Effect};
+use super::draft::{CallDraft, Effect};
 use super::executable_files::marked_by_actions;
 use super::redaction::hide_in_proposal;
 use super::registry::resolve;
@@ -42,7 +42,7 @@ pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings
 }
 
 /// Builds the plan of an edited draft.
-fn with(plan: Plan, draft: Draft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+fn with(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),
         proposal: draft

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Tool annotations of the Model Context Protocol. They inform clients and grant nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
+pub struct ToolHints {
     pub reads_only: bool,
     /// Existing data may be lost.
     pub destructive: bool,
@@ -17,20 +17,20 @@ pub struct Hints {
 /// Details of a tool for other agents, in addition to its definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
-    pub hints: Hints,
+    pub hints: ToolHints,
     /// JSON Schema of its output, if that is JSON.
     pub output_schema: Option<Value>,
 }
 
-const READS: Hints = Hints { reads_only: true, destructive: false, idempotent: true, open_world: false };
-const ADDS: Hints = Hints { reads_only: false, destructive: false, idempotent: false, open_world: false };
-const CHANGES: Hints = Hints { destructive: true, ..ADDS };
+const READS: ToolHints = ToolHints { reads_only: true, destructive: false, idempotent: true, open_world: false };
+const ADDS: ToolHints = ToolHints { reads_only: false, destructive: false, idempotent: false, open_world: false };
+const CHANGES: ToolHints = ToolHints { destructive: true, ..ADDS };
 /// Hints for commands, whose effects are unknown in advance.
-pub(super) const RUNS: Hints = Hints { open_world: true, ..CHANGES };
+pub(super) const RUNS: ToolHints = ToolHints { open_world: true, ..CHANGES };
 /// Hints for a tool that runs in a read-only sandbox, but may contact other systems.
-pub(super) const READS_BY_PROGRAM: Hints = Hints { open_world: true, ..READS };
+pub(super) const READS_BY_PROGRAM: ToolHints = ToolHints { open_world: true, ..READS };
 
-static BUILT_IN: &[(&str, Hints)] = &[
+static BUILT_IN: &[(&str, ToolHints)] = &[
     ("ReadFile", READS),
     ("ListDirectory", READS),
     ("Glob", READS),
@@ -39,12 +39,12 @@ static BUILT_IN: &[(&str, Hints)] = &[
     ("TextInspect", READS),
     ("HashFile", READS),
     ("DiskUsage", READS),
-    ("WriteFile", Hints { idempotent: true, ..CHANGES }),
+    ("WriteFile", ToolHints { idempotent: true, ..CHANGES }),
     ("EditFile", CHANGES),
     ("ApplyPatch", CHANGES),
     ("AppendFile", ADDS),
     ("TextPatch", CHANGES),
-    ("CreateDirectory", Hints { idempotent: true, ..ADDS }),
+    ("CreateDirectory", ToolHints { idempotent: true, ..ADDS }),
     ("Copy", ADDS),
     ("Move", CHANGES),
     ("Delete", CHANGES),
@@ -52,12 +52,12 @@ static BUILT_IN: &[(&str, Hints)] = &[
     ("CliSession", RUNS),
     ("CliWrite", RUNS),
     // Output that was read is not returned again.
-    ("CliRead", Hints { idempotent: false, ..READS }),
-    ("CliStop", Hints { idempotent: true, ..CHANGES }),
+    ("CliRead", ToolHints { idempotent: false, ..READS }),
+    ("CliStop", ToolHints { idempotent: true, ..CHANGES }),
     ("CliGetPlatform", READS),
     ("CliEnv", READS),
     ("OpenPath", ADDS),
-    ("RevealInOs", Hints { idempotent: true, ..ADDS }),
+    ("RevealInOs", ToolHints { idempotent: true, ..ADDS }),
     ("HttpRequest", RUNS),
 ];
 
@@ -66,7 +66,7 @@ static BUILT_IN: &[(&str, Hints)] = &[
 const OF_A_SESSION: &[&str] = &["UploadArtifact"];
 
 /// Returns the hints of a built-in tool; `None` for tools that are useless to other agents.
-pub(super) fn of(name: &str) -> Option<Hints> {
+pub(super) fn of(name: &str) -> Option<ToolHints> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, hints)| *hints)
 }
 

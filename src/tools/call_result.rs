@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 /// A failed call, and its output until then.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct ToolFailure {
     pub error: ToolError,
     pub printed: String,
     pub denied: Vec<Outside>,
@@ -17,7 +17,7 @@ pub(super) struct Failed {
     pub left_out: Option<Box<LeftOut>>,
 }
 
-impl From<ToolError> for Failed {
+impl From<ToolError> for ToolFailure {
     fn from(error: ToolError) -> Self {
         Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new(), left_out: None }
     }
@@ -25,7 +25,7 @@ impl From<ToolError> for Failed {
 
 /// The result of a call.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ToolOutput {
     pub text: String,
     /// Blocked access that made a command fail.
     pub denied: Vec<Outside>,
@@ -39,7 +39,7 @@ pub(super) struct Told {
     pub left_out: Option<Box<LeftOut>>,
 }
 
-impl Told {
+impl ToolOutput {
     /// Appends a note to the text.
     pub(super) fn and(mut self, note: &str) -> Self {
         self.text.push_str(note);
@@ -47,18 +47,18 @@ impl Told {
     }
 }
 
-impl From<String> for Told {
+impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
         Self { text, ..Self::default() }
     }
 }
 
-pub(super) type Output = Result<Told, Failed>;
+pub(super) type CallResult = Result<ToolOutput, ToolFailure>;
 
 /// Runs blocking work on a separate thread.
-pub(super) fn blocking<T: Into<Told> + Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
-) -> BoxFuture<'static, Output> {
+pub(super) fn blocking<T: Into<ToolOutput> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolFailure> + Send + 'static,
+) -> BoxFuture<'static, CallResult> {
     async move {
         tokio::task::spawn_blocking(|| work().map(Into::into)).await.unwrap_or_else(|error| {
             let message = format!("the tool crashed: {error}");

@@ -8,7 +8,7 @@ use crate::protocol::{Action, ToolCall, ToolError};
 use serde_json::{Map, Value};
 
 /// Returns the actions of a call, if one of them concerns an unreadable path.
-pub(super) fn hidden(
+pub(super) fn unreadable_actions(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,
@@ -33,7 +33,7 @@ pub(super) fn hidden(
 }
 
 /// The error of an impossible call, reported after the policy has allowed the call.
-pub(super) struct Late(pub ToolError);
+pub(super) struct DeferredError(pub ToolError);
 
 /// Returns the paths as the model wrote them.
 fn named(actions: &[Action]) -> String {
@@ -51,11 +51,11 @@ fn named(actions: &[Action]) -> String {
     actions.iter().map(given).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
+pub(super) fn plan_with_deferred_error(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
     Plan {
         summary: format!("{tool_name} {} (not possible)", named(&actions)),
         actions,
         changes: false,
-        ..Plan::bare(call, tool_name.to_owned(), Box::new(Late(error)))
+        ..Plan::bare(call, tool_name.to_owned(), Box::new(DeferredError(error)))
     }
 }

@@ -4,7 +4,7 @@ use crate::protocol::{Action, Proposal, Target};
 use std::path::PathBuf;
 
 /// A planned call before anything is done.
-pub(super) struct Draft<Work> {
+pub(super) struct CallDraft<Work> {
     /// One-line summary for the user.
     pub summary: String,
     pub actions: Vec<Action>,
@@ -13,7 +13,7 @@ pub(super) struct Draft<Work> {
     pub work: Work,
 }
 
-impl<Work> Draft<Work> {
+impl<Work> CallDraft<Work> {
     /// Drafts a call that reads at one path.
     pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
         Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
@@ -25,15 +25,15 @@ impl<Work> Draft<Work> {
     }
 }
 
-impl<Work> Draft<Work> {
+impl<Work> CallDraft<Work> {
     /// Converts the work of a draft.
-    pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> Draft<Other> {
+    pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> CallDraft<Other> {
         let Self { summary, actions, proposal, effect, work } = self;
-        Draft { summary, actions, proposal, effect, work: make(work) }
+        CallDraft { summary, actions, proposal, effect, work: make(work) }
     }
 }
 
-impl<Work> Draft<Option<Work>> {
+impl<Work> CallDraft<Option<Work>> {
     /// Drafts a call that the policy will deny for these actions; nothing else is examined.
     pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
         Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }

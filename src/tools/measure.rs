@@ -1,6 +1,6 @@
 //! The tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
-use super::{Commands, Conflict, Holding, LoadedTools, Remote, Router, Seen, Settings, TextTools, actions_for};
+use super::{Commands, Conflict, LoadedTools, ReadState, Remote, Router, SandboxPolicy, Settings, TextTools, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use crate::ports::{RemoteServers, RunContext, ToolRouter};
@@ -46,9 +46,9 @@ fn settings(workspace: &Path) -> Settings {
         changes: None,
         artifacts: None,
         commands: Commands::default(),
-        seen: Seen::default(),
+        seen: ReadState::default(),
         shell: sys::process::Shell::Bash,
-        holding: Holding::nothing(),
+        holding: SandboxPolicy::nothing(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),

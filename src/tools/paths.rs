@@ -10,10 +10,10 @@ use std::path::Path;
 /// The rules for resolving the paths of a call.
 pub(super) struct Paths<'a> {
     pub(super) settings: &'a Settings,
-    lookup: Lookup,
+    lookup: PathLookup,
 }
 
-enum Lookup {
+enum PathLookup {
     Disk,
     /// By path text only, without the disk.
     Text,
@@ -21,15 +21,15 @@ enum Lookup {
 
 impl<'a> Paths<'a> {
     pub(super) fn on_disk(settings: &'a Settings) -> Self {
-        Self { settings, lookup: Lookup::Disk }
+        Self { settings, lookup: PathLookup::Disk }
     }
 
     pub(super) fn lexical(settings: &'a Settings) -> Self {
-        Self { settings, lookup: Lookup::Text }
+        Self { settings, lookup: PathLookup::Text }
     }
 
     /// Resolves a path that is only read, which may be the URI of an artifact.
-    pub(super) fn source(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
+    pub(super) fn source(&self, field: &str, given: &str, meant: ExpectedKind) -> Result<Target, ToolError> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
         let Some(artifacts) = &self.settings.artifacts else {
@@ -44,18 +44,18 @@ impl<'a> Paths<'a> {
     }
 
     /// Resolves the argument `field`. Without the disk, `meant` is the assumed kind.
-    pub(super) fn target(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
+    pub(super) fn target(&self, field: &str, given: &str, meant: ExpectedKind) -> Result<Target, ToolError> {
         self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
         let (real, place) = match self.lookup {
-            Lookup::Text => {
+            PathLookup::Text => {
                 let real = path::lexical(given, workspace, home).map_err(|error| refused(field, &error))?;
                 (real, meant.place())
             }
-            Lookup::Disk => {
+            PathLookup::Disk => {
                 let found = path::resolve(given, workspace, home).map_err(|error| refused(field, &error))?;
                 self.links_may_be(field, given, &found)?;
-                if found.names_directory && found.kind == Kind::Missing && meant == Meant::File {
+                if found.names_directory && found.kind == Kind::Missing && meant == ExpectedKind::File {
                     return Err(invalid(format!("`{field}`: `{given}` names a directory; give the path of a file")));
                 }
                 (found.real, place(found.kind))
@@ -66,7 +66,7 @@ impl<'a> Paths<'a> {
 
     /// Resolves a path to delete or move. A final symlink is the target itself, unless a slash follows.
     pub(super) fn entry(&self, field: &str, given: &str) -> Result<Target, ToolError> {
-        let Lookup::Disk = self.lookup else { return self.target(field, given, Meant::File) };
+        let PathLookup::Disk = self.lookup else { return self.target(field, given, ExpectedKind::File) };
         self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
         let found = path::resolve_entry(given, workspace, home).map_err(|error| refused(field, &error))?;
@@ -101,12 +101,12 @@ impl<'a> Paths<'a> {
 
 /// The kind of path that an argument expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meant {
+pub(super) enum ExpectedKind {
     File,
     Directory,
 }
 
-impl Meant {
+impl ExpectedKind {
     fn place(self) -> Place {
         match self {
             Self::File => Place::File { bytes: 0 },

@@ -15,22 +15,22 @@ const MAX_FILES: usize = 4096;
 
 /// The list shared by all routers of a session.
 #[derive(Debug, Clone, Default)]
-pub struct Seen(Arc<Mutex<Files>>);
+pub struct ReadState(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
     looks: u64,
-    known: HashMap<PathBuf, Look>,
+    known: HashMap<PathBuf, ReadEntry>,
 }
 
 #[derive(Debug)]
-struct Look {
+struct ReadEntry {
     /// Sequence number of the entry.
     number: u64,
     content: Fingerprint,
 }
 
-impl Seen {
+impl ReadState {
     /// Records that the model is about to see this file. Must be called before the file is read: a change in between then
     /// counts as unseen, never the reverse.
     pub(in crate::tools) fn looks_at(&self, real: &Path) {
@@ -89,7 +89,7 @@ impl Seen {
 impl Files {
     fn keep(&mut self, real: &Path, content: Fingerprint) {
         self.looks += 1;
-        self.known.insert(real.to_owned(), Look { number: self.looks, content });
+        self.known.insert(real.to_owned(), ReadEntry { number: self.looks, content });
         if self.known.len() > MAX_FILES
             && let Some(oldest) = self.known.iter().min_by_key(|(_, look)| look.number).map(|(path, _)| path.clone())
         {

@@ -5,15 +5,15 @@ use super::settings::Settings;
 use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
 use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::Before;
+use crate::tools::write::file_change::CurrentFile;
 use crate::tools::write::replacement::with_lf;
 use serde_json::{Map, Value};
 
 /// Returns the restorer for the markers of a file, as shown with LF endings.
-pub(super) fn restorer(before: &Before, settings: &Settings) -> Restorer {
+pub(super) fn restorer(before: &CurrentFile, settings: &Settings) -> Restorer {
     match before {
-        Before::Text { document: Document { text, .. }, .. } => settings.redactor.restorer(&with_lf(text)),
-        Before::Absent | Before::NotText { .. } => Restorer::default(),
+        CurrentFile::Text { document: Document { text, .. }, .. } => settings.redactor.restorer(&with_lf(text)),
+        CurrentFile::Absent | CurrentFile::NotText { .. } => Restorer::default(),
     }
 }
 
@@ -31,13 +31,13 @@ pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: 
 /// Refuses a change that would expose a secret that the file hides now, for example under a new or missing name.
 pub(super) fn keep_hidden(
     restorer: &Restorer,
-    before: &Before,
+    before: &CurrentFile,
     after: &str,
     written: &[&str],
     settings: &Settings,
     target: &Target,
 ) -> Result<(), ToolError> {
-    let Before::Text { document: Document { text, .. }, .. } = before else { return Ok(()) };
+    let CurrentFile::Text { document: Document { text, .. }, .. } = before else { return Ok(()) };
     let opened = settings.redactor.opened(restorer, &with_lf(text), &with_lf(after), written);
     opened.map_or(Ok(()), |marker| Err(would_open(&marker, target)))
 }

@@ -11,7 +11,7 @@ use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_
 use super::settings::Settings;
 use super::shell::run_command;
 use super::text::{TextTools, text_inspect, text_patch};
-use super::tool::{AnyTool, Hidden};
+use super::tool::{AnyTool, ErasedTool};
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::policy::NamedCommand;
 use crate::protocol::{ErrorCode, ToolError};
@@ -20,36 +20,36 @@ use std::sync::Arc;
 
 /// All built-in tools in the order shown to the model: reads, writes, commands, network.
 static TOOLS: &[&dyn AnyTool] = &[
-    &Hidden::<read_file::ReadFile>(PhantomData),
-    &Hidden::<list_directory::ListDirectory>(PhantomData),
-    &Hidden::<glob::Glob>(PhantomData),
-    &Hidden::<grep::Grep>(PhantomData),
-    &Hidden::<stat::Stat>(PhantomData),
-    &Hidden::<text_inspect::TextInspect>(PhantomData),
-    &Hidden::<hash_file::HashFile>(PhantomData),
-    &Hidden::<disk_usage::DiskUsage>(PhantomData),
-    &Hidden::<upload_artifact::UploadArtifact>(PhantomData),
-    &Hidden::<write_file::WriteFile>(PhantomData),
-    &Hidden::<edit_file::EditFile>(PhantomData),
-    &Hidden::<apply_patch::ApplyPatch>(PhantomData),
-    &Hidden::<append_file::AppendFile>(PhantomData),
-    &Hidden::<text_patch::TextPatch>(PhantomData),
-    &Hidden::<create_directory::CreateDirectory>(PhantomData),
-    &Hidden::<copy::Copy>(PhantomData),
-    &Hidden::<move_path::Move>(PhantomData),
-    &Hidden::<delete::Delete>(PhantomData),
-    &Hidden::<run_command::RunCommand>(PhantomData),
-    &Hidden::<cli_session::CliSession>(PhantomData),
-    &Hidden::<cli_write::CliWrite>(PhantomData),
-    &Hidden::<cli_read::CliRead>(PhantomData),
-    &Hidden::<cli_stop::CliStop>(PhantomData),
-    &Hidden::<cli_platform::CliGetPlatform>(PhantomData),
-    &Hidden::<cli_environment::CliEnv>(PhantomData),
-    &Hidden::<open_path::OpenPath>(PhantomData),
-    &Hidden::<reveal_in_os::RevealInOs>(PhantomData),
-    &Hidden::<http_request::HttpRequest>(PhantomData),
+    &ErasedTool::<read_file::ReadFile>(PhantomData),
+    &ErasedTool::<list_directory::ListDirectory>(PhantomData),
+    &ErasedTool::<glob::Glob>(PhantomData),
+    &ErasedTool::<grep::Grep>(PhantomData),
+    &ErasedTool::<stat::Stat>(PhantomData),
+    &ErasedTool::<text_inspect::TextInspect>(PhantomData),
+    &ErasedTool::<hash_file::HashFile>(PhantomData),
+    &ErasedTool::<disk_usage::DiskUsage>(PhantomData),
+    &ErasedTool::<upload_artifact::UploadArtifact>(PhantomData),
+    &ErasedTool::<write_file::WriteFile>(PhantomData),
+    &ErasedTool::<edit_file::EditFile>(PhantomData),
+    &ErasedTool::<apply_patch::ApplyPatch>(PhantomData),
+    &ErasedTool::<append_file::AppendFile>(PhantomData),
+    &ErasedTool::<text_patch::TextPatch>(PhantomData),
+    &ErasedTool::<create_directory::CreateDirectory>(PhantomData),
+    &ErasedTool::<copy::Copy>(PhantomData),
+    &ErasedTool::<move_path::Move>(PhantomData),
+    &ErasedTool::<delete::Delete>(PhantomData),
+    &ErasedTool::<run_command::RunCommand>(PhantomData),
+    &ErasedTool::<cli_session::CliSession>(PhantomData),
+    &ErasedTool::<cli_write::CliWrite>(PhantomData),
+    &ErasedTool::<cli_read::CliRead>(PhantomData),
+    &ErasedTool::<cli_stop::CliStop>(PhantomData),
+    &ErasedTool::<cli_platform::CliGetPlatform>(PhantomData),
+    &ErasedTool::<cli_environment::CliEnv>(PhantomData),
+    &ErasedTool::<open_path::OpenPath>(PhantomData),
+    &ErasedTool::<reveal_in_os::RevealInOs>(PhantomData),
+    &ErasedTool::<http_request::HttpRequest>(PhantomData),
     #[cfg(test)]
-    &Hidden::<super::tests::adding::CountWords>(PhantomData),
+    &ErasedTool::<super::tests::adding::CountWords>(PhantomData),
 ];
 
 /// Returns the local tools: built-in ones, then named commands of the policy, then custom tools.

@@ -4,7 +4,7 @@ use super::amendment::{amended, offered};
 use super::annotations::Served;
 use super::arguments::object;
 use super::changes;
-use super::deferred_error::{Late, hidden, told_later};
+use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
 use super::draft::Effect;
 use super::error::invalid;
@@ -241,7 +241,7 @@ impl ToolRouter for Router {
                 Ok(tool) => tool,
                 Err(error) => return ToolResult::refused(id, plan.tool_name, error),
             };
-            let payload: Payload = match plan.payload.downcast::<Late>() {
+            let payload: Payload = match plan.payload.downcast::<DeferredError>() {
                 Ok(late) => return ToolResult::refused(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
                 Err(payload) => payload,
             };
@@ -435,8 +435,8 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     let draft = match drafted(tool, &call.tool_name, arguments.clone(), settings) {
         Ok(draft) => draft,
         // The error may reveal an unreadable path, so the policy judges the path first.
-        Err(error) => match hidden(tool, &call.tool_name, arguments, settings) {
-            Some(actions) => return Ok(told_later(call, tool.name(), actions, error)),
+        Err(error) => match unreadable_actions(tool, &call.tool_name, arguments, settings) {
+            Some(actions) => return Ok(plan_with_deferred_error(call, tool.name(), actions, error)),
             None => return Err(with_hint(error, tool, settings)),
         },
     };

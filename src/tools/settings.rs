@@ -2,9 +2,9 @@
 
 use super::editor_buffers::InEditor;
 use super::mcp::RemoteTools;
-use super::read_state::Seen;
+use super::read_state::ReadState;
 use super::shell::background::Commands;
-use super::shell::command_sandbox::Holding;
+use super::shell::command_sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, NamedCommand, Permit, Unasked};
 use crate::ports::{Artifacts, Checkpoints};
@@ -93,11 +93,11 @@ pub struct Settings {
     /// Files open in an editor, if one is connected; kept when the policy changes.
     pub editor: Option<InEditor>,
     /// The sandbox of commands.
-    pub holding: Holding,
+    pub holding: SandboxPolicy,
     /// Running sessions and background commands, kept when the policy changes.
     pub commands: Commands,
     /// File content last seen by the model, kept when the policy changes.
-    pub seen: Seen,
+    pub seen: ReadState,
     /// Session of the calls; `None` if results are not needed after a crash.
     pub session: Option<SessionId>,
     /// Start of the session in this process. Later ignore rules do not make a file build output.
@@ -121,7 +121,7 @@ impl Settings {
 
     /// Returns the settings for an unapproved command in a preview, whose changes are reviewed before they apply.
     pub(super) fn viewed(&self) -> Self {
-        Self { holding: Holding { unasked: Some(Unasked::default()), ..self.holding.clone() }, ..self.clone() }
+        Self { holding: SandboxPolicy { unasked: Some(Unasked::default()), ..self.holding.clone() }, ..self.clone() }
     }
 
     /// Returns the settings for a command in a layer before approval: it sees no secrets, and only the usual variables.
@@ -131,7 +131,7 @@ impl Settings {
             Environment::Inherit | Environment::Core => Environment::Core,
             Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => Environment::CoreOf(names),
         };
-        Self { environment, holding: Holding { layered: true, ..viewed.holding }, ..viewed }
+        Self { environment, holding: SandboxPolicy { layered: true, ..viewed.holding }, ..viewed }
     }
 
     /// Returns the settings for a call with this permit.
@@ -139,6 +139,6 @@ impl Settings {
         let settings = if permit.reads_only() { self.reading_only() } else { self.clone() };
         let unasked = permit.relies_on();
         let narrowed = unasked.is_some_and(|unasked| unasked.as_reading) && !self.holding.is_read_only_view();
-        Self { holding: Holding { unasked, narrowed, ..settings.holding }, ..settings }
+        Self { holding: SandboxPolicy { unasked, narrowed, ..settings.holding }, ..settings }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::alias::Alias;
 use super::annotations;
-use super::annotations::Hints;
+use super::annotations::ToolHints;
 use super::arguments;
-use super::call_result::Output;
-use super::draft::Draft;
+use super::call_result::CallResult;
+use super::draft::CallDraft;
 use super::error::not_amended;
 use super::paths::Paths;
 use super::settings::Settings;
@@ -34,7 +34,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     /// Returns the actions of a call.
     fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     /// Drafts a call. It may read files, but reveals their content only to the user in the approval prompt.
-    fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<Draft<Self::Work>, ToolError>;
+    fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<CallDraft<Self::Work>, ToolError>;
     /// Returns the state of the changed paths before and after, if known in advance.
     fn places(work: &Self::Work) -> Vec<PlaceChange> {
         let _ = work;
@@ -46,11 +46,11 @@ pub(super) trait Tool: Send + Sync + 'static {
         (Amendable::default(), Vec::new())
     }
     /// Applies the user's edits, and returns a note about them for the model.
-    fn amend(work: Self::Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Self::Work>, String), ToolError> {
+    fn amend(work: Self::Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Self::Work>, String), ToolError> {
         let _ = (work, amendment, settings);
         Err(not_amended())
     }
-    fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
+    fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
 
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -67,7 +67,7 @@ pub(super) trait AnyTool: Send + Sync {
     fn description(&self) -> &str;
     fn restores(&self) -> bool;
     /// Returns the hints for other agents; `None` if the tool is not for them.
-    fn hints(&self) -> Option<Hints> {
+    fn hints(&self) -> Option<ToolHints> {
         None
     }
     /// Returns the schema of the arguments under this name.
@@ -77,7 +77,7 @@ pub(super) trait AnyTool: Send + Sync {
         None
     }
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
-    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
+    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError>;
     fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
         let _ = payload;
         Vec::new()
@@ -86,16 +86,21 @@ pub(super) trait AnyTool: Send + Sync {
         let _ = (payload, settings);
         (Amendable::default(), Vec::new())
     }
-    fn amend(&self, payload: Payload, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Payload>, String), ToolError> {
+    fn amend(
+        &self,
+        payload: Payload,
+        amendment: &Amendment,
+        settings: &Settings,
+    ) -> Result<(CallDraft<Payload>, String), ToolError> {
         let _ = (payload, amendment, settings);
         Err(not_amended())
     }
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
 
-pub(super) struct Hidden<T>(pub PhantomData<T>);
+pub(super) struct ErasedTool<T>(pub PhantomData<T>);
 
-impl<T: Tool> Hidden<T> {
+impl<T: Tool> ErasedTool<T> {
     /// Returns the alias of this name; `None` for the tool's own name.
     fn alias(called: &str) -> Option<&'static Alias<T::Arguments>> {
         if called == T::NAME {
@@ -110,7 +115,7 @@ impl<T: Tool> Hidden<T> {
     }
 }
 
-impl<T: Tool> AnyTool for Hidden<T> {
+impl<T: Tool> AnyTool for ErasedTool<T> {
     fn name(&self) -> &'static str {
         T::NAME
     }
@@ -131,7 +136,7 @@ impl<T: Tool> AnyTool for Hidden<T> {
         T::RESTORES
     }
 
-    fn hints(&self) -> Option<Hints> {
+    fn hints(&self) -> Option<ToolHints> {
         annotations::of(T::NAME)
     }
 
@@ -143,7 +148,7 @@ impl<T: Tool> AnyTool for Hidden<T> {
         T::actions(&Self::parse(called, arguments)?, paths)
     }
 
-    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         T::draft(Self::parse(called, arguments)?, settings).map(|draft| draft.map(|work| Box::new(work) as Payload))
     }
 
@@ -151,7 +156,12 @@ impl<T: Tool> AnyTool for Hidden<T> {
         payload.downcast_ref::<T::Work>().map(|work| T::amendable(work, settings)).unwrap_or_default()
     }
 
-    fn amend(&self, payload: Payload, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Payload>, String), ToolError> {
+    fn amend(
+        &self,
+        payload: Payload,
+        amendment: &Amendment,
+        settings: &Settings,
+    ) -> Result<(CallDraft<Payload>, String), ToolError> {
         let Ok(work) = payload.downcast::<T::Work>() else { return Err(not_amended()) };
         T::amend(*work, amendment, settings).map(|(draft, told)| (draft.map(|work| Box::new(work) as Payload), told))
     }
@@ -160,7 +170,7 @@ impl<T: Tool> AnyTool for Hidden<T> {
         payload.downcast_ref::<T::Work>().map(T::places).unwrap_or_default()
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         if let Ok(work) = payload.downcast::<T::Work>() {
             return T::run(*work, settings, context);
         }

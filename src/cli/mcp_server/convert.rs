@@ -4,7 +4,7 @@ use crate::host::offered_tools;
 use crate::host::tool_runner::ToolRunner;
 use crate::ports::Artifacts;
 use crate::protocol::{ErrorCode, ToolDefinition, ToolError, ToolResult, ToolStatus};
-use crate::tools::{Hints, Served};
+use crate::tools::{Served, ToolHints};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
@@ -32,7 +32,7 @@ pub fn offers(bench: &ToolRunner) -> Vec<Offer> {
 
 fn offer(definition: ToolDefinition, served: Served) -> Offer {
     let ToolDefinition { tool_name, description, input_schema } = definition;
-    let Hints { reads_only, destructive, idempotent, open_world } = served.hints;
+    let ToolHints { reads_only, destructive, idempotent, open_world } = served.hints;
     let annotations =
         ToolAnnotations::new().read_only(reads_only).destructive(destructive).idempotent(idempotent).open_world(open_world);
     let input = match input_schema {

@@ -11,7 +11,7 @@ use crate::host::session;
 use crate::policy::{Enforcer, Explanation, Sandbox, guard};
 use crate::protocol::{Arguments, Mode};
 use crate::text::{Line, LineSplitter};
-use crate::tools::{Holding, Settings};
+use crate::tools::{SandboxPolicy, Settings};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
-    let settings = session::tool_settings(place, &enforcer, Holding::nothing());
+    let settings = session::tool_settings(place, &enforcer, SandboxPolicy::nothing());
     let servers =
         ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());

@@ -54,7 +54,7 @@ pub fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) ->
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
-    let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
+    let settings = session::tool_settings(place, &enforcer, tools::SandboxPolicy::nothing());
     let servers =
         ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
     let time = jiff::Timestamp::now();

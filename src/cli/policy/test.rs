@@ -111,7 +111,7 @@ pub fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result
         known(test, &suite.bundle).map_err(|why| CliError::usage(format!("{}: {why}", place_of(test.tool_line))))?;
         if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
             let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
-            let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
+            let settings = session::tool_settings(place, &enforcer, tools::SandboxPolicy::nothing());
             enforcers.push((test.mode, enforcer, settings));
         }
         let Some((_, enforcer, settings)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };

@@ -4,7 +4,7 @@ use super::{Changes, Settings};
 use crate::ports::{CheckpointError, Noted, Stood};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::tree_watch::{Touched, TreeWatch};
-use crate::tools::search::skipped::Unread;
+use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::shell::checkpoint;
 use std::collections::{BTreeSet, HashMap};
@@ -25,7 +25,7 @@ const MAX_TOUCHED: usize = 5_000;
 type Stamp = [i64; 5];
 
 #[derive(Default)]
-pub(super) struct Outside {
+pub(super) struct ExternalChanges {
     state: State,
     /// Whether changes from before this process have been looked for.
     caught_up: bool,
@@ -52,7 +52,7 @@ struct Tree {
     directories: BTreeSet<PathBuf>,
 }
 
-impl Outside {
+impl ExternalChanges {
     /// Records the current files. Only the first call has an effect.
     pub(super) async fn begin(&mut self, settings: &Arc<Settings>) {
         if let State::NotYet = self.state {
@@ -93,13 +93,13 @@ impl Outside {
         };
         let for_look = Arc::clone(settings);
         let looked = tokio::task::spawn_blocking(move || {
-            let mut known = Known { files, watch };
+            let mut known = FileIndex { files, watch };
             let touched = known.touched(&for_look);
             (known, touched)
         })
         .await;
         let touched = match looked {
-            Ok((Known { files, watch }, Ok(touched))) => {
+            Ok((FileIndex { files, watch }, Ok(touched))) => {
                 self.state = State::Known { files, watch };
                 touched
             }
@@ -169,12 +169,12 @@ async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &
     Ok(noted.collect())
 }
 
-struct Known {
+struct FileIndex {
     files: HashMap<PathBuf, Stamp>,
     watch: Option<TreeWatch>,
 }
 
-impl Known {
+impl FileIndex {
     /// Returns the changed files and whether each existed before, and updates the remembered state.
     fn touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
         let told = self.watch.as_mut().map(TreeWatch::touched);
@@ -268,7 +268,7 @@ fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Opt
     if let Some(watch) = watch {
         add(watch, root);
     }
-    let walked = walk(&target, settings, Reach::usual(depth), &Unread::new(), &enough, || {
+    let walked = walk(&target, settings, Reach::usual(depth), &SkippedPlaces::new(), &enough, || {
         |entry: &ignore::DirEntry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             if let (true, Some(watch)) = (is_directory, watch) {

@@ -12,13 +12,13 @@ use super::settings::Settings;
 use super::shell::checkpoint::{self, Directories};
 use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
 use crate::protocol::{Action, ChangedFiles, SessionId, TaskId};
-use external::Outside;
+use external::ExternalChanges;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
-pub(in crate::tools) use tool_writes::{Mark, Written};
+pub(in crate::tools) use tool_writes::{Mark, ToolWrites};
 
 /// The changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
@@ -37,30 +37,30 @@ struct Inner {
     step: AtomicU64,
     /// Span numbers of commands that a call waits for.
     running: Mutex<HashSet<i64>>,
-    outside: tokio::sync::Mutex<Outside>,
-    written: Written,
+    outside: tokio::sync::Mutex<ExternalChanges>,
+    written: ToolWrites,
 }
 
 /// Paths saved before a tool changes them.
-pub(in crate::tools) struct Kept {
+pub(in crate::tools) struct SavedPaths {
     owner: Owner,
     paths: Vec<PathBuf>,
     directories: Directories,
 }
 
 /// A command that may change files. The span ends on drop, whether or not its changes were recorded.
-pub(in crate::tools) struct Watched {
+pub(in crate::tools) struct CommandSpan {
     inner: Arc<Inner>,
     span: Span,
 }
 
-impl Drop for Watched {
+impl Drop for CommandSpan {
     fn drop(&mut self) {
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.span.number);
     }
 }
 
-impl Watched {
+impl CommandSpan {
     /// Records the created and removed directories.
     pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
         let noted = directories::touched(before, now);
@@ -85,7 +85,7 @@ impl Changes {
             step: AtomicU64::new(0),
             running: Mutex::default(),
             outside: tokio::sync::Mutex::default(),
-            written: Written::default(),
+            written: ToolWrites::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -110,19 +110,19 @@ impl Changes {
     }
 
     /// Saves the paths that a tool is about to change. A failure is recorded, but does not stop the tool.
-    pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> Kept {
+    pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> SavedPaths {
         let (owner, looked) = (self.owner(), paths.clone());
         let directories = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
         if let Err(error) = self.inner.baselines.keep(owner.clone(), paths.clone()).await {
             tracing::warn!(%error, "the list of changed files is incomplete");
             noticed(self.inner.baselines.note_gap(owner.clone(), format!("{} was not saved: {error}", named(&paths))).await);
         }
-        Kept { owner, paths, directories }
+        SavedPaths { owner, paths, directories }
     }
 
     /// Records the current content of the saved paths as written by the tool.
-    pub(in crate::tools) async fn settle(&self, kept: Kept) {
-        let Kept { owner, paths, directories } = kept;
+    pub(in crate::tools) async fn settle(&self, kept: SavedPaths) {
+        let SavedPaths { owner, paths, directories } = kept;
         self.inner.written.note(&paths);
         let looked = paths.clone();
         let now = tokio::task::spawn_blocking(move || directories::standing(&looked)).await.unwrap_or_default();
@@ -154,10 +154,10 @@ impl Changes {
     }
 
     /// Begins the span of a command that can change the files of the given snapshot.
-    pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<Watched> {
+    pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<CommandSpan> {
         let span = noticed(self.inner.baselines.begin(self.owner(), since.clone()).await)?;
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
-        Some(Watched { inner: Arc::clone(&self.inner), span })
+        Some(CommandSpan { inner: Arc::clone(&self.inner), span })
     }
 
     /// Records the changes that other programs made so far, to separate them from later ones.

@@ -26,10 +26,10 @@ struct Move {
     path: PathBuf,
     to: Standing,
     now: Standing,
-    what: What,
+    what: PathAction,
 }
 
-enum What {
+enum PathAction {
     /// The path is already in the target state.
     Nothing,
     PutBack,
@@ -56,13 +56,13 @@ impl Changes {
         let mut planned = FilesPlanned { cannot: moves.cannot, ..FilesPlanned::default() };
         for one in moves.files {
             let conflict = match &one.what {
-                What::Nothing => continue,
-                What::Cannot(why) => {
+                PathAction::Nothing => continue,
+                PathAction::Cannot(why) => {
                     planned.cannot.push(format!("{} is left as is: {why}", shown_in_one_line(&one.path, settings)));
                     continue;
                 }
-                What::Conflict(why) => Some(why.clone()),
-                What::PutBack => None,
+                PathAction::Conflict(why) => Some(why.clone()),
+                PathAction::PutBack => None,
             };
             let (diff, added, removed) = self.diff(&one, settings).await;
             if conflict.is_none() && planned.diff.len() + diff.len() <= MAX_DIFF_BYTES {
@@ -91,11 +91,11 @@ impl Changes {
         let mut back_already = Vec::new();
         for one in files {
             match &one.what {
-                What::Nothing => back_already.push(one),
-                What::PutBack => chosen.push(one),
-                What::Conflict(_) if overwrites(&rewind.overwrite, &one.path, settings) => chosen.push(one),
-                What::Conflict(why) => done.kept.push(one.kept(why, settings)),
-                What::Cannot(why) => done.kept.push(one.kept(why, settings)),
+                PathAction::Nothing => back_already.push(one),
+                PathAction::PutBack => chosen.push(one),
+                PathAction::Conflict(_) if overwrites(&rewind.overwrite, &one.path, settings) => chosen.push(one),
+                PathAction::Conflict(why) => done.kept.push(one.kept(why, settings)),
+                PathAction::Cannot(why) => done.kept.push(one.kept(why, settings)),
             }
         }
         let paths: Vec<_> = chosen.iter().map(|one| one.path.clone()).collect();
@@ -261,37 +261,37 @@ fn moved(path: PathBuf, touches: &[Touch], now: Standing) -> Move {
 }
 
 /// Decides what to do with a path. The policy is not consulted: it restricts the agent, and a rewind is done by the user.
-fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> What {
+fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> PathAction {
     let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
     if now.mark == to.mark || !touches.iter().any(ours) {
-        return What::Nothing;
+        return PathAction::Nothing;
     }
     if path.components().any(|name| name.as_os_str() == ".git") {
-        return What::Cannot("it belongs to git; use git commands to undo changes in it".to_owned());
+        return PathAction::Cannot("it belongs to git; use git commands to undo changes in it".to_owned());
     }
     for (side, when) in [(to, "its earlier content"), (now, "its current content")] {
         if side.stood == Stood::Unkept {
             let why = side.why.as_deref().unwrap_or("unknown reason");
-            return What::Cannot(format!("{when} was not saved ({why})"));
+            return PathAction::Cannot(format!("{when} was not saved ({why})"));
         }
     }
     if touches.iter().any(|touch| touch.mixed) {
-        return What::Conflict(IN_BETWEEN.to_owned());
+        return PathAction::Conflict(IN_BETWEEN.to_owned());
     }
     let mut before: Option<&Touch> = None;
     for touch in touches {
         if let Some(earlier) = before
             && earlier.after.as_ref().unwrap_or(&earlier.before.mark) != &touch.before.mark
         {
-            return What::Conflict(if earlier.after.is_some() { IN_BETWEEN } else { UNFINISHED }.to_owned());
+            return PathAction::Conflict(if earlier.after.is_some() { IN_BETWEEN } else { UNFINISHED }.to_owned());
         }
         before = Some(touch);
     }
     match before.map(|last| (&last.after, &last.before.mark)) {
-        Some((Some(after), _)) if *after == now.mark => What::PutBack,
-        Some((Some(_), _)) | None => What::Conflict(BY_HAND.to_owned()),
-        Some((None, mark)) if *mark == now.mark => What::PutBack,
-        Some((None, _)) => What::Conflict(UNFINISHED.to_owned()),
+        Some((Some(after), _)) if *after == now.mark => PathAction::PutBack,
+        Some((Some(_), _)) | None => PathAction::Conflict(BY_HAND.to_owned()),
+        Some((None, mark)) if *mark == now.mark => PathAction::PutBack,
+        Some((None, _)) => PathAction::Conflict(UNFINISHED.to_owned()),
     }
 }
 

@@ -11,7 +11,7 @@ const WRITES: usize = 10_000;
 
 /// The writes of one session while commands run; other writes are not recorded. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(in crate::tools) struct Written {
+pub(in crate::tools) struct ToolWrites {
     inner: Arc<Mutex<Inner>>,
 }
 
@@ -43,7 +43,7 @@ type Time = (i64, i64);
 /// The start of a command, or of another operation of aye in the workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct Mark {
-    written: Written,
+    written: ToolWrites,
     since: u64,
     /// Number of commands started until then, including this one.
     number: u64,
@@ -52,7 +52,7 @@ pub(in crate::tools) struct Mark {
     is_command: bool,
 }
 
-impl Written {
+impl ToolWrites {
     /// Creates a mark that does not belong to a command.
     pub(in crate::tools) fn mark(&self) -> Mark {
         let mut inner = self.lock();
@@ -171,7 +171,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_command_knows_whether_another_one_ran_at_any_time_beside_it() {
-        let written = Written::default();
+        let written = ToolWrites::default();
         let first = written.command(false);
         assert!(!first.is_beside_others());
         let own = written.mark();
@@ -194,7 +194,7 @@ pub(super) mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("before"), "x").unwrap();
-        let written = Written::default();
+        let written = ToolWrites::default();
         written.note(&[path("before")]);
         let mark = written.mark();
         for name in ["kept", "changed", "tree"] {

@@ -1,9 +1,9 @@
 //! The manifest of a custom tool, parsed strictly: an error names the line, and the tool is not loaded.
 
-use super::program_files::Print;
+use super::program_files::FileHashes;
 use super::program_files::Program;
 use super::schema::Schema;
-use super::template::{Piece, pieces};
+use super::template::{TemplatePart, pieces};
 use crate::tools::custom::schema::MAX_STEPS;
 use crate::tools::registry::built_in;
 use serde::Deserialize;
@@ -40,7 +40,7 @@ pub struct CustomTool {
     /// Hash of the manifest and its schema files.
     pub(super) hash: String,
     /// Hashes of the individual files.
-    pub(super) parts: Print,
+    pub(super) parts: FileHashes,
     pub(super) input: Schema,
     pub(super) body: Body,
 }
@@ -165,7 +165,7 @@ impl CustomTool {
         let made = reader.tool(raw)?;
         let (name, description, input, body) = made;
         let hash = reader.hasher.finalize().to_hex().to_string();
-        let parts = Print::of(reader.files);
+        let parts = FileHashes::of(reader.files);
         Ok(Self { name, description, source, hash, parts, input, body })
     }
 
@@ -287,7 +287,7 @@ impl Reader<'_> {
                 return Err(self.error(&word.span(), "`command` contains a NUL byte"));
             }
             for piece in pieces(word.get_ref()).into_iter().filter(|_| by_words) {
-                let Piece::Named(name) = piece else { continue };
+                let TemplatePart::Named(name) = piece else { continue };
                 if at == 0 {
                     return Err(self.error(&word.span(), "`{…}` is not allowed in the program name, only in its arguments"));
                 }
@@ -374,7 +374,7 @@ impl Reader<'_> {
             let mut wrong = None;
             for_each_text(&arguments, &mut |text| {
                 for piece in pieces(text) {
-                    let Piece::Named(name) = piece else { continue };
+                    let TemplatePart::Named(name) = piece else { continue };
                     let fits = match (name.strip_prefix("input."), step_of(name)) {
                         (Some(input), _) => properties.is_some_and(|known| known.contains_key(input)),
                         (None, Some(before)) => before < at,

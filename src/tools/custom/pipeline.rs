@@ -2,11 +2,11 @@
 //! whole. The actions of each step must therefore be known before the first one runs.
 
 use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
-use super::template::{Piece, pieces, word_of};
+use super::template::{TemplatePart, pieces, word_of};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
-use crate::tools::call_result::{Failed, Output, Told};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::registry::{built_in, resolve};
@@ -56,7 +56,7 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
     Ok(match value {
         Value::String(text) => {
             let parts = pieces(text);
-            if let [Piece::Named(name)] = parts.as_slice()
+            if let [TemplatePart::Named(name)] = parts.as_slice()
                 && let Some(input) = name.strip_prefix("input.")
             {
                 return Ok(given.get(input).cloned());
@@ -64,8 +64,8 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
             let mut whole = String::new();
             for part in parts {
                 match part {
-                    Piece::Text(text) => whole.push_str(text),
-                    Piece::Named(name) => match name.strip_prefix("input.") {
+                    TemplatePart::Text(text) => whole.push_str(text),
+                    TemplatePart::Named(name) => match name.strip_prefix("input.") {
                         Some(input) => {
                             let value = given.get(input).map_or(Some(String::new()), word_of);
                             whole.push_str(&value.ok_or_else(|| {
@@ -121,7 +121,7 @@ fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, T
 fn waits(value: &Value) -> bool {
     let mut found = false;
     for_each_text(value, &mut |text| {
-        found |= pieces(text).iter().any(|piece| matches!(piece, Piece::Named(name) if step_of(name).is_some()));
+        found |= pieces(text).iter().any(|piece| matches!(piece, TemplatePart::Named(name) if step_of(name).is_some()));
     });
     found
 }
@@ -145,7 +145,7 @@ pub(super) fn draft(
     steps: &[Step],
     given: Map<String, Value>,
     settings: &Settings,
-) -> Result<Draft<Payload>, ToolError> {
+) -> Result<CallDraft<Payload>, ToolError> {
     let (mut actions, mut planned, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut whole = Proposal { notes: vec![tool.origin(settings)], ..Proposal::default() };
     let (mut changes, mut timeout, mut said) = (false, 0, Vec::new());
@@ -154,7 +154,7 @@ pub(super) fn draft(
         let arguments = arguments_of(step, &given).map_err(named)?;
         let of_step = tool_of(step, settings).map_err(named)?;
         crate::tools::redaction::refuse(of_step.name(), false, &arguments).map_err(named)?;
-        let Draft { summary, actions: of_it, proposal, effect, work } =
+        let CallDraft { summary, actions: of_it, proposal, effect, work } =
             drafted(of_step, &step.tool, arguments, settings).map_err(named)?;
         actions.extend(of_it);
         match effect {
@@ -183,7 +183,7 @@ pub(super) fn draft(
     }
     let summary = format!("{}: {}", tool.name, said.join("; "));
     whole.summary.clone_from(&summary);
-    Ok(Draft {
+    Ok(CallDraft {
         summary,
         actions,
         proposal: Some(whole),
@@ -198,18 +198,18 @@ pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
 }
 
 /// Runs the steps in order and stops at the first failure.
-pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> Output {
+pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> CallResult {
     let Ok(work) = payload.downcast::<Work>() else {
         let message = "the plan belongs to another router; plan the call again";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     };
-    let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
+    let (mut outputs, mut whole) = (Vec::<String>::new(), ToolOutput::default());
     let count = work.steps.len();
     for (at, Planned { tool: name, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
         if at > 0 && context.interrupt.is_cancelled() {
             let message = format!("interrupted by the user before step {} of {} (done: {at} of {count})", at + 1, work.name);
             let error = ToolError::new(ErrorCode::Cancelled, message);
-            return Err(Failed { changed: whole.changed, artifacts: whole.artifacts, ..error.into() });
+            return Err(ToolFailure { changed: whole.changed, artifacts: whole.artifacts, ..error.into() });
         }
         if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
@@ -236,7 +236,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                     format!("steps done before it: {at} of {count}")
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
-                let mut failed = Failed { error: ToolError::new(failed.error.code, message), ..failed };
+                let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };
                 // The changes of earlier steps stay.
                 failed.changed = both(whole.changed, failed.changed);
                 whole.artifacts.append(&mut failed.artifacts);
@@ -275,8 +275,8 @@ fn put(value: &mut Value, outputs: &[String]) {
     match value {
         Value::String(text) => {
             let whole = pieces(text).into_iter().map(|piece| match piece {
-                Piece::Text(text) => text.to_owned(),
-                Piece::Named(name) => match step_of(name).and_then(|step| outputs.get(step)) {
+                TemplatePart::Text(text) => text.to_owned(),
+                TemplatePart::Named(name) => match step_of(name).and_then(|step| outputs.get(step)) {
                     Some(output) => output.clone(),
                     None => format!("{{{name}}}"),
                 },

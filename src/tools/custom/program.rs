@@ -3,19 +3,19 @@
 use super::manifest::{Body, CustomTool};
 use super::pipeline;
 use super::program_files::Program;
-use super::program_files::{Found, Print};
+use super::program_files::{FileHashes, ResolvedProgram};
 use super::template;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::sys::process::{End, Finished, Shell};
-use crate::tools::annotations::{Hints, READS_BY_PROGRAM, RUNS};
-use crate::tools::call_result::{Failed, Output, Told};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::annotations::{READS_BY_PROGRAM, RUNS, ToolHints};
+use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
-use crate::tools::shell::executed_files::Pinned;
+use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::run_command::directory;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
@@ -48,11 +48,11 @@ impl AnyTool for CustomTool {
         false
     }
 
-    fn hints(&self) -> Option<Hints> {
+    fn hints(&self) -> Option<ToolHints> {
         match &self.body {
             Body::Program(program) => {
                 let hints = if program.reads_only { READS_BY_PROGRAM } else { RUNS };
-                Some(Hints { open_world: !program.no_network, ..hints })
+                Some(ToolHints { open_world: !program.no_network, ..hints })
             }
             Body::Steps(_) => Some(RUNS),
         }
@@ -72,14 +72,14 @@ impl AnyTool for CustomTool {
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         match &self.body {
             Body::Program(program) => {
-                let cwd = paths.target("cwd", ".", Meant::Directory)?;
+                let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
                 Ok(vec![self.started(program, self.checked(arguments)?, &paths.settings.workspace)?.action(self, cwd)])
             }
             Body::Steps(steps) => pipeline::actions(self, steps, self.checked(arguments)?, paths),
         }
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         let arguments = self.checked(arguments)?;
         let program = match &self.body {
             Body::Program(program) => program,
@@ -96,7 +96,7 @@ impl AnyTool for CustomTool {
         let timeout_seconds = program.timeout_seconds;
         let beside = self.is_own().then(|| program.directory.clone());
         let sees = beside.into_iter().chain(started.print.paths()).collect();
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal { summary: format!("{} $ {shown}", self.name), notes, ..Proposal::default() }),
             actions: vec![started.action(self, cwd.clone())],
@@ -106,7 +106,7 @@ impl AnyTool for CustomTool {
                 line: exec_line(&started.words),
                 timeout_seconds,
                 stdin: started.input,
-                pinned: Some(Pinned::of_tool(&cwd, started.print)),
+                pinned: Some(PinnedFiles::of_tool(&cwd, started.print)),
                 cwd,
                 opens: Vec::new(),
                 background: false,
@@ -117,7 +117,7 @@ impl AnyTool for CustomTool {
         })
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         match payload.downcast::<Work>() {
             Ok(work) => command_run::run(*work, settings, context).boxed(),
             Err(payload) => pipeline::run(payload, settings, context).boxed(),
@@ -129,7 +129,7 @@ impl AnyTool for CustomTool {
 struct Started {
     words: Vec<String>,
     input: Option<String>,
-    print: Print,
+    print: FileHashes,
 }
 
 impl Started {
@@ -174,7 +174,7 @@ impl CustomTool {
     fn started(&self, program: &Program, arguments: Map<String, Value>, workspace: &Path) -> Result<Started, ToolError> {
         let unusable =
             |why: String| ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot start the tool {}: {why}", self.name));
-        let Found { words, print } = program.find(workspace).map_err(unusable)?;
+        let ResolvedProgram { words, print } = program.find(workspace).map_err(unusable)?;
         if !program.by_words {
             let input = serde_json::to_string(&arguments).map_err(|error| unusable(error.to_string()))?;
             return Ok(Started { words, input: Some(input), print });
@@ -209,7 +209,7 @@ fn answer(name: &str, program: &Program) -> Answer {
         };
         let failed = |code: ErrorCode, message: String| {
             let (printed, left_out) = whole();
-            Some(Err(Failed { printed, left_out, ..ToolError::new(code, message).into() }))
+            Some(Err(ToolFailure { printed, left_out, ..ToolError::new(code, message).into() }))
         };
         match finished.end {
             End::Exited(0) if json => {
@@ -233,7 +233,7 @@ fn answer(name: &str, program: &Program) -> Answer {
             }
             End::Exited(0) => {
                 let (text, left_out) = whole();
-                Some(Ok(Told { text, left_out, ..Told::default() }))
+                Some(Ok(ToolOutput { text, left_out, ..ToolOutput::default() }))
             }
             End::Exited(code) => {
                 failed(ErrorCode::ToolExecutionFailed, format!("{name} failed with exit code {code}; its output follows"))

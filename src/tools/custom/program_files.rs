@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 /// The files of a tool and their hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::tools) struct Print {
+pub(in crate::tools) struct FileHashes {
     files: Vec<(PathBuf, String)>,
 }
 
 /// A tool found on this system: its command line and files.
-pub(super) struct Found {
+pub(super) struct ResolvedProgram {
     pub words: Vec<String>,
-    pub print: Print,
+    pub print: FileHashes,
 }
 
 impl Program {
     /// Resolves every file that the command names to its real path.
-    pub(super) fn find(&self, workspace: &Path) -> Result<Found, String> {
+    pub(super) fn find(&self, workspace: &Path) -> Result<ResolvedProgram, String> {
         let (mut words, mut files) = (Vec::new(), Vec::new());
         for (at, word) in self.command.iter().enumerate() {
             let by_path = if at == 0 { word.contains('/') } else { word.starts_with("./") };
@@ -53,7 +53,7 @@ impl Program {
                 files.push((found, hash));
             }
         }
-        Ok(Found { words, print: Print { files } })
+        Ok(ResolvedProgram { words, print: FileHashes { files } })
     }
 
     /// Resolves a path relative to the manifest. A tool of a project may also name files below the project root.
@@ -65,7 +65,7 @@ impl Program {
     }
 }
 
-impl Print {
+impl FileHashes {
     pub(super) fn of(files: Vec<(PathBuf, String)>) -> Self {
         Self { files }
     }

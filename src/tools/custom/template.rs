@@ -4,14 +4,14 @@ use serde_json::Value;
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum TemplatePart<'a> {
     Text(&'a str),
     /// The name between the braces: `{name}`, `{input.name}` or `{steps[0].output}`.
     Named(&'a str),
 }
 
 /// Splits a template. Braces around anything but such a name are plain text.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(text: &str) -> Vec<TemplatePart<'_>> {
     let named = |inner: &str| {
         !inner.is_empty()
             && inner.starts_with(|letter: char| letter.is_ascii_alphabetic())
@@ -25,13 +25,13 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
             continue;
         };
         if open > 0 {
-            found.push(Piece::Text(&rest[..open]));
+            found.push(TemplatePart::Text(&rest[..open]));
         }
-        found.push(Piece::Named(inner));
+        found.push(TemplatePart::Named(inner));
         (rest, from) = (&rest[open + inner.len() + 2..], 0);
     }
     if !rest.is_empty() {
-        found.push(Piece::Text(rest));
+        found.push(TemplatePart::Text(rest));
     }
     found
 }
@@ -50,11 +50,11 @@ pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -
     let mut whole = String::new();
     for piece in pieces(template) {
         let name = match piece {
-            Piece::Text(text) => {
+            TemplatePart::Text(text) => {
                 whole.push_str(text);
                 continue;
             }
-            Piece::Named(name) => name,
+            TemplatePart::Named(name) => name,
         };
         let value = match arguments.get(name) {
             None | Some(Value::Null) => return Ok(None),

@@ -12,7 +12,7 @@ const MAX_CALLS: usize = 256;
 
 /// Relation of the editor's text of a file to the one on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
+pub(super) enum BufferState {
     Same,
     /// The editor has the text from before aye wrote: it has no edits, and missed the write.
     Behind,
@@ -20,22 +20,22 @@ pub(super) enum Stands {
 }
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct BufferStates {
     /// Texts on disk before aye overwrote them, since editor and disk were last equal.
     before: HashMap<PathBuf, VecDeque<blake3::Hash>>,
     /// Paths written by calls or by a rewind, oldest first.
     written: VecDeque<(Option<CallId>, Vec<PathBuf>)>,
 }
 
-impl Known {
-    pub(super) fn compare(&mut self, real: &Path, disk: blake3::Hash, buffer: blake3::Hash) -> Stands {
+impl BufferStates {
+    pub(super) fn compare(&mut self, real: &Path, disk: blake3::Hash, buffer: blake3::Hash) -> BufferState {
         if disk == buffer {
             // From now on, any other text is an edit of the user.
             self.before.remove(real);
-            return Stands::Same;
+            return BufferState::Same;
         }
         let was_there = self.before.get(real).is_some_and(|texts| texts.contains(&buffer));
-        if was_there { Stands::Behind } else { Stands::Unsaved }
+        if was_there { BufferState::Behind } else { BufferState::Unsaved }
     }
 
     /// Records that this call, or a rewind, is about to write these files.
@@ -83,18 +83,21 @@ mod tests {
     #[test]
     fn what_stood_there_before_is_behind_until_the_editor_followed_and_then_it_is_unsaved() {
         let [one, two, three] = ["1", "2", "3"].map(|text| blake3::hash(text.as_bytes()));
-        let (mut known, real) = (Known::default(), Path::new("/w/a"));
-        assert_eq!(known.compare(real, one, two), Stands::Unsaved);
+        let (mut known, real) = (BufferStates::default(), Path::new("/w/a"));
+        assert_eq!(known.compare(real, one, two), BufferState::Unsaved);
         known.begins(Some(CallId::new("c")), vec![(real.to_owned(), one)]);
         known.begins(Some(CallId::new("d")), vec![(real.to_owned(), two)]);
-        assert_eq!((known.compare(real, three, one), known.compare(real, three, two)), (Stands::Behind, Stands::Behind));
-        assert_eq!(known.compare(real, three, three), Stands::Same);
-        assert_eq!(known.compare(real, three, one), Stands::Unsaved);
+        assert_eq!(
+            (known.compare(real, three, one), known.compare(real, three, two)),
+            (BufferState::Behind, BufferState::Behind)
+        );
+        assert_eq!(known.compare(real, three, three), BufferState::Same);
+        assert_eq!(known.compare(real, three, one), BufferState::Unsaved);
     }
 
     #[test]
     fn what_a_call_wrote_is_handed_out_once_and_only_for_it() {
-        let (mut known, text) = (Known::default(), blake3::hash(b""));
+        let (mut known, text) = (BufferStates::default(), blake3::hash(b""));
         known.begins(Some(CallId::new("c")), vec![("/w/a".into(), text)]);
         known.begins(None, vec![("/w/b".into(), text)]);
         assert_eq!(known.written(Some(&CallId::new("x"))), [] as [PathBuf; 0]);
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_known_is_bounded() {
-        let (mut known, text) = (Known::default(), blake3::hash(b""));
+        let (mut known, text) = (BufferStates::default(), blake3::hash(b""));
         for number in 0..2 * MAX_FILES {
             known.begins(Some(CallId::new(number.to_string())), vec![(format!("/w/{number}").into(), text)]);
             known.begins(None, vec![("/w/same".into(), text)]);

@@ -12,7 +12,7 @@ use super::tool::AnyTool;
 use crate::ports::{BUFFER_BYTES, Buffers, RunContext};
 use crate::protocol::{Action, CallId, ErrorCode, Place, Target, ToolCall, ToolError};
 use crate::tools::write::document::{Document, Form};
-use buffer_states::{Known, Stands};
+use buffer_states::{BufferState, BufferStates};
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use futures_util::stream::{self, StreamExt as _};
 use std::path::{Path, PathBuf};
@@ -33,17 +33,17 @@ pub struct InEditor {
 
 #[derive(Default)]
 struct State {
-    known: Known,
+    known: BufferStates,
     /// Running notification of the editor. An editor writes received text to the disk, so nothing else is written until it
     /// completes.
     telling: Option<Shared<BoxFuture<'static, ()>>>,
 }
 
 /// A file as it is on the disk and in the editor.
-struct Look {
+struct BufferComparison {
     disk: Document,
     buffer: String,
-    stands: Stands,
+    stands: BufferState,
 }
 
 impl InEditor {
@@ -64,7 +64,7 @@ impl InEditor {
     }
 
     /// Compares disk and editor; `None` if the file is not text, or the editor does not respond.
-    async fn look(&self, real: &Path, most_bytes: u64) -> Option<Look> {
+    async fn look(&self, real: &Path, most_bytes: u64) -> Option<BufferComparison> {
         let most_bytes = most_bytes.min(BUFFER_BYTES);
         text::on_disk(real, most_bytes).await?;
         let buffer = self.port.text(real).await?;
@@ -74,14 +74,14 @@ impl InEditor {
         // The disk is read after the editor, so that a save in between is not a difference.
         let disk = text::on_disk(real, most_bytes).await?;
         let stands = self.state().known.compare(real, text::named(&disk.text), text::named(&buffer));
-        Some(Look { disk, buffer, stands })
+        Some(BufferComparison { disk, buffer, stands })
     }
 
     /// Returns the editor's text as it would be saved, if it differs from the disk.
     async fn unsaved(&self, real: &Path, most_bytes: u64) -> Option<Document> {
         self.settled().await;
-        let Look { disk, buffer, stands } = self.look(real, most_bytes).await?;
-        (stands == Stands::Unsaved).then(|| text::as_saved(&disk, &buffer))
+        let BufferComparison { disk, buffer, stands } = self.look(real, most_bytes).await?;
+        (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
     /// Refuses a change of files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
@@ -95,8 +95,8 @@ impl InEditor {
         let mut saved = Vec::new();
         for (target, look) in looks {
             match look {
-                Some(Look { stands: Stands::Unsaved, .. }) => return Err(refused(&target)),
-                Some(Look { disk, .. }) => saved.push((target.real, text::named(&disk.text))),
+                Some(BufferComparison { stands: BufferState::Unsaved, .. }) => return Err(refused(&target)),
+                Some(BufferComparison { disk, .. }) => saved.push((target.real, text::named(&disk.text))),
                 None => {}
             }
         }
@@ -144,7 +144,7 @@ impl InEditor {
         self.settled().await;
         let look = |real: PathBuf| async move {
             let look = self.look(&real, BUFFER_BYTES).await?;
-            (look.stands != Stands::Unsaved).then(|| (real, text::named(&look.disk.text)))
+            (look.stands != BufferState::Unsaved).then(|| (real, text::named(&look.disk.text)))
         };
         let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(AT_ONCE).collect().await;
         self.state().known.begins(None, looks.into_iter().flatten().collect());
@@ -171,7 +171,9 @@ impl InEditor {
 
     /// Sends new text to the editor if it has the text from before. Otherwise it is up to date, or has edits of the user.
     async fn tell(&self, real: &Path) {
-        let Some(Look { disk, stands: Stands::Behind, .. }) = self.look(real, BUFFER_BYTES).await else { return };
+        let Some(BufferComparison { disk, stands: BufferState::Behind, .. }) = self.look(real, BUFFER_BYTES).await else {
+            return;
+        };
         // Exact bytes of the disk, because an editor saves the text it receives.
         let text = if disk.form == Form::Utf8Bom { format!("\u{FEFF}{}", disk.text) } else { disk.text };
         if self.port.follow(real, text).await {

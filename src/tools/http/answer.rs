@@ -7,7 +7,7 @@ use crate::protocol::ToolError;
 use crate::protocol::{ArtifactKind, LeftOut, size, truncated_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
 use crate::sys::http::{UnpackError, unpack_body};
-use crate::tools::call_result::{Failed, Told};
+use crate::tools::call_result::{ToolFailure, ToolOutput};
 use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, way_to};
 use crate::tools::settings::Settings;
 use encoding_rs::{Encoding, UTF_8};
@@ -30,7 +30,12 @@ const HEADER_CHARACTERS: usize = 1000;
 const META_BYTES: usize = 1024;
 
 /// Formats the status, headers and body of a response.
-pub(super) fn told(mut answer: Answer, asked: &Destination, form: Option<Form>, settings: &Settings) -> Result<Told, Failed> {
+pub(super) fn told(
+    mut answer: Answer,
+    asked: &Destination,
+    form: Option<Form>,
+    settings: &Settings,
+) -> Result<ToolOutput, ToolFailure> {
     let mut text = format!("HTTP {}\n", answer.status_line);
     let mut line = |name: &str, value: &str| {
         let value: String = value.chars().take(HEADER_CHARACTERS).collect();
@@ -69,13 +74,13 @@ pub(super) fn told(mut answer: Answer, asked: &Destination, form: Option<Form>, 
     Ok(told)
 }
 
-fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<Told, Failed> {
+fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<ToolOutput, ToolFailure> {
     let kind = answer.header("content-type").unwrap_or("unknown type").to_owned();
     let packed = answer.header("content-encoding").unwrap_or_default().to_owned();
     let bytes = std::mem::take(&mut answer.body);
     let length = bytes.len();
     if length == 0 {
-        return Ok(Told::default());
+        return Ok(ToolOutput::default());
     }
     let bytes = match unpack_body(bytes, &packed, ANSWER_BYTES) {
         Ok(bytes) => bytes,
@@ -106,16 +111,16 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
         let _ = write!(text, "\n{}", way_to("the whole body", kept));
     }
     let left_out = LeftOut::of(gap.into_iter().collect(), None);
-    Ok(Told { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), left_out, ..Told::default() })
+    Ok(ToolOutput { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), left_out, ..ToolOutput::default() })
 }
 
-fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> Told {
+fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> ToolOutput {
     let told = format!("Image, {} bytes, {media_type}", bytes.len());
     let Some(artifacts) = &settings.artifacts else { return told.into() };
     match keep_image(&**artifacts, bytes, &format!("image of {url}"), media_type) {
         Ok(artifact) => {
             let text = format!("{told}\n[stored as {} ({}); view it with ReadFile]", artifact.uri, size(artifact.bytes));
-            Told { text, artifacts: vec![artifact], ..Told::default() }
+            ToolOutput { text, artifacts: vec![artifact], ..ToolOutput::default() }
         }
         Err(error) => way_to("the image", &Kept::Err(error.message)).into(),
     }
@@ -170,7 +175,7 @@ fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
 /// Size limit of a response in bytes.
 pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 
-pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
+pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> ToolFailure {
     let (code, hint) = match error {
         FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
         FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),

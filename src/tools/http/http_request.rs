@@ -8,8 +8,8 @@ use crate::protocol::{Action, Proposal, ToolError, VerdictKind};
 use crate::sys::http::fetch::{Guard, Next, Request, check_headers};
 use crate::tools::alias::Alias;
 use crate::tools::arguments::{parse as parse_arguments, schema};
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::http::answer::ANSWER_BYTES;
 use crate::tools::http::answer::MAX_TIMEOUT_SECONDS;
@@ -97,7 +97,7 @@ impl Tool for HttpRequest {
         Ok(vec![Action::Fetch { url: arguments.url.clone(), method: method(arguments.method.as_deref())? }])
     }
 
-    fn draft(arguments: Arguments, _: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, _: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let method = method(arguments.method.as_deref())?;
         let to = parse(&arguments.url).map_err(|reason| invalid(format!("`url`: {reason}")))?;
         let body = arguments.body.unwrap_or_default();
@@ -136,7 +136,7 @@ impl Tool for HttpRequest {
             timeout: Duration::from_secs(timeout_seconds),
             most_bytes: ANSWER_BYTES,
         };
-        Ok(Draft {
+        Ok(CallDraft {
             summary: summary.clone(),
             actions: vec![Action::Fetch { url: arguments.url, method }],
             proposal: Some(Proposal { summary, bytes, notes, ..Proposal::default() }),
@@ -145,7 +145,7 @@ impl Tool for HttpRequest {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let rules = Arc::clone(&settings);
             let guard = Rules { settings: &rules, approved: &work.to };

@@ -6,7 +6,7 @@ use crate::ports::RemoteTool;
 use crate::ports::{RemoteContent, RemoteResult};
 use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncated_with_gap};
 use crate::text::clean;
-use crate::tools::call_result::{Failed, Told};
+use crate::tools::call_result::{ToolFailure, ToolOutput};
 use crate::tools::output::{Kept, image_type, keep_text, new, way_to};
 use crate::tools::read::read_file::image;
 use crate::tools::settings::Settings;
@@ -24,10 +24,10 @@ const TYPE_CHARS: usize = 80;
 /// # Errors
 ///
 /// The tool reported an error, or its output does not match its schema.
-pub(super) fn told(result: RemoteResult, offer: &Offer, settings: &Settings) -> Result<Told, Failed> {
+pub(super) fn told(result: RemoteResult, offer: &Offer, settings: &Settings) -> Result<ToolOutput, ToolFailure> {
     let RemoteResult { content, structured, is_error } = result;
     let name = offer.plain_name();
-    let mut parts = Parts { text: Vec::new(), told: Told::default(), name: &name, settings };
+    let mut parts = Parts { text: Vec::new(), told: ToolOutput::default(), name: &name, settings };
     let more = content.len().saturating_sub(MAX_PARTS);
     let says_structured = |text: &str| {
         structured.as_ref().is_some_and(|value| serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value))
@@ -55,14 +55,14 @@ pub(super) fn told(result: RemoteResult, offer: &Offer, settings: &Settings) -> 
     }
 }
 
-fn failed(told: Told, message: String) -> Failed {
+fn failed(told: ToolOutput, message: String) -> ToolFailure {
     let error = ToolError::new(ErrorCode::ToolExecutionFailed, message);
-    Failed { printed: told.text, artifacts: told.artifacts, left_out: told.left_out, ..error.into() }
+    ToolFailure { printed: told.text, artifacts: told.artifacts, left_out: told.left_out, ..error.into() }
 }
 
 struct Parts<'a> {
     text: Vec<String>,
-    told: Told,
+    told: ToolOutput,
     name: &'a str,
     settings: &'a Settings,
 }
@@ -117,7 +117,7 @@ impl Parts<'_> {
     }
 
     /// Returns the whole text if it is short; otherwise its start and end, with a reference to the stored whole.
-    fn bounded(mut self) -> Told {
+    fn bounded(mut self) -> ToolOutput {
         let text = self.text.join("\n");
         let text = if text.trim().is_empty() { "[nothing]".to_owned() } else { text };
         let limit = self.settings.max_output_bytes;

@@ -19,7 +19,7 @@ use super::settings::Settings;
 use super::tool::AnyTool;
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
-use server_tool::Wires;
+use server_tool::CallDeps;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl RemoteTools {
         let Remote { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
             servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
-        let wires = Arc::new(Wires { servers: Arc::clone(&servers), pins, timeout });
+        let wires = Arc::new(CallDeps { servers: Arc::clone(&servers), pins, timeout });
         let (mut yes, mut no, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let all = servers.tools();
         for tool in all.iter() {

@@ -36,7 +36,7 @@ struct Pin {
 
 /// Stored state of a tool.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum PinState {
     /// Never used.
     New,
     Same,
@@ -57,32 +57,32 @@ impl Pins {
     }
 
     /// Compares a tool with its stored definition. An unreadable file counts as a change.
-    pub(super) fn known(&self, tool: &RemoteTool) -> Known {
+    pub(super) fn known(&self, tool: &RemoteTool) -> PinState {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {
-            Known::Changed(format!(
+            PinState::Changed(format!(
                 "the approved definition cannot be read: `{}`: {why}; approve to save the current one",
                 file.display()
             ))
         };
         let content = match read(&file, MAX_BYTES) {
             Ok(Some(content)) => content,
-            Ok(None) => return Known::New,
+            Ok(None) => return PinState::New,
             Err(error) => return unreadable(error.to_string()),
         };
         match serde_json::from_slice::<Pin>(&content) {
             Ok(pin) if (pin.server.as_str(), pin.tool.as_str()) != (tool.server.as_str(), tool.name.as_str()) => {
                 unreadable("the file belongs to another tool".to_owned())
             }
-            Ok(pin) if pin.fingerprint == tool.fingerprint => Known::Same,
-            Ok(pin) => Known::Changed(difference(&pin, &Pin::of(tool))),
+            Ok(pin) if pin.fingerprint == tool.fingerprint => PinState::Same,
+            Ok(pin) => PinState::Changed(difference(&pin, &Pin::of(tool))),
             Err(error) => unreadable(error.to_string()),
         }
     }
 
     /// Returns whether the tool has changed since it was last approved.
     pub fn is_changed(&self, tool: &RemoteTool) -> bool {
-        matches!(self.known(tool), Known::Changed(_))
+        matches!(self.known(tool), PinState::Changed(_))
     }
 
     /// Stores the current definition as approved.

@@ -3,13 +3,13 @@
 use super::answer::Offer;
 use super::answer::SUMMARY_CHARS;
 use super::answer::{short, told};
-use super::pins::{Known, Pins};
+use super::pins::{PinState, Pins};
 use super::schema::{self, Checked, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::text::clean;
-use crate::tools::call_result::{Failed, Output, blocking};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::{CallResult, ToolFailure, blocking};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
@@ -27,7 +27,7 @@ const VALUE_CHARS: usize = 60;
 const ERROR_CHARS: usize = 2000;
 
 /// Shared access to the servers and the stored definitions.
-pub(super) struct Wires {
+pub(super) struct CallDeps {
     pub servers: Arc<dyn RemoteServers>,
     /// Approved definitions; `None` if none are stored.
     pub pins: Option<Pins>,
@@ -36,7 +36,7 @@ pub(super) struct Wires {
 
 pub(in crate::tools) struct ServerTool {
     offer: Arc<Offer>,
-    wires: Arc<Wires>,
+    wires: Arc<CallDeps>,
     /// Name in policies: `Mcp.docs/search`.
     name: String,
     /// Name for the model: `docs__search`.
@@ -48,7 +48,7 @@ pub(in crate::tools) struct ServerTool {
 
 struct Work {
     offer: Arc<Offer>,
-    wires: Arc<Wires>,
+    wires: Arc<CallDeps>,
     arguments: Map<String, Value>,
     timeout: Duration,
     /// This definition was approved before.
@@ -65,7 +65,7 @@ impl ServerTool {
         tool: RemoteTool,
         offered: String,
         reached_by: String,
-        wires: Arc<Wires>,
+        wires: Arc<CallDeps>,
         unlisted: Option<String>,
     ) -> Self {
         let name = full_name(&tool.server, &tool.name);
@@ -82,17 +82,17 @@ impl ServerTool {
         self.offered.len() + self.tool().description.len().min(DESCRIPTION_CHARS) + self.tool().input_schema.to_string().len()
     }
 
-    fn known(&self) -> Known {
-        self.wires.pins.as_ref().map_or(Known::New, |pins| pins.known(self.tool()))
+    fn known(&self) -> PinState {
+        self.wires.pins.as_ref().map_or(PinState::New, |pins| pins.known(self.tool()))
     }
 
-    fn action(&self, known: &Known) -> Action {
+    fn action(&self, known: &PinState) -> Action {
         let RemoteTool { server, name, fingerprint, .. } = self.tool();
         Action::Invoke {
             server: server.clone(),
             tool: name.clone(),
             fingerprint: fingerprint.clone(),
-            changed: matches!(known, Known::Changed(_)),
+            changed: matches!(known, PinState::Changed(_)),
         }
     }
 
@@ -109,14 +109,14 @@ impl ServerTool {
         line
     }
 
-    fn notes(&self, arguments: &Map<String, Value>, known: &Known, unchecked: Option<String>) -> Vec<String> {
+    fn notes(&self, arguments: &Map<String, Value>, known: &PinState, unchecked: Option<String>) -> Vec<String> {
         let RemoteTool { server, fingerprint, .. } = self.tool();
         let mut notes =
             vec![format!("MCP server {}, {}", short(server, SUMMARY_CHARS), short(&self.offer.reached_by, SUMMARY_CHARS))];
         match known {
-            Known::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
-            Known::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
-            Known::Same => {}
+            PinState::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
+            PinState::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
+            PinState::Same => {}
         }
         if arguments.is_empty() {
             notes.push("no arguments".to_owned());
@@ -138,13 +138,13 @@ impl ServerTool {
         words
     }
 
-    fn planned(&self, arguments: Map<String, Value>) -> Result<Draft<Payload>, ToolError> {
+    fn planned(&self, arguments: Map<String, Value>) -> Result<CallDraft<Payload>, ToolError> {
         let known = self.known();
         let actions = vec![self.action(&known)];
         let summary = self.summary(&arguments);
         if self.unlisted.is_some() {
             // The policy will deny the call; nothing else is reported.
-            return Ok(Draft { summary, actions, proposal: None, effect: Effect::Changes, work: Box::new(()) });
+            return Ok(CallDraft { summary, actions, proposal: None, effect: Effect::Changes, work: Box::new(()) });
         }
         let value = Value::Object(arguments);
         let unchecked = match self.offer.input.check(&self.tool().input_schema, &value) {
@@ -156,7 +156,7 @@ impl ServerTool {
         };
         let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
         let timeout = (self.wires.timeout)(&self.tool().server, &self.tool().name);
-        Ok(Draft {
+        Ok(CallDraft {
             proposal: Some(Proposal {
                 summary: summary.clone(),
                 notes: self.notes(&arguments, &known, unchecked),
@@ -170,7 +170,7 @@ impl ServerTool {
                 wires: Arc::clone(&self.wires),
                 arguments,
                 timeout,
-                is_pinned: known == Known::Same,
+                is_pinned: known == PinState::Same,
             }),
         })
     }
@@ -215,11 +215,11 @@ impl AnyTool for ServerTool {
         Ok(vec![self.action(&self.known())])
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<Draft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         self.planned(arguments)
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         match payload.downcast::<Work>() {
             Ok(work) => called(*work, settings, context).boxed(),
             Err(_) => std::future::ready(Err(crate::tools::error::never_allowed().into())).boxed(),
@@ -227,7 +227,7 @@ impl AnyTool for ServerTool {
     }
 }
 
-async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
+async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
     let Work { offer, wires, arguments, timeout, is_pinned } = work;
     if let (Some(pins), false) = (wires.pins.clone(), is_pinned) {
         let tool = Arc::clone(&offer);
@@ -247,7 +247,7 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Out
     }
 }
 
-fn failed(error: &RemoteError, offer: &Offer) -> Failed {
+fn failed(error: &RemoteError, offer: &Offer) -> ToolFailure {
     let (code, hint) = match error {
         RemoteError::Unreachable { .. } | RemoteError::TooLarge { .. } | RemoteError::Refused { .. } => {
             (ErrorCode::ToolExecutionFailed, "")

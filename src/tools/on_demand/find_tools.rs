@@ -6,8 +6,8 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::text::clean;
 use crate::tools::arguments::{parse, schema};
-use crate::tools::call_result::{Output, Told};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::{CallResult, ToolOutput};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::{invalid, never_allowed};
 use crate::tools::mcp::{ServerTool, short};
 use crate::tools::on_demand::FIND_TOOLS as NAME;
@@ -302,20 +302,20 @@ impl AnyTool for FindTools {
         Ok(Vec::new())
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<Draft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         let arguments: Arguments = parse(arguments)?;
         let work = self.search(&arguments)?;
         let summary = format!("Find tools for {}", short(&arguments.query, LINE_CHARS));
-        Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: Box::new(work) })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: Box::new(work) })
     }
 
-    fn run(&self, payload: Payload, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(&self, payload: Payload, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         let loaded = self.loaded.clone();
         async move {
             let Ok(work) = payload.downcast::<Work>() else { return Err(never_allowed().into()) };
             let Work { lines, names } = *work;
             loaded.add(names).await;
-            Ok(Told::from(lines))
+            Ok(ToolOutput::from(lines))
         }
         .boxed()
     }

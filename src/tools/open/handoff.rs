@@ -4,9 +4,9 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::opener::{Desktop, OpenError, Opened, Opening};
 use crate::sys::path::{Identity, identity};
-use crate::tools::call_result::{Output, Told};
-use crate::tools::draft::{Draft, Effect};
-use crate::tools::paths::{Meant, Paths, not_found, shown_in_one_line, special};
+use crate::tools::call_result::{CallResult, ToolOutput};
+use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, shown_in_one_line, special};
 use crate::tools::settings::Settings;
 use futures_util::FutureExt;
 use std::path::Path;
@@ -15,13 +15,13 @@ use std::time::SystemTime;
 
 /// The operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools) enum Way {
+pub(in crate::tools) enum OpenMode {
     Open,
     Reveal,
 }
 
 pub(in crate::tools) struct Work {
-    way: Way,
+    way: OpenMode,
     target: Target,
     stamp: Stamp,
 }
@@ -45,24 +45,24 @@ impl Stamp {
     }
 }
 
-pub(in crate::tools) fn actions(way: Way, path: &str, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-    let target = paths.target("path", path, Meant::File)?;
+pub(in crate::tools) fn actions(way: OpenMode, path: &str, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    let target = paths.target("path", path, ExpectedKind::File)?;
     Ok(of(way, target))
 }
 
 /// Returns the actions to judge. A file is revealed in its directory, so both are judged.
-fn of(way: Way, target: Target) -> Vec<Action> {
+fn of(way: OpenMode, target: Target) -> Vec<Action> {
     match (way, target.place, target.real.parent()) {
-        (Way::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {
+        (OpenMode::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {
             let directory = Target { given: target.given.clone(), real: parent.to_owned(), place: Place::Directory };
             vec![Action::Read { target }, Action::Open { target: directory }]
         }
-        (Way::Open | Way::Reveal, _, _) => vec![Action::Open { target }],
+        (OpenMode::Open | OpenMode::Reveal, _, _) => vec![Action::Open { target }],
     }
 }
 
-pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-    let target = Paths::on_disk(settings).target("path", path, Meant::File)?;
+pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    let target = Paths::on_disk(settings).target("path", path, ExpectedKind::File)?;
     match target.place {
         Place::Missing if path.contains("://") => {
             let message = format!("`{path}` is a URL, but only files and directories can be opened; give the user the address");
@@ -74,11 +74,11 @@ pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Resu
     }
     let shown = shown_in_one_line(&target.real, settings);
     let summary = match way {
-        Way::Open => format!("Open {shown} with its default program"),
-        Way::Reveal => format!("Show {shown} in the file manager"),
+        OpenMode::Open => format!("Open {shown} with its default program"),
+        OpenMode::Reveal => format!("Show {shown} in the file manager"),
     };
     let note = "outside the sandbox: the program that opens it has all your permissions".to_owned();
-    Ok(Draft {
+    Ok(CallDraft {
         proposal: Some(Proposal {
             summary: summary.clone(),
             paths: vec![target.real.clone()],
@@ -92,18 +92,18 @@ pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Resu
     })
 }
 
-pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
     async move {
         let Work { way, target, stamp } = work;
-        let now = Paths::on_disk(&settings).target("path", &target.given, Meant::File)?;
+        let now = Paths::on_disk(&settings).target("path", &target.given, ExpectedKind::File)?;
         if now.real != target.real || Stamp::look(&target.real) != stamp {
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }
         let desktop = Desktop::find(&settings.workspace, &settings.secret_names, &|value| settings.redactor.holds_secret(value));
         let opening = match way {
-            Way::Reveal if target.place != Place::Directory => Opening::Reveal(target.real.clone()),
-            Way::Open | Way::Reveal => Opening::Open(target.real.clone()),
+            OpenMode::Reveal if target.place != Place::Directory => Opening::Reveal(target.real.clone()),
+            OpenMode::Open | OpenMode::Reveal => Opening::Open(target.real.clone()),
         };
         let opened = tokio::select! {
             opened = desktop.carry_out(&opening) => opened,
@@ -114,8 +114,8 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
         };
         let given = &target.given;
         match opened {
-            Ok(Opened::By(program)) => Ok(Told::from(format!("Passed `{given}` to the desktop with `{program}`."))),
-            Ok(Opened::OnlyItsDirectory(program)) => Ok(Told::from(format!(
+            Ok(Opened::By(program)) => Ok(ToolOutput::from(format!("Passed `{given}` to the desktop with `{program}`."))),
+            Ok(Opened::OnlyItsDirectory(program)) => Ok(ToolOutput::from(format!(
                 "Passed the directory of `{given}` to the desktop with `{program}`; the entry itself is not selected."
             ))),
             Err(

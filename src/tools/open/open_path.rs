@@ -1,12 +1,12 @@
 //! OpenPath: opens a file with its default program.
 
 use super::handoff;
-use super::handoff::{Way, Work};
+use super::handoff::{OpenMode, Work};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::Draft;
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -32,14 +32,14 @@ impl Tool for OpenPath {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        handoff::actions(Way::Open, &arguments.path, paths)
+        handoff::actions(OpenMode::Open, &arguments.path, paths)
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        handoff::draft(Way::Open, &arguments.path, settings)
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        handoff::draft(OpenMode::Open, &arguments.path, settings)
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         handoff::run(work, settings, context)
     }
 }

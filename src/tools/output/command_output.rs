@@ -3,7 +3,7 @@
 use super::{Keeper, Kept, new, way_to};
 use crate::protocol::ArtifactKind;
 use crate::sys::process::{Finished, Piece, Printed};
-use crate::tools::call_result::Output;
+use crate::tools::call_result::CallResult;
 use crate::tools::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -51,7 +51,7 @@ impl Drop for Whole {
 
 impl Wholes {
     /// Adds the artifacts to a result, with a reference for the model if the shown output is cut.
-    pub(in crate::tools) fn put_to(self, told: Output, finished: &Finished, limit: usize) -> Output {
+    pub(in crate::tools) fn put_to(self, told: CallResult, finished: &Finished, limit: usize) -> CallResult {
         let Self { stdout, stderr } = self;
         let is_cut = finished.stdout.total() + finished.stderr.total() > limit as u64;
         let named = [("the whole stdout", &stdout), ("the whole stderr", &stderr)];

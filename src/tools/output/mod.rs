@@ -8,7 +8,7 @@ pub(in crate::tools) use command_output::{Whole, Wholes};
 pub(in crate::tools) use image::{image_type, keep_image};
 pub(in crate::tools) use spool::{Keeper, keep_text};
 
-use super::call_result::Output;
+use super::call_result::CallResult;
 use super::settings::Settings;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_before, size};
@@ -43,7 +43,7 @@ pub(in crate::tools) fn way_to(what: &str, kept: &Kept) -> String {
 }
 
 /// Adds stored artifacts and the `lines` about them to an output.
-pub(in crate::tools) fn with_kept(told: Output, kept: Vec<Kept>, lines: &[String]) -> Output {
+pub(in crate::tools) fn with_kept(told: CallResult, kept: Vec<Kept>, lines: &[String]) -> CallResult {
     let after = |text: String| lines.iter().fold(text, |text, line| format!("{text}\n{line}"));
     let kept = kept.into_iter().filter_map(Result::ok);
     match told {

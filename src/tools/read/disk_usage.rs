@@ -5,10 +5,10 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, counted, size
 use crate::sys::file::usage::{Part, Sum, Usage, Watch, usage};
 use crate::sys::path::facts;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, listed, not_found, open_error, shown, special};
+use crate::tools::paths::{ExpectedKind, Paths, listed, not_found, open_error, shown, special};
 use crate::tools::search::top_k::First;
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -50,21 +50,22 @@ impl Tool for DiskUsage {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
-        Ok(vec![Action::Read { target: paths.target("path", path, Meant::Directory)? }])
+        Ok(vec![Action::Read { target: paths.target("path", path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target =
+            Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         let depth = arguments.depth.unwrap_or(1);
         if depth > MAX_DEPTH {
             return Err(invalid(format!(
                 "`depth` is {depth}; at most {MAX_DEPTH} levels are listed, give a subdirectory as `path` instead"
             )));
         }
-        Ok(Draft::reads(format!("Disk usage of {}", target.given), target.clone(), Work { target, depth: depth as usize }))
+        Ok(CallDraft::reads(format!("Disk usage of {}", target.given), target.clone(), Work { target, depth: depth as usize }))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(measure(&work, &settings, &context.kill)?))
     }
 }
@@ -82,7 +83,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
         Place::Special => return Err(special(target)),
     }
     // By size, then by name. Smaller entries than those kept are dropped.
-    let mut largest: First<(Reverse<u64>, PathBuf, Told)> = First::new(MAX_SHOWN);
+    let mut largest: First<(Reverse<u64>, PathBuf, EntryDetails)> = First::new(MAX_SHOWN);
     let found = usage(
         &target.real,
         &mut Watch {
@@ -90,7 +91,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
             may_see: &*settings.may_read,
             stopped: &|| kill.is_cancelled(),
             told: &mut |Part { path, is_directory, sum }| {
-                largest.push((Reverse(sum.bytes), path, Told { is_directory, files: sum.files }));
+                largest.push((Reverse(sum.bytes), path, EntryDetails { is_directory, files: sum.files }));
             },
         },
     )
@@ -103,8 +104,10 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     for (Reverse(bytes), path, told) in largest.into_sorted() {
         let below = path.strip_prefix(&target.real).unwrap_or(&path).display();
         lines.push(match told {
-            Told { is_directory: true, files } => format!("{}  {below}/ ({})", exact(bytes), counted(files, "file", "files")),
-            Told { is_directory: false, .. } => format!("{}  {below}", exact(bytes)),
+            EntryDetails { is_directory: true, files } => {
+                format!("{}  {below}/ ({})", exact(bytes), counted(files, "file", "files"))
+            }
+            EntryDetails { is_directory: false, .. } => format!("{}  {below}", exact(bytes)),
         });
     }
     if seen > MAX_SHOWN as u64 {
@@ -118,7 +121,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
 
 /// Details of an entry in addition to its size and path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
+struct EntryDetails {
     is_directory: bool,
     files: u64,
 }

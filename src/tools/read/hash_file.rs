@@ -4,10 +4,10 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::{Document, NotText};
@@ -63,16 +63,16 @@ impl Tool for HashFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let algorithm = Algorithm::named(arguments.algorithm.as_deref().unwrap_or("sha256"))?;
-        Ok(Draft::reads(format!("Hash {}", target.given), target.clone(), Work { target, algorithm }))
+        Ok(CallDraft::reads(format!("Hash {}", target.given), target.clone(), Work { target, algorithm }))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(hash(&work, &settings, &context.kill)?))
     }
 }
@@ -152,7 +152,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     let mut hasher = work.algorithm.begin();
     let mut total = 0_u64;
     // If only a short secret is unknown, its value can be found by hashing all candidates.
-    let mut look = Look::new(settings);
+    let mut look = SecretSearch::new(settings);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         if kill.is_cancelled() {
@@ -186,7 +186,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
 }
 
 /// Searches for content that ReadFile would hide, in pieces, so that the file is not held in memory.
-struct Look<'a> {
+struct SecretSearch<'a> {
     settings: &'a Settings,
     /// Bytes not searched yet.
     held: Vec<u8>,
@@ -200,7 +200,7 @@ enum Content {
     Binary,
 }
 
-impl<'a> Look<'a> {
+impl<'a> SecretSearch<'a> {
     fn new(settings: &'a Settings) -> Self {
         Self { settings, held: Vec::new(), done: None }
     }

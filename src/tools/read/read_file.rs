@@ -13,13 +13,13 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, Told, blocking};
+use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::charset::{self, HELD_BYTES, ReadAs, SNIFFED_BYTES};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
 use crate::tools::output::image_type;
-use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::Document;
@@ -81,7 +81,7 @@ impl Default for Manner {
 
 pub(in crate::tools) struct Work {
     target: Target,
-    asked: Asked,
+    asked: ReadRequest,
     /// Only part of the file was requested.
     part: bool,
     raw: bool,
@@ -89,7 +89,7 @@ pub(in crate::tools) struct Work {
 }
 
 #[derive(Clone, Copy)]
-struct Asked {
+struct ReadRequest {
     range: Range,
     manner: Manner,
 }
@@ -111,22 +111,22 @@ impl Tool for ReadFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Read { target: paths.source("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Read { target: paths.source("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).source("path", &arguments.path, Meant::File)?;
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).source("path", &arguments.path, ExpectedKind::File)?;
         let encoding = arguments.encoding.as_deref().map(charset::named).transpose()?;
         let part = arguments.offset.or(arguments.limit).or(arguments.end_line).or(arguments.column).is_some();
-        let asked = Asked { range: range(&arguments)?, manner: arguments.manner };
-        Ok(Draft::reads(
+        let asked = ReadRequest { range: range(&arguments)?, manner: arguments.manner };
+        Ok(CallDraft::reads(
             format!("Read {}", target.given),
             target.clone(),
             Work { target, asked, part, raw: arguments.raw.unwrap_or(false), encoding },
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             // An explicit encoding refers to the bytes on disk.
             let unsaved = match work.encoding {
@@ -134,7 +134,7 @@ impl Tool for ReadFile {
                 Some(_) => None,
             };
             let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);
-            let asked = Asked { manner: Manner { most_bytes: most, ..work.asked.manner }, ..work.asked };
+            let asked = ReadRequest { manner: Manner { most_bytes: most, ..work.asked.manner }, ..work.asked };
             let work = Work { asked, ..work };
             let read = move || match unsaved {
                 Some(document) => read_unsaved(&work, &document, &settings),
@@ -170,7 +170,7 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
     }
 }
 
-fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
+fn read(work: &Work, settings: &Settings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),
@@ -205,7 +205,7 @@ fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
 }
 
 /// Reads text that is unsaved in the user's editor and differs from the disk.
-fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result<Told, ToolError> {
+fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     settings.seen.saw(&target.real, document.fingerprint());
     let text = document.text.as_bytes();
@@ -217,7 +217,7 @@ fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result
         let as_text = Work { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
         read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?
     };
-    Ok(Told { text: editor_buffers::noted(told.text, &target.given), ..told })
+    Ok(ToolOutput { text: editor_buffers::noted(told.text, &target.given), ..told })
 }
 
 fn is_notebook(target: &Target) -> bool {
@@ -225,7 +225,7 @@ fn is_notebook(target: &Target) -> bool {
 }
 
 fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
-    let Asked { manner, .. } = &work.asked;
+    let ReadRequest { manner, .. } = &work.asked;
     let message = format!(
         "`{}` has {bytes} bytes; at most {limit} can be read at once. Read a part with `{}` (first line) and `limit` (lines), \
          or search it with Grep",
@@ -235,7 +235,7 @@ fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
 }
 
 /// Reads a notebook as cells; as plain text if it is not a valid notebook.
-fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, ToolError> {
+fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<ToolOutput, ToolError> {
     match notebook::text(json) {
         Ok(text) => {
             let work_on_text = Work { encoding: Some(UTF_8), target: work.target.clone(), asked: work.asked, ..*work };
@@ -252,8 +252,8 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, 
 }
 
 /// Reads text from `start` and the rest of the file.
-fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<Told, ToolError> {
-    let Work { target, asked: Asked { range, manner }, .. } = work;
+fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<ToolOutput, ToolError> {
+    let Work { target, asked: ReadRequest { range, manner }, .. } = work;
     // The sample of a large file may end in the middle of a character.
     let sample = if bytes > start.len() as u64 { crate::sys::process::whole_start(&start) } else { &start };
     let encoding = match work.encoding {

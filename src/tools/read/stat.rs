@@ -5,9 +5,9 @@ use crate::protocol::{Action, Place, Target, ToolError, counted};
 use crate::sys::file;
 use crate::sys::path::{Facts, Sort, facts};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::{Draft, Effect};
-use crate::tools::paths::{Meant, Paths, not_found, open_error, shown};
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::Document;
@@ -55,9 +55,9 @@ impl Tool for Stat {
         Ok(std::iter::once(entry).chain(end).map(|target| Action::Read { target }).collect())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let (entry, end) = both(&arguments, &Paths::on_disk(settings))?;
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("Stat {}", entry.given),
             actions: std::iter::once(&entry).chain(&end).map(|target| Action::Read { target: target.clone() }).collect(),
             proposal: None,
@@ -66,7 +66,7 @@ impl Tool for Stat {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(told(&work, &settings)?))
     }
 }
@@ -75,7 +75,7 @@ impl Tool for Stat {
 /// described.
 fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;
-    let end = paths.target("path", &arguments.path, Meant::Directory).ok();
+    let end = paths.target("path", &arguments.path, ExpectedKind::Directory).ok();
     let end = end.filter(|end| end.real != entry.real && (paths.settings.may_read)(&end.real));
     Ok((entry, end))
 }

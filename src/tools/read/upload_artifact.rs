@@ -4,11 +4,11 @@ use crate::ports::{ARTIFACT_BYTES, ArtifactError, Artifacts, BoxFuture, RunConte
 use crate::protocol::{Action, Artifact, ArtifactKind, ErrorCode, Place, Target, ToolError, size};
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Failed, Output, Told, blocking};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput, blocking};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::output::{image_type, new};
-use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::{Document, NotText};
@@ -65,18 +65,18 @@ impl Tool for UploadArtifact {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Upload { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Upload { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let Arguments { path, name, content_type } = arguments;
-        let target = Paths::on_disk(settings).target("path", &path, Meant::File)?;
+        let target = Paths::on_disk(settings).target("path", &path, ExpectedKind::File)?;
         if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
             return Err(invalid(format!("`contentType` is `{given}`, expected a media type such as `text/markdown`")));
         }
         let of_file = || target.real.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.filter(|name| !name.trim().is_empty()).unwrap_or_else(of_file);
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("Upload {} as an artifact", target.given),
             actions: vec![Action::Upload { target: target.clone() }],
             proposal: None,
@@ -85,12 +85,12 @@ impl Tool for UploadArtifact {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || hand_over(&work, &settings, &context.kill))
     }
 }
 
-fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<Told, Failed> {
+fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<ToolOutput, ToolFailure> {
     let Some(artifacts) = &settings.artifacts else {
         let message = "this session has no artifact store; tell the user where the file is instead";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
@@ -115,7 +115,7 @@ fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Resu
         kept.content_type,
         size(kept.bytes)
     );
-    Ok(Told { text, artifacts: vec![kept], ..Told::default() })
+    Ok(ToolOutput { text, artifacts: vec![kept], ..ToolOutput::default() })
 }
 
 fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {

@@ -9,13 +9,13 @@ use std::path::Path;
 
 /// All files, or those selected by globs and types.
 #[derive(Default)]
-pub(in crate::tools) struct Which {
+pub(in crate::tools) struct FileFilter {
     wanted: Option<GlobSet>,
     unwanted: Option<GlobSet>,
     types: Option<Types>,
 }
 
-impl Which {
+impl FileFilter {
     /// Compiles the selection. A glob starting with `!` excludes; types are names such as `rust`.
     pub(in crate::tools) fn new(globs: &[String], types: &[String]) -> Result<Self, ToolError> {
         let globs: Vec<&str> = globs.iter().flat_map(|globs| apart(globs)).collect();

@@ -3,7 +3,7 @@
 use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, opened};
 use super::grep_answer::{Counted, FileHits, Hit, Hits, Line, MAX_COUNTED};
 use super::grep_arguments::{Mode, Request};
-use super::line_redaction::{Keys, Shown, Sight};
+use super::line_redaction::{Keys, RedactedText, Sight};
 use super::top_k::Part;
 use crate::policy::redact::Redactor;
 use crate::protocol::{cut_after, cut_before};
@@ -388,7 +388,7 @@ impl Sink for Collector<'_> {
     }
 }
 
-fn add_lines(lines: &mut Vec<Line>, shown: &Shown<'_>, first: u64, expression: &grep_regex::RegexMatcher) {
+fn add_lines(lines: &mut Vec<Line>, shown: &RedactedText<'_>, first: u64, expression: &grep_regex::RegexMatcher) {
     let count = shown.text.split('\n').count();
     for (index, line) in shown.text.split('\n').enumerate().take(MAX_MATCH_LINES) {
         let number = first + index as u64;

@@ -2,17 +2,17 @@
 
 use super::grep_arguments::limit;
 use super::page::{List, Page};
-use super::skipped::Unread;
+use super::skipped::SkippedPlaces;
 use super::top_k::{First, Shared};
 use super::walk::{Depth, InOrder, Reach, below, glob, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, identity};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, Told, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, ToolOutput, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, shown};
+use crate::tools::paths::{ExpectedKind, Paths, shown};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use globset::{GlobSet, GlobSetBuilder};
@@ -92,13 +92,13 @@ impl Tool for Glob {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let (base, _) = split(arguments)?;
-        Ok(vec![Action::Read { target: paths.target("pattern", &base, Meant::Directory)? }])
+        Ok(vec![Action::Read { target: paths.target("pattern", &base, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let (base, rest) = split(&arguments)?;
-        let base = Paths::on_disk(settings).target("pattern", &base, Meant::Directory)?;
-        Ok(Draft::reads(
+        let base = Paths::on_disk(settings).target("pattern", &base, ExpectedKind::Directory)?;
+        Ok(CallDraft::reads(
             format!("Glob {}", arguments.pattern),
             base.clone(),
             Work {
@@ -118,7 +118,7 @@ impl Tool for Glob {
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(search(&work, &settings, &context)?))
     }
 }
@@ -163,7 +163,7 @@ fn matcher(rest: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
 /// Sort key of a result.
 type Found = (Reverse<Option<SystemTime>>, InOrder, bool);
 
-fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
+fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     match work.base.place {
         Place::Directory => {}
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given).into()),
@@ -171,7 +171,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
             return Err(invalid(format!("`{}` is not a directory; start the pattern from a directory", work.base.given)));
         }
     }
-    let unread = Unread::new();
+    let unread = SkippedPlaces::new();
     let found = Shared::new(First::new(work.page.needed()));
     walk(&work.base, settings, work.reach, &unread, &context.kill, || {
         let mut part = found.part(First::new(work.page.needed()));

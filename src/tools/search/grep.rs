@@ -4,16 +4,16 @@ use super::encoded::Encodings;
 use super::file_search::{Common, Content, FileSearch, Skip};
 use super::grep_answer::{Counted, Hits, answer};
 use super::grep_arguments::{self, Mode, Request};
-use super::skipped::Unread;
+use super::skipped::SkippedPlaces;
 use super::top_k::Shared;
 use super::walk::{Depth, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, Told, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, ToolOutput, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use ignore::DirEntry;
@@ -48,24 +48,25 @@ impl Tool for Grep {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
-        Ok(vec![Action::Read { target: paths.source("path", path, Meant::Directory)? }])
+        Ok(vec![Action::Read { target: paths.source("path", path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).source("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
-        Ok(Draft::reads(
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target =
+            Paths::on_disk(settings).source("path", arguments.path.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
+        Ok(CallDraft::reads(
             format!("Grep {} in {}", arguments.pattern, target.given),
             target.clone(),
             Work { target, request: Request::new(arguments)? },
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(search(&work, &settings, &context)?))
     }
 }
 
-fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
+fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     let Work { target, request } = work;
     let (kill, most_bytes) = (&context.kill, context.most_bytes);
     let hits = Shared::new(Hits::new(request));
@@ -73,7 +74,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told
     let encodings = Encodings::new(settings);
     let common = Common { request, redactor: &settings.redactor, kill, counted: &counted, encodings: &encodings };
     let searcher = || FileSearch::new(&common, hits.part(Hits::new(request)));
-    let unread = Unread::new();
+    let unread = SkippedPlaces::new();
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),
         Place::Special => return Err(special(target)),
@@ -131,7 +132,7 @@ fn unsearched(skip: &Skip, target: &Target) -> ToolError {
     }
 }
 
-fn told(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Result<Told, ToolError> {
+fn told(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let searched = hits.searched;
     Ok(match answer(hits, &work.request, settings, most_bytes)? {
         Some(told) => told,

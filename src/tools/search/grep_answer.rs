@@ -5,7 +5,7 @@ use super::page::List;
 use super::top_k::Merge;
 use super::walk::InOrder;
 use crate::protocol::ToolError;
-use crate::tools::call_result::Told;
+use crate::tools::call_result::ToolOutput;
 use crate::tools::paths::shown;
 use crate::tools::settings::Settings;
 use std::cmp::Ordering;
@@ -159,7 +159,12 @@ fn counted(matches: u64) -> String {
 }
 
 /// Formats the results within the size limit; `None` if there are none.
-pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings, most_bytes: usize) -> Result<Option<Told>, ToolError> {
+pub(super) fn answer(
+    hits: Hits,
+    request: &Request,
+    settings: &Settings,
+    most_bytes: usize,
+) -> Result<Option<ToolOutput>, ToolError> {
     let (matches, files, page) = (hits.matches, hits.files, request.page);
     let narrow = if page.limit < MAX_RESULTS as usize {
         format!("narrow `pattern`, `path` or `glob`, raise `maxResults` (at most {MAX_RESULTS})")

@@ -1,6 +1,6 @@
 //! Arguments of text search, for each of its names.
 
-use super::file_filter::Which;
+use super::file_filter::FileFilter;
 use super::page::Page;
 use super::pattern::{Meaning, expression};
 use crate::protocol::ToolError;
@@ -130,7 +130,7 @@ pub(in crate::tools) struct Request {
     pub pattern: String,
     pub expression: RegexMatcher,
     pub meaning: Meaning,
-    pub which: Which,
+    pub which: FileFilter,
     pub mode: Mode,
     pub before: usize,
     pub after: usize,
@@ -163,7 +163,10 @@ impl Request {
         Ok(Self {
             expression: expression(&arguments.pattern, meaning)?,
             meaning,
-            which: Which::new(arguments.glob.as_deref().unwrap_or_default(), arguments.types.as_deref().unwrap_or_default())?,
+            which: FileFilter::new(
+                arguments.glob.as_deref().unwrap_or_default(),
+                arguments.types.as_deref().unwrap_or_default(),
+            )?,
             mode: arguments.output.unwrap_or_default(),
             before: around("before", arguments.before)?,
             after: around("after", arguments.after)?,

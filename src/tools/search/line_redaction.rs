@@ -106,27 +106,27 @@ pub(super) struct Sight<'a> {
 
 impl Sight<'_> {
     /// Returns the lines as shown, without the last line break; `first` is the number of the first line.
-    pub(super) fn shown<'t>(&self, lines: &'t [u8], first: u64, path: &Path, keys: &mut Keys) -> Shown<'t> {
+    pub(super) fn shown<'t>(&self, lines: &'t [u8], first: u64, path: &Path, keys: &mut Keys) -> RedactedText<'t> {
         let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
         let lines = lines.strip_suffix(b"\r").unwrap_or(lines);
         let text = String::from_utf8_lossy(lines);
         if self.encoding.is_some_and(|encoding| hides(&text, encoding, self.redactor)) {
-            return Shown { text: Cow::Borrowed(HIDDEN_BY_ENCODING), changed: true };
+            return RedactedText { text: Cow::Borrowed(HIDDEN_BY_ENCODING), changed: true };
         }
         let (text, keyed) = without_keys(text, first, path, keys);
         match self.redactor.hide(&text) {
-            Cow::Borrowed(_) => Shown { text, changed: keyed },
-            Cow::Owned(hidden) => Shown { text: Cow::Owned(hidden), changed: true },
+            Cow::Borrowed(_) => RedactedText { text, changed: keyed },
+            Cow::Owned(hidden) => RedactedText { text: Cow::Owned(hidden), changed: true },
         }
     }
 
     /// Returns whether the shown lines still match.
-    pub(super) fn still_matches(&self, shown: &Shown<'_>) -> bool {
+    pub(super) fn still_matches(&self, shown: &RedactedText<'_>) -> bool {
         !shown.changed || self.expression.is_match(shown.text.as_bytes()).unwrap_or(false)
     }
 }
 
-pub(super) struct Shown<'a> {
+pub(super) struct RedactedText<'a> {
     pub text: Cow<'a, str>,
     /// Whether something is redacted.
     pub changed: bool,

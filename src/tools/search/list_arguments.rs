@@ -1,6 +1,6 @@
 //! Arguments of directory listing, for each of its names.
 
-use super::file_filter::Which;
+use super::file_filter::FileFilter;
 use super::grep_arguments::limit;
 use super::page::Page;
 use super::walk::{Depth, Reach};
@@ -93,7 +93,7 @@ pub(in crate::tools) struct Request {
     /// `None` lists only the directory itself, including ignored entries.
     pub tree: Option<Reach>,
     pub hidden: bool,
-    pub which: Which,
+    pub which: FileFilter,
     pub details: bool,
     pub page: Page,
 }
@@ -113,7 +113,7 @@ impl Request {
         Ok(Self {
             tree: depth.map(|depth| Reach { depth, hidden, ignored: arguments.no_ignore.unwrap_or(false) }),
             hidden,
-            which: Which::new(globs, &[])?,
+            which: FileFilter::new(globs, &[])?,
             details: arguments.details.unwrap_or(false),
             page: Page::new(arguments.offset, limit("maxResults", arguments.max_results, MAX_ENTRIES)?)?,
         })

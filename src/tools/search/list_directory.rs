@@ -2,17 +2,17 @@
 
 use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
 use super::page::List;
-use super::skipped::Unread;
+use super::skipped::SkippedPlaces;
 use super::top_k::{First, Shared};
 use super::walk::{InOrder, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, entries, read_link};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, Told, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, ToolOutput, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use std::fs::{FileType, Metadata};
@@ -47,20 +47,25 @@ impl Tool for ListDirectory {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
-        Ok(vec![Action::Read { target: paths.target("path", path, Meant::Directory)? }])
+        Ok(vec![Action::Read { target: paths.target("path", path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
-        Ok(Draft::reads(format!("List {}", target.given), target.clone(), Work { target, request: Request::new(&arguments)? }))
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target =
+            Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
+        Ok(CallDraft::reads(
+            format!("List {}", target.given),
+            target.clone(),
+            Work { target, request: Request::new(&arguments)? },
+        ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(list(&work, &settings, &context)?))
     }
 }
 
-fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, ToolError> {
+fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     match work.target.place {
         Place::Directory => {}
         Place::Missing => return Err(not_found(&work.target, settings)),
@@ -70,7 +75,7 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<Told, 
         Place::Special => return Err(special(&work.target)),
     }
     let Work { target, request } = work;
-    let unread = Unread::new();
+    let unread = SkippedPlaces::new();
     let found = match request.tree {
         None => one(target, request, settings)?,
         Some(reach) => all(target, request, reach, settings, &unread, &context.kill)?,
@@ -125,7 +130,7 @@ fn all(
     request: &Request,
     reach: Reach,
     settings: &Settings,
-    unread: &Unread,
+    unread: &SkippedPlaces,
     kill: &CancellationToken,
 ) -> Result<Found, ToolError> {
     let found = Shared::new(First::new(request.page.needed()));

@@ -1,7 +1,7 @@
 //! Paging of results: the requested part within the size limit, and how to continue.
 
 use crate::protocol::{Items, LeftOut, Run, ToolError};
-use crate::tools::call_result::Told;
+use crate::tools::call_result::ToolOutput;
 use crate::tools::error::invalid;
 
 /// Maximum offset, because all items before it are held in memory.
@@ -80,7 +80,7 @@ impl List {
     }
 
     /// Returns the items and, if they are incomplete, a note with `of` (`5000 matches shown`) and the advice.
-    pub(super) fn told(mut self, total: u64, of: &str, advice: &str) -> Told {
+    pub(super) fn told(mut self, total: u64, of: &str, advice: &str) -> ToolOutput {
         let first = self.page.first;
         let from = if first > 1 { format!("{first} to ") } else { String::new() };
         let last = first - 1 + self.starts.len() as u64;
@@ -106,6 +106,6 @@ impl List {
             within: None,
             missing: 0,
         };
-        Told { text: self.text + &own, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
+        ToolOutput { text: self.text + &own, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() }
     }
 }

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum number of named places.
 const MAX_NAMED: usize = 3;
 
-pub(in crate::tools) struct Unread(Mutex<First<(PathBuf, String)>>);
+pub(in crate::tools) struct SkippedPlaces(Mutex<First<(PathBuf, String)>>);
 
-impl Unread {
+impl SkippedPlaces {
     pub(in crate::tools) fn new() -> Self {
         Self(Mutex::new(First::new(MAX_NAMED)))
     }

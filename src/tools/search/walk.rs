@@ -1,6 +1,6 @@
 //! Walking a directory tree for a search: without ignored files and without following symlinks.
 
-use super::skipped::Unread;
+use super::skipped::SkippedPlaces;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::ignore_files::{is_global_plain, trap, trap_above};
 use crate::sys::path::{Identity, identity as identity_of};
@@ -59,7 +59,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
     reach: Reach,
-    unread: &Unread,
+    unread: &SkippedPlaces,
     kill: &CancellationToken,
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {

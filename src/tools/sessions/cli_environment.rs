@@ -4,8 +4,8 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::sys::process::command_environment;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -68,12 +68,12 @@ impl Tool for CliEnv {
         Ok(Vec::new())
     }
 
-    fn draft(_: Arguments, _: &Settings) -> Result<Draft<()>, ToolError> {
+    fn draft(_: Arguments, _: &Settings) -> Result<CallDraft<()>, ToolError> {
         let summary = "List the environment variables of commands".to_owned();
-        Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
     }
 
-    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let is_secret = |value: &str| settings.redactor.holds_secret(value);
             let mut given = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &is_secret);

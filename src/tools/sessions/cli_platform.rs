@@ -5,8 +5,8 @@ use crate::protocol::{Action, SandboxTier, ToolError};
 use crate::sys::process::Shell;
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_sandbox::Writes;
@@ -34,12 +34,12 @@ impl Tool for CliGetPlatform {
         Ok(Vec::new())
     }
 
-    fn draft(_: Arguments, _: &Settings) -> Result<Draft<()>, ToolError> {
+    fn draft(_: Arguments, _: &Settings) -> Result<CallDraft<()>, ToolError> {
         let summary = "Describe the platform".to_owned();
-        Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
     }
 
-    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let holding = &settings.holding;
             let network = match holding.network {

@@ -4,8 +4,8 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, ToolError};
 use crate::sys::process::{Captured, TerminalSize};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, Told};
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::{CallResult, ToolOutput};
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
@@ -70,7 +70,7 @@ impl Tool for CliRead {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         let wait = wait(arguments.wait_seconds, 0)?;
         let screen = arguments.screen.unwrap_or(false);
@@ -85,7 +85,7 @@ impl Tool for CliRead {
         if screen && entry.kind == Kind::Background {
             return Err(no_terminal(&entry));
         }
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("Read {}", entry.id()),
             actions: Vec::new(),
             proposal: None,
@@ -94,7 +94,7 @@ impl Tool for CliRead {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { entry, wait, screen, size } = work;
             let before = entry.total();
@@ -157,7 +157,7 @@ fn state(entry: &Entry) -> String {
 }
 
 /// Returns the state and the new output. The state is taken first, so that the output of an ended command is complete.
-pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> Told {
+pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> ToolOutput {
     let (state, is_over) = (state(entry), entry.ended().is_some());
     let fresh = match entry.read() {
         Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}").into(),
@@ -173,7 +173,7 @@ pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> Told {
     let missed = missed.map(|missed| format!("[{missed} before this were lost: too much output at once]\n")).unwrap_or_default();
     let (shown, gap) = kept.text_with_gap(settings.max_output_bytes);
     let text = format!("{state}\n--- output ---\n{missed}{}", shown.trim_end_matches('\n'));
-    Told { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..Told::default() }
+    ToolOutput { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..ToolOutput::default() }
 }
 
 /// Returns the state and the whole screen.

@@ -6,17 +6,17 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError};
 use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::background::{Entry, Kind, New, Reads, session};
 use crate::tools::shell::blocking::off_thread;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::{self, environment_note, failed, unchanged};
-use crate::tools::shell::command_sandbox::Wanted;
-use crate::tools::shell::executed_files::Pinned;
+use crate::tools::shell::command_sandbox::ExtraAccess;
+use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::run_command::{directory, first_line};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
@@ -125,11 +125,11 @@ impl Tool for CliSession {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
+        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         Ok(vec![Action::Exec { command: arguments.line()?, cwd }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let line = arguments.line()?;
         if line.contains('\0') {
             return Err(invalid("`command` contains a NUL byte"));
@@ -141,9 +141,9 @@ impl Tool for CliSession {
             None => (shell.waiting().to_owned(), Reads::Shell),
             Some(_) => (line.clone(), if runs_input(&line) { Reads::Code } else { Reads::Data }),
         };
-        let pinned = Pinned::of(&line, &cwd, settings);
+        let pinned = PinnedFiles::of(&line, &cwd, settings);
         let shown = first_line(&line);
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("$ {shown} (session)"),
             actions: vec![Action::Exec { command: line.clone(), cwd: cwd.clone() }],
             proposal: Some(Proposal {
@@ -176,12 +176,12 @@ impl Tool for CliSession {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { line, mut command, reads, size } = work;
             unchanged(&mut command, &settings).await?;
             let apart = command_run::apart(&command, &settings).await?;
-            let (wanted, holding) = (Wanted::by(&line, Vec::new()), Arc::clone(&settings));
+            let (wanted, holding) = (ExtraAccess::by(&line, Vec::new()), Arc::clone(&settings));
             let mut hold = off_thread(move || holding.hold(&wanted)).await?;
             hold.of_a_session();
             let mut spec = command_run::spec(&command, hold.confinement.clone(), &apart, &settings);

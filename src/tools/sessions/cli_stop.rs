@@ -4,8 +4,8 @@ use super::cli_read::told;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
 use crate::tools::shell::background::Entry;
@@ -50,9 +50,9 @@ impl Tool for CliStop {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Arc<Entry>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Arc<Entry>>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("Stop {}", entry.id()),
             actions: Vec::new(),
             proposal: None,
@@ -61,7 +61,7 @@ impl Tool for CliStop {
         })
     }
 
-    fn run(entry: Arc<Entry>, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(entry: Arc<Entry>, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             entry.kill.cancel();
             let _ = tokio::time::timeout(END_LIMIT, entry.over()).await;

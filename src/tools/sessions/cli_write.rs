@@ -6,16 +6,16 @@ use crate::ports::{BoxFuture, Doubts, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::process::{Front, Keys};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::background::{Entry, Key, Kind, Reads, Typed, locked};
 use crate::tools::shell::blocking::off_thread;
 use crate::tools::shell::command_run::with_input;
 use crate::tools::shell::command_sandbox::Writes;
-use crate::tools::shell::executed_files::Pinned;
+use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::git::{RepositoryTrust, names_git};
 use crate::tools::shell::run_command::first_line;
 use crate::tools::tool::Tool;
@@ -73,7 +73,7 @@ struct Input {
 struct Judged {
     times: u64,
     directory: Target,
-    pinned: Pinned,
+    pinned: PinnedFiles,
 }
 
 impl Input {
@@ -180,11 +180,11 @@ impl Tool for CliWrite {
         if input.interrupts() {
             return Ok(Vec::new());
         }
-        let cwd = paths.target("cwd", ".", Meant::Directory)?;
+        let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
         Ok(vec![Action::Exec { command: with_input("bash", Some(&input.shown(""))), cwd }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         let (reads, keys) = writable(&entry)?;
         let input = Input::of(&arguments)?;
@@ -193,7 +193,7 @@ impl Tool for CliWrite {
         let summary = format!("{} ← {}", entry.id(), first_line(&shown));
         if input.interrupts() {
             let work = Work { entry, input, wait, judged: None };
-            return Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
+            return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
         }
         let typed = locked(&entry.typed).clone();
         let front = keys.front().map_err(|error| gone(&entry, &error))?;
@@ -207,10 +207,10 @@ impl Tool for CliWrite {
             // Enter alone changes nothing.
             if input.text.trim().is_empty() {
                 let work = Work { entry, input, wait, judged: None };
-                return Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
+                return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
             }
-            let pinned = Pinned::of(&input.text, &directory, settings);
-            return Ok(Draft {
+            let pinned = PinnedFiles::of(&input.text, &directory, settings);
+            return Ok(CallDraft {
                 summary,
                 actions: vec![Action::Exec { command: input.text.clone(), cwd: directory.clone() }],
                 proposal,
@@ -219,7 +219,7 @@ impl Tool for CliWrite {
             });
         }
         let command = with_input(&entry.line, Some(&input.shown(&typed.open)));
-        Ok(Draft {
+        Ok(CallDraft {
             summary,
             actions: vec![Action::Exec { command, cwd: entry.cwd.clone() }],
             proposal,
@@ -228,7 +228,7 @@ impl Tool for CliWrite {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;

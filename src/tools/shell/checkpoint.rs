@@ -2,10 +2,10 @@
 
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError, counted};
-use crate::tools::changes::{Changes, Mark, Watched};
+use crate::tools::changes::{Changes, CommandSpan, Mark};
 use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::executable_files::marked;
-use crate::tools::search::skipped::Unread;
+use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::settings::Settings;
 use std::collections::BTreeMap;
@@ -28,11 +28,11 @@ const SHARED: &str = "another command ran at the same time; some of these change
 pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
 
 /// The state before a command.
-pub(in crate::tools) struct Before {
+pub(in crate::tools) struct WorkspaceState {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
     /// The snapshots as recorded in the session's list of changes.
-    watched: Vec<Option<Watched>>,
+    watched: Vec<Option<CommandSpan>>,
     /// The directories of each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
@@ -45,7 +45,7 @@ pub(in crate::tools) struct Before {
 pub(in crate::tools) async fn before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
-) -> Result<Option<Before>, CheckpointError> {
+) -> Result<Option<WorkspaceState>, CheckpointError> {
     before_all(settings, kill, |changes| changes.mark_command(settings.commands.any_writes())).await
 }
 
@@ -53,7 +53,7 @@ pub(in crate::tools) async fn before(
 pub(in crate::tools) async fn before_own(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
-) -> Result<Option<Before>, CheckpointError> {
+) -> Result<Option<WorkspaceState>, CheckpointError> {
     before_all(settings, kill, Changes::mark).await
 }
 
@@ -61,12 +61,13 @@ async fn before_all(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
     mark: impl Fn(&Changes) -> Mark,
-) -> Result<Option<Before>, CheckpointError> {
+) -> Result<Option<WorkspaceState>, CheckpointError> {
     let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.holding.is_read_only_view()) else {
         return Ok(None);
     };
     let mark = settings.changes.as_ref().map(mark);
-    let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
+    let mut before =
+        WorkspaceState { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
     if let Some(changes) = &settings.changes {
         changes.note_others(settings).await;
     }
@@ -89,7 +90,7 @@ async fn before_all(
     Ok(Some(before))
 }
 
-impl Before {
+impl WorkspaceState {
     /// Returns the mark of the start of the command.
     pub(in crate::tools) fn mark(&self) -> Option<Mark> {
         self.mark.as_ref().map(Mark::again)
@@ -107,7 +108,8 @@ impl Before {
     pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
         let shared = self.mark.as_ref().is_some_and(Mark::is_beside_others);
         let notes = self.left_out().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
-        let (mut shown, checkpoints) = (Shown { notes, shared, ..Shown::default() }, Arc::clone(&self.checkpoints));
+        let (mut shown, checkpoints) =
+            (ChangeSummary { notes, shared, ..ChangeSummary::default() }, Arc::clone(&self.checkpoints));
         for (root, changes) in self.over(settings).await {
             for one in changes {
                 shown.add(one, &root, &*checkpoints, settings).await;
@@ -185,7 +187,7 @@ async fn entries(
     crate::tools::shell::blocking::off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
         let found = Mutex::new((Vec::new(), Directories::new()));
-        walk(&target, &settings, Reach::usual(Depth::All), &Unread::new(), &kill, || {
+        walk(&target, &settings, Reach::usual(Depth::All), &SkippedPlaces::new(), &kill, || {
             |entry: &ignore::DirEntry| {
                 let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +205,7 @@ async fn entries(
 }
 
 #[derive(Default)]
-struct Shown {
+struct ChangeSummary {
     paths: Vec<PathBuf>,
     diff: String,
     bytes: u64,
@@ -215,7 +217,7 @@ struct Shown {
     shared: bool,
 }
 
-impl Shown {
+impl ChangeSummary {
     async fn add(&mut self, changed: Changed, root: &Path, checkpoints: &dyn Checkpoints, settings: &Settings) {
         let real = root.join(&changed.path);
         let name = crate::tools::paths::shown_in_one_line(&real, settings);

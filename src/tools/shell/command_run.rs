@@ -1,20 +1,20 @@
 //! Running of command lines for all tools, and their results.
 
 use super::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
-use super::checkpoint::{self, Before};
-use super::command_sandbox::{Hold, Wanted};
-use super::executed_files::Pinned;
+use super::checkpoint::{self, WorkspaceState};
+use super::command_sandbox::{CommandSandbox, ExtraAccess};
+use super::executed_files::PinnedFiles;
 use super::git_clean_backup;
 use super::network;
-use super::sandbox_denials::{Denied, Opened};
-use super::unapproved_run::Apart;
+use super::sandbox_denials::{CreatedPaths, Denied};
+use super::unapproved_run::UnapprovedRun;
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
 use crate::sys::process::{
     Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
 };
 use crate::sys::sandbox::{Confinement, NetworkAccess};
-use crate::tools::call_result::{Failed, Output, Told};
+use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::sessions::cli_read::told;
 use crate::tools::settings::Settings;
@@ -38,7 +38,7 @@ pub(in crate::tools) struct Work {
     pub timeout_seconds: u64,
     pub stdin: Option<String>,
     /// Files that were checked with it and must not change; `None` if the policy fixes what runs.
-    pub pinned: Option<Pinned>,
+    pub pinned: Option<PinnedFiles>,
     /// Additional temporary access.
     pub opens: Vec<Outside>,
     /// Whether the command runs in the background.
@@ -52,7 +52,7 @@ pub(in crate::tools) struct Work {
 }
 
 /// Function that builds the result of a finished run, or returns `None` for the usual result of a command.
-pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<Output> + Send + Sync>;
+pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<CallResult> + Send + Sync>;
 
 /// Restrictions of a command compared to others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(in crate::tools) struct Narrow {
 
 impl Work {
     /// Builds the result of a finished run.
-    pub(in crate::tools) fn told(&self, finished: &Finished, max_output_bytes: usize) -> Output {
+    pub(in crate::tools) fn told(&self, finished: &Finished, max_output_bytes: usize) -> CallResult {
         let own = self.answer.as_ref().and_then(|answer| answer(finished, max_output_bytes));
         let told = own.unwrap_or_else(|| answer(finished, self.timeout_seconds, max_output_bytes));
         if self.without_stderr { unheard(told, finished, max_output_bytes) } else { told }
@@ -100,12 +100,12 @@ pub(in crate::tools) fn exec_line(words: &[String]) -> String {
 }
 
 /// Runs the command with real effects.
-pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
+pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
     let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
     let apart = apart(&work, &settings).await?;
-    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
-    let (opened, mut hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let (wanted, holding) = (ExtraAccess::by(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), holding.hold(&wanted))).await?;
     let kept = checkpoint::before(&settings, &context.interrupt).await;
     hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { git_clean_backup::keep(&work.line, &work.cwd, &settings).await };
@@ -130,7 +130,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     match outcome {
         Err(error) => {
             let (words, denied) = off_thread(move || rest.over(None)).await?;
-            Err(Failed { printed: words.join("\n"), denied, ..failed(&error).into() })
+            Err(ToolFailure { printed: words.join("\n"), denied, ..failed(&error).into() })
         }
         Ok(Outcome::Finished(finished)) => {
             let limit = settings.max_output_bytes;
@@ -155,8 +155,8 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
 /// Resources held while a command runs.
 struct Rest {
     work: Work,
-    hold: Hold,
-    opened: Opened,
+    hold: CommandSandbox,
+    opened: CreatedPaths,
     settings: Arc<Settings>,
 }
 
@@ -178,7 +178,7 @@ impl Rest {
 }
 
 /// Starts a background command.
-async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Output {
+async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> CallResult {
     let settings = Arc::clone(&rest.settings);
     settings.commands.admit(entry)?;
     in_background(spec, entry, rest.after());
@@ -189,7 +189,7 @@ async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Outp
     })
 }
 
-fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
+fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
     let id = entry.id();
     let told = told(entry, settings);
     let text = format!(
@@ -197,7 +197,7 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> Told {
          its new output, CliStop {id} ends it.\n{}",
         told.text
     );
-    Told { text, ..told }
+    ToolOutput { text, ..told }
 }
 
 /// Checks that the directory and the files to run are still those that were checked and shown.
@@ -216,13 +216,13 @@ pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
 }
 
 /// Determines the protections of a line that runs without approval.
-pub(in crate::tools) async fn apart(work: &Work, settings: &Arc<Settings>) -> Result<Apart, ToolError> {
+pub(in crate::tools) async fn apart(work: &Work, settings: &Arc<Settings>) -> Result<UnapprovedRun, ToolError> {
     let (line, directory) = (with_input(&work.line, work.stdin.as_deref()), work.cwd.real.clone());
     let settings = Arc::clone(settings);
-    off_thread(move || Apart::find(&line, &directory, &settings)).await?
+    off_thread(move || UnapprovedRun::find(&line, &directory, &settings)).await?
 }
 
-pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apart: &Apart, settings: &Settings) -> Spec {
+pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apart: &UnapprovedRun, settings: &Settings) -> Spec {
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
@@ -257,16 +257,20 @@ pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement:
 }
 
 /// Appends the notes of the sandbox to a result.
-fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
+fn with_words(told: CallResult, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> CallResult {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
-        Ok(told) => Ok(Told { text: after(told.text), denied, ..told }),
-        Err(failed) => Err(Failed { printed: after(failed.printed), denied, ..failed }),
+        Ok(told) => Ok(ToolOutput { text: after(told.text), denied, ..told }),
+        Err(failed) => Err(ToolFailure { printed: after(failed.printed), denied, ..failed }),
     }
 }
 
 /// Adds the changes of the command since the snapshot, or the reason why there is none.
-async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError>, settings: &Arc<Settings>) -> Output {
+async fn with_changes(
+    told: CallResult,
+    kept: Result<Option<WorkspaceState>, CheckpointError>,
+    settings: &Arc<Settings>,
+) -> CallResult {
     let kept = match kept {
         Ok(kept) => kept,
         Err(error) => {
@@ -282,8 +286,8 @@ async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError
         None => None,
     };
     match told {
-        Ok(told) => Ok(Told { changed, ..told }),
-        Err(failed) => Err(Failed { changed, ..failed }),
+        Ok(told) => Ok(ToolOutput { changed, ..told }),
+        Err(failed) => Err(ToolFailure { changed, ..failed }),
     }
 }
 
@@ -297,12 +301,13 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
 }
 
 /// Builds the result. A command that ran is a successful call whatever its exit code, which the model interprets.
-pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
+pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
     let (printed, gaps) = printed(&finished.stdout, &finished.stderr, max_output_bytes);
     let left_out = LeftOut::of(gaps, None);
-    let ended = |line: String| Ok(Told { text: format!("{line}\n{printed}"), left_out: left_out.clone(), ..Told::default() });
+    let ended =
+        |line: String| Ok(ToolOutput { text: format!("{line}\n{printed}"), left_out: left_out.clone(), ..ToolOutput::default() });
     let failed = |code: ErrorCode, message: String| {
-        Err(Failed { printed: printed.clone(), left_out: left_out.clone(), ..ToolError::new(code, message).into() })
+        Err(ToolFailure { printed: printed.clone(), left_out: left_out.clone(), ..ToolError::new(code, message).into() })
     };
     match finished.end {
         End::Exited(code) => ended(format!("Exit code: {code}")),
@@ -364,7 +369,7 @@ fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Opt
 }
 
 /// Removes stderr from a result, and notes its size.
-pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize) -> Output {
+pub(in crate::tools) fn unheard(told: CallResult, finished: &Finished, limit: usize) -> CallResult {
     let [(_, gap), (stderr, _)] = sections(&finished.stdout, &finished.stderr, limit);
     let left_out = LeftOut::of(gap.into_iter().collect(), None);
     let section = format!("{STDERR}{stderr}");
@@ -377,8 +382,8 @@ pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize)
         _ => text,
     };
     match told {
-        Ok(told) => Ok(Told { text: without(told.text), left_out, ..told }),
-        Err(failed) => Err(Failed { printed: without(failed.printed), left_out, ..failed }),
+        Ok(told) => Ok(ToolOutput { text: without(told.text), left_out, ..told }),
+        Err(failed) => Err(ToolFailure { printed: without(failed.printed), left_out, ..failed }),
     }
 }
 

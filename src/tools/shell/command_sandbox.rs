@@ -1,11 +1,11 @@
 //! The sandbox of commands: the rules of the policy, as far as this system can enforce them.
 
 use super::caches::{Caches, ELSEWHERE, Leases};
-use super::git::{Everywhere, GlobalConfig, RepositoryTrust};
-use super::git_dirs::{GitOutside, Opened};
-pub(in crate::tools) use super::leftover_files::Hold;
+use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
+use super::git_dirs::{GitOutside, RepositoryAccess};
+pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::Unapproved;
-use super::protected_scan::{SocketSearch, Survey};
+use super::protected_scan::{ProtectedScan, SocketSearch};
 use super::visible::Visible;
 use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, Unasked, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Sandbox settings shared by all commands under a policy.
 #[derive(Debug, Clone)]
-pub struct Holding {
+pub struct SandboxPolicy {
     /// Sandbox level of this system, or `Bare` if the policy turns the sandbox off.
     pub tier: SandboxTier,
     /// Whether a command may write anywhere in the workspace.
@@ -50,9 +50,9 @@ pub struct Holding {
     pub trust: RepositoryTrust,
     /// Global git configuration for commands.
     pub git_config: Option<GlobalConfig>,
-    pub(in crate::tools) survey: Option<Arc<Survey>>,
+    pub(in crate::tools) survey: Option<Arc<ProtectedScan>>,
     /// Search for all repositories of the workspace, if the project is not trusted.
-    pub(in crate::tools) repositories: Option<Arc<Everywhere>>,
+    pub(in crate::tools) repositories: Option<Arc<RepositoryScan>>,
     /// Assumptions of the policy about a command that runs without approval.
     pub(in crate::tools) unasked: Option<Unasked>,
     /// Whether the command runs in a layer without approval.
@@ -75,7 +75,7 @@ pub enum Writes {
 
 /// Properties of the system and the user that the policy does not know.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct HostCapabilities {
     pub tier: SandboxTier,
     /// Directory for layers, or the reason why there is none.
     pub layers: Result<PathBuf, String>,
@@ -87,7 +87,7 @@ pub struct Ground {
     pub git_config: Option<GlobalConfig>,
 }
 
-impl Holding {
+impl SandboxPolicy {
     /// Returns settings without a sandbox.
     pub fn nothing() -> Self {
         Self {
@@ -121,8 +121,8 @@ impl Holding {
     }
 
     /// Combines the policy with the properties of the system.
-    pub fn new(held: Held, ground: Ground) -> Self {
-        let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| Everywhere::new(&held.roots));
+    pub fn new(held: Held, ground: HostCapabilities) -> Self {
+        let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
             return Self { trust: ground.trust, repositories, ..Self::nothing() };
         }
@@ -139,7 +139,7 @@ impl Holding {
         let granted = writable.iter().chain(&held.readable).cloned().chain(SEARCHED.iter().map(PathBuf::from));
         // Paths granted by the policy come first and are searched completely within the limit.
         let searched = granted.map(SocketSearch::whole).chain(toolchains).collect();
-        let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks, searched));
+        let survey = ground.tier.holds().then(|| ProtectedScan::new(held.roots.clone(), held.marks, searched));
         let mut hidden = held.hidden;
         hidden.extend(visible.hidden.iter().chain(&visible.masked).cloned());
         Self {
@@ -289,14 +289,14 @@ fn megabytes(count: u64) -> u64 {
 
 /// Additional needs of one command.
 #[derive(Debug, Clone, Default)]
-pub(in crate::tools) struct Wanted {
+pub(in crate::tools) struct ExtraAccess {
     pub opens: Vec<Outside>,
     pub git: GitWrites,
     /// Whether the command only reads, so that it sees no repository around the workspace.
     pub reads: bool,
 }
 
-impl Wanted {
+impl ExtraAccess {
     /// Returns the needs of a line that may run.
     pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
         Self { opens, git: git_writes(line), reads: changes_nothing(line) && !line.contains("git") }
@@ -305,13 +305,13 @@ impl Wanted {
 
 impl Settings {
     /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
-    pub(in crate::tools) fn hold(&self, wanted: &Wanted) -> Hold {
-        let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return Hold::default() };
+    pub(in crate::tools) fn hold(&self, wanted: &ExtraAccess) -> CommandSandbox {
+        let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return CommandSandbox::default() };
         let holding = &self.holding;
-        let mut hold = Hold { must_not_appear, ..Hold::default() };
+        let mut hold = CommandSandbox { must_not_appear, ..CommandSandbox::default() };
         if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
             let unapproved = holding.unasked.is_some();
-            let found = |survey: &Arc<Survey>| if unapproved { survey.fresh() } else { survey.now() };
+            let found = |survey: &Arc<ProtectedScan>| if unapproved { survey.fresh() } else { survey.now() };
             hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), found(survey)));
             let reported_only = wanted.git != GitWrites::Nothing;
             hold.unapproved = unapproved.then_some(Unapproved { reported_only, since: None });
@@ -351,12 +351,12 @@ impl Settings {
     }
 
     /// Prepares the sandbox without caches; `None` without a sandbox.
-    pub(in crate::tools) fn confine(&self, wanted: &Wanted) -> Option<Confinement> {
+    pub(in crate::tools) fn confine(&self, wanted: &ExtraAccess) -> Option<Confinement> {
         self.confined(wanted).map(|(confinement, _)| confinement)
     }
 
     /// Prepares the sandbox, and also returns the paths that must not exist afterwards.
-    fn confined(&self, wanted: &Wanted) -> Option<(Confinement, Vec<PathBuf>)> {
+    fn confined(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
         let holding = &self.holding;
         let strength = match holding.tier {
             SandboxTier::Bare => return None,
@@ -417,16 +417,16 @@ impl Settings {
     }
 
     /// Returns the writable paths of repositories.
-    fn opened(&self, wanted: &Wanted) -> Opened {
+    fn opened(&self, wanted: &ExtraAccess) -> RepositoryAccess {
         let holding = &self.holding;
         if wanted.git == GitWrites::Nothing || holding.setting == SandboxSetting::ReadOnly {
-            return Opened::default();
+            return RepositoryAccess::default();
         }
         let mut repositories: Vec<PathBuf> = holding.roots.iter().map(|root| root.join(".git")).collect();
         repositories.extend(holding.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();
-        Opened::of(&repositories).and(holding.git.opened())
+        RepositoryAccess::of(&repositories).and(holding.git.opened())
     }
 }
 

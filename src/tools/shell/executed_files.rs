@@ -4,7 +4,7 @@ use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::{PreImage, ReadError, read};
 use crate::sys::path::{Identity, Kind, identity, resolve};
-use crate::tools::custom::Print;
+use crate::tools::custom::FileHashes;
 use crate::tools::settings::Settings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 const MAX_READ_BYTES: u64 = 8 << 20;
 
 /// The directory of a line, and the files that it runs.
-pub(in crate::tools) struct Pinned {
+pub(in crate::tools) struct PinnedFiles {
     directory: Option<Identity>,
     files: Vec<File>,
     /// Files of a custom tool, in any location.
-    tool: Option<Print>,
+    tool: Option<FileHashes>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -40,14 +40,14 @@ enum Content {
     NotLookedAt,
 }
 
-impl Pinned {
+impl PinnedFiles {
     pub(in crate::tools) fn of(line: &str, cwd: &Target, settings: &Settings) -> Self {
         let files = run_files(line).into_iter().map(|given| File::look(given, cwd, settings)).collect();
         Self { directory: identity(&cwd.real).ok(), files, tool: None }
     }
 
     /// Creates the record of a custom tool, whose files are known.
-    pub(in crate::tools) fn of_tool(cwd: &Target, tool: Print) -> Self {
+    pub(in crate::tools) fn of_tool(cwd: &Target, tool: FileHashes) -> Self {
         Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 

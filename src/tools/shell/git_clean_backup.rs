@@ -3,8 +3,8 @@
 
 use crate::policy::clears_ignored;
 use crate::protocol::{Target, counted};
-use crate::tools::changes::Kept;
-use crate::tools::search::skipped::Unread;
+use crate::tools::changes::SavedPaths;
+use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::settings::Settings;
 use crate::tools::shell::blocking::off_thread;
@@ -60,7 +60,7 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
 }
 
 /// Saves the files before the command runs.
-pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<Kept> {
+pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<SavedPaths> {
     let changes = settings.changes.clone().filter(|_| clears_ignored(line))?;
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
     let found = off_thread(move || ignored(&cwd, &looked)).await.ok()?;
@@ -107,7 +107,7 @@ fn name(file: &Path, directory: &Path) -> String {
 fn files(cwd: &Target, settings: &Settings, ignored: bool) -> Option<Vec<PathBuf>> {
     let (found, enough) = (Mutex::new(Vec::new()), CancellationToken::new());
     let reach = Reach { ignored, ..Reach::usual(Depth::All) };
-    let walked = walk(cwd, settings, reach, &Unread::new(), &enough, || {
+    let walked = walk(cwd, settings, reach, &SkippedPlaces::new(), &enough, || {
         |entry: &ignore::DirEntry| {
             if entry.file_type().is_some_and(|kind| !kind.is_dir()) {
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,7 @@ const POINTER_BYTES: u64 = 4096;
 
 /// Repository paths for one command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::tools) struct Opened {
+pub(in crate::tools) struct RepositoryAccess {
     pub writable: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
     /// Paths that would redirect git to another configuration, and cannot be protected before they exist.
@@ -61,8 +61,8 @@ impl GitOutside {
     }
 
     /// Returns the paths for a command with access to all of them.
-    pub(in crate::tools) fn opened(&self) -> Opened {
-        let mut opened = Opened::default();
+    pub(in crate::tools) fn opened(&self) -> RepositoryAccess {
+        let mut opened = RepositoryAccess::default();
         self.directories.iter().for_each(|directory| opened.add(directory));
         opened
     }
@@ -91,7 +91,7 @@ fn line_of(file: &Path) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-impl Opened {
+impl RepositoryAccess {
     /// Returns the paths of repositories in the workspace: each `.git` that is a directory.
     pub(in crate::tools) fn of(repositories: &[PathBuf]) -> Self {
         let mut opened = Self::default();
@@ -183,7 +183,7 @@ mod tests {
         let tree = tempfile::tempdir().expect("a directory");
         made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
         let git = tree.path().join(".git");
-        let opened = Opened::of(std::slice::from_ref(&git));
+        let opened = RepositoryAccess::of(std::slice::from_ref(&git));
         assert_eq!(opened.writable, std::slice::from_ref(&git));
         for name in ["hooks", "config", "config.worktree", "info", "modules/a/b/hooks", "modules/a/b/config"] {
             assert!(opened.read_only.contains(&git.join(name)), "{name}");
@@ -212,7 +212,7 @@ mod tests {
         made(tree.path(), &[(".git/HEAD", "x"), ("elsewhere/a/HEAD", "x")]);
         let git = tree.path().join(".git");
         std::os::unix::fs::symlink("../elsewhere", git.join("worktrees")).expect("linked");
-        let opened = Opened::of(std::slice::from_ref(&git));
+        let opened = RepositoryAccess::of(std::slice::from_ref(&git));
         assert!(!opened.read_only.iter().any(|place| place.starts_with(git.join("worktrees"))), "{opened:?}");
     }
 

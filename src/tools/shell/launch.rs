@@ -4,7 +4,7 @@
 mod tests;
 
 use super::command_run::exec_line;
-use super::command_sandbox::{Hold, Wanted};
+use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
 use crate::protocol::Outside;
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
@@ -42,7 +42,7 @@ impl Launcher for ServerLauncher {
         async move {
             let opens = if program.network { vec![Outside::Network] } else { Vec::new() };
             let settings = Arc::new(seeing(&settings, &program));
-            let (holding, wanted) = (Arc::clone(&settings), Wanted { opens, ..Wanted::default() });
+            let (holding, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
             let hold = off_thread(move || holding.hold(&wanted)).await.map_err(|error| error.message)?;
             let spec = spec(program, &hold, &settings)?;
             let kill = CancellationToken::new();
@@ -73,7 +73,7 @@ fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
     seeing
 }
 
-fn spec(program: ServerProgram, hold: &Hold, settings: &Settings) -> Result<Spec, String> {
+fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> Result<Spec, String> {
     if program.argv.iter().any(|word| word.contains('\0')) {
         return Err("the command contains a NUL byte".to_owned());
     }
@@ -106,7 +106,7 @@ fn directory(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf, Stri
     path.canonicalize().map_err(|error| format!("cannot use the directory `{}`: {error}", path.display()))
 }
 
-fn launched(piped: Piped, hold: Hold, kill: CancellationToken) -> Launched {
+fn launched(piped: Piped, hold: CommandSandbox, kill: CancellationToken) -> Launched {
     let Piped { input, output, errors, ending } = piped;
     let running = tokio::spawn(async move {
         let end = ending.await;

@@ -2,7 +2,7 @@
 
 use super::caches::Leases;
 use super::git_dirs::take_away;
-use super::protected_scan::{Found, Survey};
+use super::protected_scan::{ProtectedScan, ScanResult};
 use crate::policy::is_left_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
 use crate::sys::sandbox::Confinement;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 /// The sandbox of a command, and everything that must live until its end.
 #[derive(Debug, Default)]
-pub(in crate::tools) struct Hold {
+pub(in crate::tools) struct CommandSandbox {
     /// `None` without a sandbox.
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
     /// The scan before the command, if the command was not meant to create such files.
-    pub(super) survey: Option<(Arc<Survey>, Arc<Found>)>,
+    pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
     /// Treatment of new files, for a command that ran without approval.
     pub(super) unapproved: Option<Unapproved>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Unapproved {
     pub since: Option<Mark>,
 }
 
-impl Hold {
+impl CommandSandbox {
     /// Marks the start of the command; later writes of aye and other commands are not attributed to it.
     pub(in crate::tools) fn begins(&mut self, since: Option<Mark>) {
         if let Some(unapproved) = &mut self.unapproved {

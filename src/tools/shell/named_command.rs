@@ -6,12 +6,12 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
 use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
 use crate::sys::process::Shell;
-use crate::tools::annotations::{Hints, RUNS};
+use crate::tools::annotations::{RUNS, ToolHints};
 use crate::tools::argument_names::settle;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
@@ -34,7 +34,7 @@ impl AnyTool for NamedCommand {
         NAMED
     }
 
-    fn hints(&self) -> Option<Hints> {
+    fn hints(&self) -> Option<ToolHints> {
         Some(RUNS)
     }
 
@@ -61,7 +61,7 @@ impl AnyTool for NamedCommand {
     }
 
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let cwd = paths.target("cwd", ".", Meant::Directory)?;
+        let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
         let (mut values, mut inputs, mut places) = (BTreeMap::new(), Vec::new(), Vec::new());
         for (name, value) in self.given(arguments)? {
             let kind = self.arguments.get(&name);
@@ -69,7 +69,7 @@ impl AnyTool for NamedCommand {
                 values.insert(name, value);
                 continue;
             }
-            let target = paths.target(&name, &value, Meant::File)?;
+            let target = paths.target(&name, &value, ExpectedKind::File)?;
             values.insert(name.clone(), word_of(&name, &target)?);
             if kind == Some(&ArgumentKind::Input) { inputs.push(target) } else { places.push(target) }
         }
@@ -77,7 +77,7 @@ impl AnyTool for NamedCommand {
         Ok(vec![Action::Named { name: self.name.clone(), argv, cwd, inputs, paths: places }])
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         let actions = self.actions(&self.name, arguments, &Paths::on_disk(settings))?;
         let Some(Action::Named { argv, cwd, .. }) = actions.first() else {
             return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command line could not be built"));
@@ -96,7 +96,7 @@ impl AnyTool for NamedCommand {
             narrow: Narrow::default(),
             shell: Shell::Bash,
         };
-        Ok(Draft {
+        Ok(CallDraft {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal {
                 summary: format!("Run: {shown}"),
@@ -110,7 +110,7 @@ impl AnyTool for NamedCommand {
         })
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
             let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
@@ -119,11 +119,11 @@ impl AnyTool for NamedCommand {
     }
 }
 
-trait Given {
+trait ParseGiven {
     fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError>;
 }
 
-impl Given for NamedCommand {
+impl ParseGiven for NamedCommand {
     /// Returns the arguments as strings; numbers keep their spelling.
     fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
         let mut value = Value::Object(arguments);

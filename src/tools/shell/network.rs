@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Proxy policy that allows the hosts approved for one run, unless a rule denies them.
-struct Opened {
+struct ApprovedHosts {
     may_fetch: MayFetch,
     may_connect: MayConnect,
     /// Normalized host and port.
@@ -35,7 +35,7 @@ impl Settings {
             Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
             Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
         });
-        let gate = Opened {
+        let gate = ApprovedHosts {
             may_fetch: Arc::clone(&self.may_fetch),
             may_connect: Arc::clone(&self.may_connect),
             servers: servers.collect(),
@@ -79,7 +79,7 @@ fn named(to: &Destination) -> (String, u16) {
     (to.host().to_string(), to.port())
 }
 
-impl Gate for Opened {
+impl Gate for ApprovedHosts {
     fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal> {
         let to = url::parse(url).map_err(|reason| Refusal { reason: format!("{reason}; nothing was sent"), denied: None })?;
         let (host, port) = named(&to);
@@ -109,16 +109,16 @@ const NOT_OPENED: &str = "not allowed";
 
 /// Hosts that the proxy blocked for a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::tools) struct Kept {
+pub(in crate::tools) struct BlockedHosts {
     /// Hosts that an approval can allow.
     pub openable: Vec<Outside>,
     /// One line per host, for the result.
     pub lines: Vec<String>,
 }
 
-pub(in crate::tools) fn kept(denied: &[DeniedHost]) -> Kept {
+pub(in crate::tools) fn kept(denied: &[DeniedHost]) -> BlockedHosts {
     let outside = |one: &DeniedHost| Outside::Host { host: one.host.clone(), port: one.port };
-    Kept {
+    BlockedHosts {
         openable: denied.iter().filter(|one| one.can_open).map(outside).collect(),
         lines: denied.iter().map(|one| format!("{} ({})", outside(one), one.reason)).collect(),
     }

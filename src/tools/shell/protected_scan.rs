@@ -32,7 +32,7 @@ const TICK_SECONDS: i64 = 2;
 
 /// Result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::tools) struct Found {
+pub(in crate::tools) struct ScanResult {
     pub hidden: Vec<PathBuf>,
     /// Files whose names suggest secrets.
     pub secrets: Vec<PathBuf>,
@@ -53,12 +53,12 @@ pub(in crate::tools) struct Found {
 
 /// The scan and its cache.
 #[derive(Debug)]
-pub(in crate::tools) struct Survey {
+pub(in crate::tools) struct ProtectedScan {
     roots: Vec<PathBuf>,
     marks: Marks,
     /// Directories outside the workspace that are searched for sockets.
     outside: Vec<SocketSearch>,
-    latest: RwLock<Option<(Instant, Arc<Found>)>>,
+    latest: RwLock<Option<(Instant, Arc<ScanResult>)>>,
     /// Locked during a walk.
     walking: Mutex<Seen>,
 }
@@ -118,13 +118,13 @@ struct Mark {
     is_link: bool,
 }
 
-impl Survey {
+impl ProtectedScan {
     pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks, outside: Vec<SocketSearch>) -> Arc<Self> {
         Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
     /// Returns the last result, and waits only for the first scan. An old result is renewed in the background.
-    pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<Found> {
+    pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<ScanResult> {
         if let Some((at, found)) = self.known() {
             if at.elapsed() > STALE {
                 self.look_again();
@@ -136,7 +136,7 @@ impl Survey {
     }
 
     /// Returns the current state, after waiting for a scan.
-    pub(in crate::tools) fn fresh(self: &Arc<Self>) -> Arc<Found> {
+    pub(in crate::tools) fn fresh(self: &Arc<Self>) -> Arc<ScanResult> {
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
         self.walk_now(&mut seen)
     }
@@ -155,7 +155,7 @@ impl Survey {
     }
 
     /// Returns protected paths that are not in `before`. Waits for a scan, except in a large workspace.
-    pub(in crate::tools) fn appeared(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
+    pub(in crate::tools) fn appeared(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
         if before.cut.is_some() || before.entries > LOOKED_AT_AGAIN {
             self.look_again();
             return Vec::new();
@@ -168,16 +168,16 @@ impl Survey {
     }
 
     /// Returns unresolved paths that run code when the folder is opened and are not in `before`. Waits for a scan.
-    pub(in crate::tools) fn appeared_by_name(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
+    pub(in crate::tools) fn appeared_by_name(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
         let known: HashSet<&PathBuf> = before.watched.iter().collect();
         self.fresh().watched.iter().filter(|place| !known.contains(place)).cloned().collect()
     }
 
-    fn known(&self) -> Option<(Instant, Arc<Found>)> {
+    fn known(&self) -> Option<(Instant, Arc<ScanResult>)> {
         self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn walk_now(&self, seen: &mut Seen) -> Arc<Found> {
+    fn walk_now(&self, seen: &mut Seen) -> Arc<ScanResult> {
         let found = Arc::new(walk(&self.roots, &self.marks, &self.outside, MAX_ENTRIES, seen));
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
         found
@@ -186,7 +186,7 @@ impl Survey {
 
 /// Walks breadth-first, so that only deep entries exceed the limit. `seen` has the listings of the last walk, and afterwards
 /// those of this one.
-fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize, seen: &mut Seen) -> Found {
+fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize, seen: &mut Seen) -> ScanResult {
     let mut before = std::mem::take(seen);
     let mut aside: VecDeque<SocketSearch> = outside.iter().cloned().collect();
     let mut found = walk_roots(roots, marks, most, &mut before, seen, &mut aside);
@@ -207,7 +207,7 @@ fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize,
     found
 }
 
-fn keep_sockets(found: &mut Found, directory: &Path, listed: &Listed) {
+fn keep_sockets(found: &mut ScanResult, directory: &Path, listed: &Listed) {
     let room = MAX_SOCKETS.saturating_sub(found.sockets.len());
     found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
 }
@@ -220,8 +220,8 @@ fn walk_roots(
     before: &mut Seen,
     seen: &mut Seen,
     aside: &mut VecDeque<SocketSearch>,
-) -> Found {
-    let mut found = Found::default();
+) -> ScanResult {
+    let mut found = ScanResult::default();
     let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
     let mut entries = 0;
     while let Some(directory) = open.pop_front() {
@@ -304,7 +304,7 @@ impl Listed {
     }
 }
 
-fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
+fn keep(found: &mut ScanResult, directory: &Path, mark: &Mark) {
     let path = directory.join(&mark.name);
     if mark.kept != Kept::Hidden && found.watched.len() < MAX_WATCHED {
         found.watched.push(path.clone());
@@ -392,7 +392,7 @@ mod tests {
     fn what_appeared_since_is_known_by_its_place() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let survey = Survey::new(vec![root.clone()], marks(&root), Vec::new());
+        let survey = ProtectedScan::new(vec![root.clone()], marks(&root), Vec::new());
         let before = survey.now();
         assert_eq!(survey.appeared(&before), Vec::<PathBuf>::new());
         std::fs::create_dir_all(root.join("a/new/.git/hooks")).expect("made");
@@ -404,7 +404,7 @@ mod tests {
     fn what_was_found_once_is_known_without_waiting() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let survey = Survey::new(vec![root.clone()], marks(&root), Vec::new());
+        let survey = ProtectedScan::new(vec![root.clone()], marks(&root), Vec::new());
         let first = survey.now();
         assert!(Arc::ptr_eq(&first, &survey.now()));
     }

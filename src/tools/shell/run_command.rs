@@ -1,16 +1,16 @@
 //! RunCommand: runs a line in `bash` and returns its output.
 
 use super::command_run::{self, Narrow, Work};
-use super::executed_files::Pinned;
+use super::executed_files::PinnedFiles;
 use super::{delete_estimate, git_clean_backup, network};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::text;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::Output;
-use crate::tools::draft::{Draft, Effect};
+use crate::tools::call_result::CallResult;
+use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::MAX_TIMEOUT_SECONDS;
 use crate::tools::shell::command_run::with_input;
@@ -119,11 +119,11 @@ impl Tool for RunCommand {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
+        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         Ok(vec![Action::Exec { command: with_input(&arguments.command, arguments.stdin.as_deref()), cwd }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let command = &arguments.command;
         if command.trim().is_empty() {
             return Err(invalid("`command` is empty; give the line to run"));
@@ -143,8 +143,8 @@ impl Tool for RunCommand {
             ));
         }
         let line = with_input(command, arguments.stdin.as_deref());
-        let pinned = Pinned::of(&line, &cwd, settings);
-        Ok(Draft {
+        let pinned = PinnedFiles::of(&line, &cwd, settings);
+        Ok(CallDraft {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
@@ -179,7 +179,7 @@ impl Tool for RunCommand {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         command_run::run(work, settings, context).boxed()
     }
 }
@@ -198,7 +198,7 @@ fn own_limit(arguments: &Arguments) -> Option<String> {
 }
 
 /// Builds the same call with another line.
-pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
     RunCommand::draft(
         Arguments {
             command: line.to_owned(),
@@ -220,7 +220,7 @@ fn mixed(line: &str) -> Option<String> {
 
 /// Returns the directory of a call, which is the workspace by default.
 pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> Result<Target, ToolError> {
-    let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
+    let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), ExpectedKind::Directory)?;
     match cwd.place {
         Place::Directory => Ok(cwd),
         Place::Missing => {

@@ -1,7 +1,7 @@
 //! Sources of the programs in a line. PATH entries that a command could have written do not count for a line allowed by program
 //! names.
 
-use super::command_sandbox::Holding;
+use super::command_sandbox::SandboxPolicy;
 use crate::policy::programs;
 use crate::tools::settings::Settings;
 use std::ffi::{OsStr, OsString};
@@ -65,7 +65,7 @@ impl SearchPath {
 
 /// Returns whether a command of this workspace could write there.
 fn is_within(place: &Path, settings: &Settings) -> bool {
-    let Holding { roots, writable, caches, .. } = &settings.holding;
+    let SandboxPolicy { roots, writable, caches, .. } = &settings.holding;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);
     places.chain([settings.workspace.as_path()]).any(|above| place.starts_with(above))
 }

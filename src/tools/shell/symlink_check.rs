@@ -28,11 +28,11 @@ pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) ->
         Ok(operands) => operands,
         Err(why) => return Some(format!("{why}, and symlinks there may point outside the workspace")),
     };
-    let mut look = Look { settings, cwd, left: MAX_ENTRIES, seen: HashSet::new() };
+    let mut look = LinkSearch { settings, cwd, left: MAX_ENTRIES, seen: HashSet::new() };
     operands.iter().find_map(|operand| look.operand(operand))
 }
 
-struct Look<'a> {
+struct LinkSearch<'a> {
     settings: &'a Settings,
     cwd: &'a Path,
     /// Number of entries that may still be examined.
@@ -41,7 +41,7 @@ struct Look<'a> {
     seen: HashSet<PathBuf>,
 }
 
-impl Look<'_> {
+impl LinkSearch<'_> {
     fn operand(&mut self, operand: &Operand) -> Option<String> {
         let follows = match operand.follows {
             Follows::TreeIfConfigured if is_configured(self.settings) => Follows::Tree,

@@ -15,12 +15,12 @@ const PATH: &str = "PATH";
 
 /// The protections of one run.
 #[derive(Debug, Default)]
-pub(in crate::tools) struct Apart {
+pub(in crate::tools) struct UnapprovedRun {
     git: Hardening,
     path: Option<OsString>,
 }
 
-impl Apart {
+impl UnapprovedRun {
     /// Determines the protections. Performs blocking I/O.
     ///
     /// # Errors

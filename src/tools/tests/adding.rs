@@ -4,9 +4,9 @@ use super::Bench;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Target, ToolError};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::Draft;
-use crate::tools::paths::{Meant, Paths, open_error};
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::CallDraft;
+use crate::tools::paths::{ExpectedKind, Paths, open_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -31,15 +31,15 @@ impl Tool for CountWords {
     type Work = Target;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Target>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
-        Ok(Draft::reads(format!("Count the words of {}", target.given), target.clone(), target))
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Target>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
+        Ok(CallDraft::reads(format!("Count the words of {}", target.given), target.clone(), target))
     }
 
-    fn run(target: Target, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(target: Target, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let text = std::fs::read_to_string(&target.real).map_err(|error| open_error(&target, &error))?;
             Ok(format!("{} words", text.split_whitespace().count()))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tools::write::document::{Document, Form};
 use crate::tools::write::matching::find;
-use crate::tools::write::replacement::{Which, put, with_lf};
+use crate::tools::write::replacement::{Occurrences, put, with_lf};
 use proptest::prelude::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -28,7 +28,7 @@ fn joined(lines: &[(String, &'static str)]) -> String {
 
 /// Replaces text like an edit.
 fn replaced(text: &str, old: &str, new: &str) -> Option<String> {
-    let found = find(&with_lf(text), old, new, Which::TheOnly, &[]).ok()?;
+    let found = find(&with_lf(text), old, new, Occurrences::TheOnly, &[]).ok()?;
     Some(put(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
 }
 

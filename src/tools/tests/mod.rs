@@ -36,9 +36,9 @@ mod trees;
 #[cfg(target_os = "linux")]
 mod visible;
 
-use super::read_state::Seen;
+use super::read_state::ReadState;
 use super::shell::background::Commands;
-use super::shell::command_sandbox::Holding;
+use super::shell::command_sandbox::SandboxPolicy;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
@@ -150,9 +150,9 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         editor: None,
         artifacts: None,
         changes: None,
-        holding: Holding::nothing(),
+        holding: SandboxPolicy::nothing(),
         commands: Commands::default(),
-        seen: Seen::default(),
+        seen: ReadState::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),

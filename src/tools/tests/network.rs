@@ -169,7 +169,7 @@ fn a_private_host_of_the_policy_can_be_opened() {
 #[test]
 fn a_question_says_which_servers_a_command_needs_that_are_not_open_to_it() {
     let mut net = Net::new("requires_approval = true\nblocked_domains = [\"evil.example\"]");
-    let with = |network| Holding { tier: SandboxTier::Guarded, network, ..Holding::nothing() };
+    let with = |network| SandboxPolicy { tier: SandboxTier::Guarded, network, ..SandboxPolicy::nothing() };
     net.bench.settings.holding = with(NetworkAccess::Proxied);
     let note = |net: &Net, line: &str| {
         let plan = net.bench.plan("RunCommand", serde_json::json!({"command": line})).unwrap();

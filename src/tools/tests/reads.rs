@@ -257,7 +257,7 @@ fn a_pattern_goes_no_deeper_than_it_can_match() {
 
 #[test]
 fn a_directory_that_cannot_be_read_is_named() {
-    use crate::tools::search::skipped::Unread;
+    use crate::tools::search::skipped::SkippedPlaces;
     let bench = Bench::new();
     let settings = bench.settings.clone();
     for name in ["a", "b", "c", "d"] {
@@ -270,10 +270,10 @@ fn a_directory_that_cannot_be_read_is_named() {
             err: Box::new(ignore::Error::Io(kind.into())),
         }),
     };
-    let unread = Unread::new();
+    let unread = SkippedPlaces::new();
     unread.add_error(&denied("gone", std::io::ErrorKind::NotFound));
     assert_eq!(unread.note(&settings), "");
-    let unread = Unread::new();
+    let unread = SkippedPlaces::new();
     for name in ["d", "c", "b", "a"] {
         unread.add_error(&denied(name, std::io::ErrorKind::PermissionDenied));
     }

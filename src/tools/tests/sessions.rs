@@ -436,7 +436,8 @@ async fn what_may_write_is_not_typed_into_while_commands_may_write_less() {
     live.output("CliSession", json!({"command": "echo ready; cat"})).await;
     let own = &live.bench.settings;
     let workspace = own.workspace.clone();
-    let part = Holding { writes: false, writable: vec![workspace.join("sub")], roots: vec![workspace], ..own.holding.clone() };
+    let part =
+        SandboxPolicy { writes: false, writable: vec![workspace.join("sub")], roots: vec![workspace], ..own.holding.clone() };
     for holding in [own.holding.clone().read_only(), part] {
         let router = Router::new(Settings { holding, ..own.clone() });
         let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();

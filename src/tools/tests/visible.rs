@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Mode, SandboxTier};
 use crate::sys::sandbox::{Tier, probe};
-use crate::tools::{Caches, GitOutside, Ground, Machine, RepositoryTrust, Visible};
+use crate::tools::{Caches, GitOutside, HostCapabilities, Machine, RepositoryTrust, Visible};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
@@ -94,7 +94,7 @@ impl House {
         };
         let held = Enforcer::new(vec![layer], context).held_by(&[], jiff::Timestamp::UNIX_EPOCH);
         let machine = Machine { home, homes: &[], roots: &roots, own: &[&own], variable };
-        let ground = Ground {
+        let ground = HostCapabilities {
             tier: SandboxTier::Guarded,
             layers: Err("not here".to_owned()),
             caches: Caches::find(home, variable, &[home, &roots[0]]),
@@ -103,7 +103,7 @@ impl House {
             trust: RepositoryTrust::Trusted,
             git_config: None,
         };
-        self.bench.settings.holding = Holding::new(held, ground);
+        self.bench.settings.holding = SandboxPolicy::new(held, ground);
     }
 
     fn output(&self, line: &str) -> String {

@@ -1,7 +1,7 @@
 //! Restrictions of the text tools in addition to the policy, for each of their names.
 
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
 use crate::tools::tool::{AnyTool, Payload};
@@ -132,7 +132,7 @@ pub(in crate::tools) fn drafted(
     called: &str,
     arguments: Map<String, Value>,
     settings: &Settings,
-) -> Result<Draft<Payload>, ToolError> {
+) -> Result<CallDraft<Payload>, ToolError> {
     if !TextTools::binds(tool.name(), called) {
         return tool.draft(called, arguments, settings);
     }

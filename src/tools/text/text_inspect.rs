@@ -7,11 +7,11 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Items, LeftOut, Place, Run, Target, ToolError, cut_before};
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, Told, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, ToolOutput, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::Document;
@@ -75,16 +75,20 @@ impl Tool for TextInspect {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let mode = mode(&arguments)?;
-        Ok(Draft::reads(format!("Inspect {}", target.given), target.clone(), Work { target, mode, section: arguments.section }))
+        Ok(CallDraft::reads(
+            format!("Inspect {}", target.given),
+            target.clone(),
+            Work { target, mode, section: arguments.section },
+        ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let unsaved = editor_buffers::unsaved(&work.target, &settings, &context).await;
             blocking(move || Ok(inspect(&work, unsaved, &settings, context.most_bytes)?)).await
@@ -150,7 +154,7 @@ struct Seen {
     outline: Outline,
 }
 
-fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<Told, ToolError> {
+fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     // After a change, seeing a part does not make the file known again.
     if settings.seen.stands(&target.real) {
@@ -181,7 +185,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         (Mode::Structure | Mode::Section, _) => structure(&seen),
         (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
     };
-    Ok(if is_unsaved { Told { text: editor_buffers::noted(told.text, &target.given), ..told } } else { told })
+    Ok(if is_unsaved { ToolOutput { text: editor_buffers::noted(told.text, &target.given), ..told } } else { told })
 }
 
 /// Reads a file as text.
@@ -211,7 +215,7 @@ fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolE
     Ok((bytes.len(), document))
 }
 
-fn structure(seen: &Seen) -> Told {
+fn structure(seen: &Seen) -> ToolOutput {
     let Seen { name, bytes, form, outline, .. } = seen;
     let mut lines = vec![format!("{name}: {}, {form}, {} lines, {bytes} bytes", outline.kind, line_count(&seen.text))];
     lines.extend(outline.facts.iter().cloned());
@@ -232,7 +236,7 @@ fn structure(seen: &Seen) -> Told {
     list(&lines, "find others with `query`")
 }
 
-fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
+fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> ToolOutput {
     let most_bytes = MAX_TEXT_BYTES.min(most_bytes);
     let part = &seen.outline.parts[index];
     let mut text = format!("[`{}` in {}, lines {}-{}]\n", seen.outline.path_of(index), seen.name, part.first, part.last);
@@ -260,11 +264,11 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> Told {
         within: None,
         missing: 0,
     };
-    Told { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
+    ToolOutput { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() }
 }
 
 /// Joins lines and drops the last ones that do not fit.
-fn list(lines: &[String], advice: &str) -> Told {
+fn list(lines: &[String], advice: &str) -> ToolOutput {
     let text = lines.join("\n");
     let run = Run {
         body_bytes: text.len(),
@@ -275,10 +279,10 @@ fn list(lines: &[String], advice: &str) -> Told {
         within: None,
         missing: 0,
     };
-    Told { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() }
+    ToolOutput { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() }
 }
 
-fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> Told {
+fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> ToolOutput {
     let range: RangeInclusive<usize> = within.map_or(1..=seen.lines.len(), |index| {
         let part = &seen.outline.parts[index];
         part.first..=part.last

@@ -11,16 +11,16 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError, counted};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::{invalid, not_amended};
-use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::paths::{ExpectedKind, Paths, not_found};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::Made;
-use crate::tools::write::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
+use crate::tools::write::file_change::ChangeParts;
+use crate::tools::write::file_change::{Change, CurrentFile, commit, lacks, noting_nul, unfit};
 use crate::tools::write::replacement::with_lf;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -71,15 +71,15 @@ impl Tool for TextPatch {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.operations.is_empty() {
             return Err(invalid("`operations` is empty; give at least one, such as `{operation, section, content}`"));
         }
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
-        let before = Before::of(&target, settings)?;
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
+        let before = CurrentFile::of(&target, settings)?;
         if arguments.operations.iter().any(|operation| operation.start_line.is_some()) {
             settings.seen.check(&target)?;
         }
@@ -91,10 +91,10 @@ impl Tool for TextPatch {
             return Err(lacks(&target.given, document.form, "`content`"));
         };
         let has_nul = document.text.contains('\0');
-        let (proposal, made) = Made::of("Edit", &target, before, document, content.len() as u64, settings);
+        let (proposal, made) = ChangeParts::of("Edit", &target, before, document, content.len() as u64, settings);
         let done = noting_nul(proposal.summary.replacen("Edit", "Edited", 1), has_nul);
         let change = Change::new(target.clone(), content, Parents::MustExist, done, made);
-        Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
+        Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
     }
 
     fn places(work: &Work) -> Vec<PlaceChange> {
@@ -111,7 +111,7 @@ impl Tool for TextPatch {
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(change) => {
                 let (draft, told) = change.amended(amendment, settings)?;
@@ -121,7 +121,7 @@ impl Tool for TextPatch {
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Apply(change) => commit(&change, &settings.seen),
             Work::Explain(error) => Err(error.into()),
@@ -130,20 +130,20 @@ impl Tool for TextPatch {
 }
 
 /// Applies all operations to the document.
-fn patched(operations: &[Operation], target: &Target, before: &Before, settings: &Settings) -> Result<Document, ToolError> {
+fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, settings: &Settings) -> Result<Document, ToolError> {
     let document = match before {
-        Before::Absent => {
+        CurrentFile::Absent => {
             let mut error = not_found(target, settings);
             error.message.push_str(" (to create a file, use WriteFile)");
             return Err(error);
         }
-        Before::NotText { .. } => {
+        CurrentFile::NotText { .. } => {
             return Err(invalid(format!(
                 "`{}` is not text and cannot be changed by lines; change it with a program, through RunCommand",
                 target.given
             )));
         }
-        Before::Text { document, .. } => document,
+        CurrentFile::Text { document, .. } => document,
     };
     let restorer = restorer(before, settings);
     let plain = with_lf(&document.text);

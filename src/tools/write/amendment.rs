@@ -1,17 +1,17 @@
 //! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
 
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, lacks, noting_nul, proposal_with_cuts};
+use super::file_change::{Change, CurrentFile, lacks, noting_nul, proposal_with_cuts};
 use crate::protocol::{Action, Amendable, Amendment, Hunk, HunkChoice, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
 use crate::tools::diff::{plain, unified};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
-use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::ChangeParts;
 use crate::tools::write::file_change::fitted;
 use std::fmt::Write as _;
 
@@ -21,17 +21,17 @@ const TOLD_BYTES: usize = 6_000;
 /// One file of a change, as far as it can be edited.
 pub(in crate::tools) struct Sides<'a> {
     pub target: &'a Target,
-    pub before: &'a Before,
+    pub before: &'a CurrentFile,
     pub after: &'a Document,
     pub cuts: &'a [Cut],
 }
 
-impl Made {
+impl ChangeParts {
     /// Creates an editable change with its proposal.
     pub(in crate::tools) fn of(
         verb: &'static str,
         target: &Target,
-        before: Before,
+        before: CurrentFile,
         after: Document,
         bytes: u64,
         settings: &Settings,
@@ -57,25 +57,31 @@ impl Change {
         self,
         amendment: &Amendment,
         settings: &Settings,
-    ) -> Result<(Draft<Self>, String), ToolError> {
+    ) -> Result<(CallDraft<Self>, String), ToolError> {
         let Some(sides) = self.sides() else {
             return Err(invalid(format!("the change to `{}` can only be approved as a whole, or denied", self.target.given)));
         };
         let (mut texts, told) = texts(&[sides], amendment, settings)?;
         let (Some(text), Some(made)) = (texts.pop().flatten(), self.made) else { return Err(nothing_left()) };
-        let Made { verb, before, .. } = *made;
+        let ChangeParts { verb, before, .. } = *made;
         let Some(content) = text.form.encode(&text.text) else {
             return Err(lacks(&self.target.given, text.form, "the edited text"));
         };
         let has_nul = text.text.contains('\0');
-        let (proposal, made) = Made::of(verb, &self.target, before, text, content.len() as u64, settings);
+        let (proposal, made) = ChangeParts::of(verb, &self.target, before, text, content.len() as u64, settings);
         let past = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1).replacen("Write", "Wrote", 1);
         let change = Self { content, done: noting_nul(past, has_nul), made: Some(made), ..self };
         let target = change.target.clone();
-        Ok((Draft::changes(vec![Action::Write { target }], proposal, change), told))
+        Ok((CallDraft::changes(vec![Action::Write { target }], proposal, change), told))
     }
 
-    pub(in crate::tools) fn new(target: Target, content: Vec<u8>, parents: Parents, done: String, made: Box<Made>) -> Self {
+    pub(in crate::tools) fn new(
+        target: Target,
+        content: Vec<u8>,
+        parents: Parents,
+        done: String,
+        made: Box<ChangeParts>,
+    ) -> Self {
         Self { target, content, before: made.before.image(), parents, done, made: Some(made) }
     }
 }
@@ -200,7 +206,7 @@ fn as_a_whole(
     );
     let as_proposed = |sides: &Sides<'_>| (!sides.cuts.is_empty()).then(|| sides.after.clone());
     let mut texts: Vec<_> = files.iter().map(as_proposed).collect();
-    let same = matches!(edited.before, Before::Text { document, .. } if *document == whole);
+    let same = matches!(edited.before, CurrentFile::Text { document, .. } if *document == whole);
     texts[file] = (!same).then_some(whole);
     if texts.iter().all(Option::is_none) {
         return Err(nothing_left());
@@ -232,8 +238,8 @@ impl Sides<'_> {
 
     fn checked(&self, text: String, settings: &Settings) -> Result<Document, ToolError> {
         let form = match self.before {
-            Before::Text { document, .. } if document.form.encode(&text).is_some() => document.form,
-            Before::Text { .. } | Before::Absent | Before::NotText { .. } => self.after.form,
+            CurrentFile::Text { document, .. } if document.form.encode(&text).is_some() => document.form,
+            CurrentFile::Text { .. } | CurrentFile::Absent | CurrentFile::NotText { .. } => self.after.form,
         };
         self.checked_as(Document { text, form }, &[], settings)
     }

@@ -1,7 +1,7 @@
 //! AppendFile: appends text to a file of any size without changing its existing bytes.
 
 use super::document::{Document, Form, NotText};
-use super::file_change::{Before, lacks, not_written, noting_nul, proposal};
+use super::file_change::{CurrentFile, lacks, not_written, noting_nul, proposal};
 use super::file_tail::Tail;
 use super::git_guard::{guard, guarded};
 use super::large::HELD_BYTES;
@@ -11,13 +11,13 @@ use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Target, T
 use crate::sys::file::append::{Content, append, read_through};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
+use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::diff::{plain, unified};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
-use crate::tools::read_state::Seen;
+use crate::tools::paths::{ExpectedKind, Paths, open_error, shown_in_one_line};
+use crate::tools::read_state::ReadState;
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -50,7 +50,7 @@ pub(in crate::tools) struct Work {
 }
 
 impl Work {
-    pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &Seen) -> Result<String, ToolError> {
+    pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &ReadState) -> Result<String, ToolError> {
         let Self { target, more, before, parents, done, .. } = self;
         guarded(&[(&target.real, &target.given)], || {
             seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
@@ -70,11 +70,11 @@ impl Tool for AppendFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
         let appended = match target.place {
             Place::File { bytes } if is_large(bytes, &arguments, settings) => to_large(&target, bytes, &arguments, settings)?,
@@ -89,7 +89,7 @@ impl Tool for AppendFile {
             done = format!("{done}; it has no final newline now");
         }
         let done = noting_nul(done, nul);
-        Ok(Draft::changes(
+        Ok(CallDraft::changes(
             vec![Action::Write { target: target.clone() }],
             proposal,
             Work { target, more, before, after, parents, done },
@@ -100,7 +100,7 @@ impl Tool for AppendFile {
         vec![crash_outcome::written(&work.target.real, &work.before, &work.after)]
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(work.run(&context.kill, &settings.seen)?))
     }
 }
@@ -122,11 +122,11 @@ fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
 
 /// Appends to a file that can be held in memory, or to a new one.
 fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
-    let before = Before::of(target, settings)?;
+    let before = CurrentFile::of(target, settings)?;
     let (old, form) = match &before {
-        Before::Absent => (String::new(), Form::Utf8),
-        Before::Text { document: Document { text, form }, .. } => (text.clone(), *form),
-        Before::NotText { why, .. } => return Err(not_text(target, *why)),
+        CurrentFile::Absent => (String::new(), Form::Utf8),
+        CurrentFile::Text { document: Document { text, form }, .. } => (text.clone(), *form),
+        CurrentFile::NotText { why, .. } => return Err(not_text(target, *why)),
     };
     let restorer = restorer(&before, settings);
     let given = restored(&restorer, &arguments.content, "`content`", target)?;
@@ -135,17 +135,17 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
     let new = format!("{old}{added}");
     keep_hidden(&restorer, &before, &new, &[&arguments.content], settings, target)?;
     let more = match &before {
-        Before::Absent => Some(added.clone().into_bytes()),
+        CurrentFile::Absent => Some(added.clone().into_bytes()),
         _ => encoded(form, &added),
     };
     let more = more.ok_or_else(|| lacks(&target.given, form, "`content`"))?;
     let joins = joins(&old, &added);
-    let verb = if matches!(before, Before::Absent) { "Create" } else { "Append to" };
+    let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Append to" };
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
     proposal.notes.extend(joins.then(|| JOINS.to_owned()));
     let old = match &before {
-        Before::Absent => Content::of(&[]),
-        Before::Text { bytes, .. } | Before::NotText { bytes, .. } => Content::of(bytes),
+        CurrentFile::Absent => Content::of(&[]),
+        CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => Content::of(bytes),
     };
     let after = old.and(&more);
     Ok(Appended { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })

@@ -6,11 +6,11 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
+use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -51,19 +51,19 @@ impl Tool for Copy {
     type Work = Option<Work>;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let source = paths.target("source", &arguments.source, Meant::File)?;
-        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        let source = paths.target("source", &arguments.source, ExpectedKind::File)?;
+        let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
         Ok(actions(&source, &destination))
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let paths = Paths::on_disk(settings);
-        let source = paths.target("source", &arguments.source, Meant::Directory)?;
-        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        let source = paths.target("source", &arguments.source, ExpectedKind::Directory)?;
+        let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
         let actions = actions(&source, &destination);
         let (may_read, may_write) = (&settings.may_read, &settings.may_write);
         if !may_read(&source.real) || !may_write(&destination.real) {
-            return Ok(Draft::denied(format!("Copy {} to {}", source.given, destination.given), actions));
+            return Ok(CallDraft::denied(format!("Copy {} to {}", source.given, destination.given), actions));
         }
         must_be_there(&source, settings)?;
         must_be_free(&source, &destination)?;
@@ -77,7 +77,7 @@ impl Tool for Copy {
                 Action::Read { target: refused_target(path, settings) },
                 Action::Write { target: refused_target(&there(path), settings) },
             ];
-            return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
+            return Ok(CallDraft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         if let Some(special) = &look.survey.special {
             let message =
@@ -98,7 +98,7 @@ impl Tool for Copy {
             ..Proposal::default()
         };
         let done = format!("Copied {from} to {to} ({})", look.size());
-        Ok(Draft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
+        Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
     }
 
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {
@@ -110,7 +110,7 @@ impl Tool for Copy {
         work.iter().map(made).collect()
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::error::never_allowed)?;
             let stop = || context.kill.is_cancelled();

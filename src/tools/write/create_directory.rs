@@ -5,10 +5,10 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, open_error, shown_in_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -43,11 +43,11 @@ impl Tool for CreateDirectory {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::Directory)? }])
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::Directory)?;
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::Directory)?;
         guard(&target)?;
         match target.place {
             Place::Missing | Place::Directory => {}
@@ -60,7 +60,7 @@ impl Tool for CreateDirectory {
         let notes = if there { vec!["already exists; nothing changes".to_owned()] } else { Vec::new() };
         let paths = if there { Vec::new() } else { vec![target.real.clone()] };
         let summary = format!("Create the directory {name}");
-        Ok(Draft::changes(
+        Ok(CallDraft::changes(
             vec![Action::Write { target: target.clone() }],
             Proposal { summary, paths, notes, ..Proposal::default() },
             Work { target, name },
@@ -72,7 +72,7 @@ impl Tool for CreateDirectory {
         vec![PlaceChange { path: work.target.real.clone(), before, after: Some(Standing::Directory) }]
     }
 
-    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             guarded(&[(&work.target.real, &work.target.given)], || match create_directory(&work.target.real) {
                 Ok(true) => Ok(format!("Created the directory {}", work.name)),

@@ -2,15 +2,15 @@
 
 use super::file_change::removal;
 use super::git_guard::guard;
-use super::tree_change::{Look, look, must_be_there, refused_target, why_not};
+use super::tree_change::{InspectedPath, look, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
+use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{Paths, shown_in_one_line};
 use crate::tools::settings::Settings;
@@ -77,12 +77,12 @@ impl Tool for Delete {
         Ok(vec![Action::Delete { target: paths.entry("path", &arguments.path)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let target = Paths::on_disk(settings).entry("path", &arguments.path)?;
         let name = shown_in_one_line(&target.real, settings);
         let action = Action::Delete { target: target.clone() };
         if !(settings.may_delete)(&target.real) {
-            return Ok(Draft::denied(format!("Delete {}", target.given), vec![action]));
+            return Ok(CallDraft::denied(format!("Delete {}", target.given), vec![action]));
         }
         must_be_there(&target, settings)?;
         guard(&target)?;
@@ -98,13 +98,13 @@ impl Tool for Delete {
         let look = look(&target, &[&target.real], settings, &*settings.may_delete)?;
         if let Some(path) = &look.refused {
             let refused = Action::Delete { target: refused_target(path, settings) };
-            return Ok(Draft::denied(format!("Delete {name}"), vec![action, refused]));
+            return Ok(CallDraft::denied(format!("Delete {name}"), vec![action, refused]));
         }
         let proposal = proposal(&target, &look, &name, settings);
         let opened = look.opened.iter().map(|path| Action::Delete { target: refused_target(path, settings) });
         let actions = std::iter::once(action).chain(opened).collect();
         let done = format!("Deleted {name} ({})", look.size());
-        Ok(Draft::changes(actions, proposal, Some(Work { target, planned: look.survey, done })))
+        Ok(CallDraft::changes(actions, proposal, Some(Work { target, planned: look.survey, done })))
     }
 
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {
@@ -116,7 +116,7 @@ impl Tool for Delete {
         work.iter().map(gone).collect()
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::error::never_allowed)?;
             remove(&work.target.real, &work.planned).map_err(|error| why_not(&work.target, error))?;
@@ -125,7 +125,7 @@ impl Tool for Delete {
     }
 }
 
-fn proposal(target: &Target, look: &Look, name: &str, settings: &Settings) -> Proposal {
+fn proposal(target: &Target, look: &InspectedPath, name: &str, settings: &Settings) -> Proposal {
     let plain = Proposal {
         summary: format!("Delete {name} ({})", look.size()),
         paths: vec![target.real.clone()],

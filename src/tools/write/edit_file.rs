@@ -1,25 +1,25 @@
 //! EditFile: replaces passages of a file. The rest keeps its bytes.
 
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, commit, lacks, noting_nul, unfit};
+use super::file_change::{Change, CurrentFile, commit, lacks, noting_nul, unfit};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
-use super::replacement::{Which, line_of, put, with_lf};
+use super::replacement::{Occurrences, line_of, put, with_lf};
 use super::{no_match, str_replace_editor};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
-use crate::tools::draft::Draft;
+use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::draft::CallDraft;
 use crate::tools::error::{invalid, not_amended};
-use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::paths::{ExpectedKind, Paths, not_found};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::edit_arguments::Arguments;
 use crate::tools::write::edit_arguments::Edit;
-use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::ChangeParts;
 use crate::tools::write::file_change::not_text;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,22 +55,22 @@ impl Tool for EditFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.edits.is_empty() {
             return Err(invalid("`edits` is empty; give at least one `{oldText, newText}`"));
         }
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         if let Some(large) = Large::of(&target, settings)? {
             let (splice, proposal) = match large::edited(&large, &arguments, &target, settings) {
                 Ok(edited) => edited,
                 Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
             };
-            return Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Splice(splice)));
+            return Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Splice(splice)));
         }
-        let before = Before::of(&target, settings)?;
+        let before = CurrentFile::of(&target, settings)?;
         let (document, loosely) = match edited(&arguments, &target, &before, settings) {
             Ok(edited) => edited,
             Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
@@ -78,9 +78,9 @@ impl Tool for EditFile {
         let Some(content) = document.form.encode(&document.text) else {
             return Err(lacks(&target.given, document.form, "`newText`"));
         };
-        let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
+        let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Edit" };
         let has_nul = document.text.contains('\0');
-        let (mut proposal, made) = Made::of(verb, &target, before, document, content.len() as u64, settings);
+        let (mut proposal, made) = ChangeParts::of(verb, &target, before, document, content.len() as u64, settings);
         let done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
         let mut done = noting_nul(done, has_nul);
         for note in loosely {
@@ -88,7 +88,7 @@ impl Tool for EditFile {
             proposal.notes.push(note);
         }
         let change = Change::new(target.clone(), content, Parents::Create, done, made);
-        Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
+        Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
     }
 
     fn places(work: &Work) -> Vec<PlaceChange> {
@@ -106,7 +106,7 @@ impl Tool for EditFile {
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(change) => {
                 let (draft, told) = change.amended(amendment, settings)?;
@@ -116,7 +116,7 @@ impl Tool for EditFile {
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Apply(change) => commit(&change, &settings.seen),
             Work::Splice(splice) => splice.commit(&settings.seen, &context.kill),
@@ -129,14 +129,14 @@ impl Tool for EditFile {
 fn edited(
     arguments: &Arguments,
     target: &Target,
-    before: &Before,
+    before: &CurrentFile,
     settings: &Settings,
 ) -> Result<(Document, Vec<String>), ToolError> {
     let mut document = match before {
-        Before::Absent if arguments.edits[0].old_text.is_empty() => Document { text: String::new(), form: Form::Utf8 },
-        Before::Absent => return Err(not_found(target, settings)),
-        Before::Text { document, .. } => document.clone(),
-        Before::NotText { why, .. } => return Err(not_text(target, *why)),
+        CurrentFile::Absent if arguments.edits[0].old_text.is_empty() => Document { text: String::new(), form: Form::Utf8 },
+        CurrentFile::Absent => return Err(not_found(target, settings)),
+        CurrentFile::Text { document, .. } => document.clone(),
+        CurrentFile::NotText { why, .. } => return Err(not_text(target, *why)),
     };
     let restorer = restorer(before, settings);
     let original = document.text.clone();
@@ -189,7 +189,7 @@ impl One<'_> {
         }
         let plain = with_lf(text);
         let hidden = self.settings.redactor.hidden(&plain);
-        let which = if edit.replace_all == Some(true) { Which::All } else { Which::TheOnly };
+        let which = if edit.replace_all == Some(true) { Occurrences::All } else { Occurrences::TheOnly };
         match find(&plain, &with_lf(&edit.old_text), &with_lf(&edit.new_text), which, &hidden) {
             Ok(Found { places, how }) => {
                 let result = put(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));

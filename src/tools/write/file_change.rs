@@ -5,14 +5,14 @@ use super::git_guard::{guard, guarded};
 use super::replacement::{endings, with_lf};
 use crate::protocol::{ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
-use crate::tools::call_result::Failed;
+use crate::tools::call_result::ToolFailure;
 use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::diff::{plain, unified, unified_with_cuts};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
-use crate::tools::read_state::Seen;
+use crate::tools::read_state::ReadState;
 use crate::tools::settings::Settings;
 use crate::tools::write::replacement::replace_all;
 
@@ -31,7 +31,7 @@ pub(in crate::tools) struct Change {
     /// Result for the model.
     pub done: String,
     /// Details for editing the change; `None` if it can only be approved as a whole.
-    pub made: Option<Box<Made>>,
+    pub made: Option<Box<ChangeParts>>,
 }
 
 impl Change {
@@ -54,22 +54,22 @@ pub(in crate::tools) fn unfit<Work>(
     error: ToolError,
     settings: &Settings,
     explain: impl FnOnce(ToolError) -> Work,
-) -> Result<Draft<Work>, ToolError> {
+) -> Result<CallDraft<Work>, ToolError> {
     if !(settings.may_read)(&target.real) {
         let message = format!("{what} `{}`, but you cannot read that file; nothing was changed", target.given);
         return Err(invalid(message));
     }
-    Ok(Draft::reads(format!("{verb} {}", target.given), target, explain(error)))
+    Ok(CallDraft::reads(format!("{verb} {}", target.given), target, explain(error)))
 }
 
 /// State of a path before it is written.
-pub(in crate::tools) enum Before {
+pub(in crate::tools) enum CurrentFile {
     Absent,
     Text { bytes: Vec<u8>, document: Document },
     NotText { bytes: Vec<u8>, why: NotText },
 }
 
-impl Before {
+impl CurrentFile {
     pub(in crate::tools) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
         guard(target)?;
         match target.place {
@@ -117,7 +117,7 @@ impl Before {
 pub(in crate::tools) fn proposal(
     verb: &str,
     target: &Target,
-    before: &Before,
+    before: &CurrentFile,
     new: &str,
     bytes: u64,
     settings: &Settings,
@@ -129,28 +129,28 @@ pub(in crate::tools) fn proposal(
 pub(in crate::tools) fn proposal_with_cuts(
     verb: &str,
     target: &Target,
-    before: &Before,
+    before: &CurrentFile,
     new: &str,
     bytes: u64,
     settings: &Settings,
 ) -> (Proposal, Vec<Cut>) {
     let name = shown_in_one_line(&target.real, settings);
     let (old, mut notes) = match before {
-        Before::Absent => (String::new(), vec!["creates the file".to_owned()]),
-        Before::Text { document, .. } => (document.text.clone(), kept_notes(document, new)),
-        Before::NotText { bytes, .. } => {
+        CurrentFile::Absent => (String::new(), vec!["creates the file".to_owned()]),
+        CurrentFile::Text { document, .. } => (document.text.clone(), kept_notes(document, new)),
+        CurrentFile::NotText { bytes, .. } => {
             (String::new(), vec![format!("replaces {} bytes that are not text and not shown", bytes.len())])
         }
     };
     let same = with_lf(&old) == with_lf(new);
     // A changed secret gets another marker.
     let (old, new) = (plain(&old, settings), plain(new, settings));
-    let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
+    let old_name = if matches!(before, CurrentFile::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed, cuts) = unified_with_cuts(&old, &new, &old_name, &format!("b/{name}"));
     if new.contains('\0') {
         notes.push(HAS_NUL.to_owned());
     }
-    if same && matches!(before, Before::Text { .. }) {
+    if same && matches!(before, CurrentFile::Text { .. }) {
         notes.push("the text does not change".to_owned());
     }
     let summary = format!("{verb} {name} +{added} −{removed}");
@@ -190,7 +190,7 @@ pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError 
 }
 
 /// Writes the change if the file is still as shown.
-pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, Failed> {
+pub(in crate::tools) fn commit(change: &Change, seen: &ReadState) -> Result<String, ToolFailure> {
     let real = &change.target.real;
     guarded(&[(real, &change.target.given)], || {
         let stood = seen.stands(real);
@@ -206,7 +206,7 @@ pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, F
     })
 }
 
-fn refused(change: &Change, error: WriteError) -> Failed {
+fn refused(change: &Change, error: WriteError) -> ToolFailure {
     not_written(&change.target.given, change.before, error).into()
 }
 
@@ -249,8 +249,8 @@ pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
 }
 
 /// Converts content to the encoding and line endings of the file that it replaces.
-pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
-    let Before::Text { document: Document { text: old, form }, .. } = before else {
+pub(in crate::tools) fn fitted(before: &CurrentFile, content: &str) -> (String, Form, Option<String>) {
+    let CurrentFile::Text { document: Document { text: old, form }, .. } = before else {
         return (content.to_owned(), Form::Utf8, None);
     };
     // A BOM in the content is the one that the file already has.
@@ -263,9 +263,9 @@ pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form,
 }
 
 /// Details of the change of one file.
-pub(in crate::tools) struct Made {
+pub(in crate::tools) struct ChangeParts {
     pub verb: &'static str,
-    pub before: Before,
+    pub before: CurrentFile,
     /// The file after the change.
     pub after: Document,
     pub cuts: Vec<Cut>,

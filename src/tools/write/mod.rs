@@ -26,8 +26,8 @@ pub(in crate::tools) mod write_file;
 /// Applies an edit to a text like EditFile, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn edited(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
-    use replacement::{Which, put, with_lf};
-    let which = if all { Which::All } else { Which::TheOnly };
+    use replacement::{Occurrences, put, with_lf};
+    let which = if all { Occurrences::All } else { Occurrences::TheOnly };
     let found =
         matching::find(&with_lf(text), &with_lf(old), &with_lf(new), which, &[]).map_err(|missed| format!("{missed:?}"))?;
     Ok(put(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))

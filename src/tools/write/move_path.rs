@@ -6,10 +6,10 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
+use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
-use crate::tools::draft::Draft;
-use crate::tools::paths::{Meant, Paths, shown_in_one_line};
+use crate::tools::draft::CallDraft;
+use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -52,20 +52,20 @@ impl Tool for Move {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let source = paths.entry("source", &arguments.source)?;
-        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
         Ok(actions(&source, &destination, &*paths.settings.may_read))
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let paths = Paths::on_disk(settings);
         let source = paths.entry("source", &arguments.source)?;
-        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
         let actions = actions(&source, &destination, &*settings.may_read);
         let (may_read, may_write, may_delete) = (&settings.may_read, &settings.may_write, &settings.may_delete);
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
         let may_leave = |path: &Path| may_write(path) && may_delete(path) && (may_read(path) || !may_read(&there(path)));
         if !may_write(&destination.real) || !may_leave(&source.real) {
-            return Ok(Draft::denied(format!("Move {} to {}", source.given, destination.given), actions));
+            return Ok(CallDraft::denied(format!("Move {} to {}", source.given, destination.given), actions));
         }
         must_be_there(&source, settings)?;
         must_be_free(&source, &destination)?;
@@ -84,7 +84,7 @@ impl Tool for Move {
                 Action::Write { target: refused },
                 Action::Write { target: there },
             ];
-            return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
+            return Ok(CallDraft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         let opened = look.opened.iter().map(|path| Action::Write { target: refused_target(path, settings) });
         let actions = actions.into_iter().chain(opened).collect();
@@ -101,7 +101,7 @@ impl Tool for Move {
             ..Proposal::default()
         };
         let done = format!("Moved {from} to {to}");
-        Ok(Draft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
+        Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
     }
 
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {
@@ -113,7 +113,7 @@ impl Tool for Move {
         ]
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::error::never_allowed)?;
             let stop = || context.kill.is_cancelled();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools) enum Which {
+pub(in crate::tools) enum Occurrences {
     TheOnly,
     All,
 }

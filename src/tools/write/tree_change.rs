@@ -2,7 +2,7 @@
 
 use crate::protocol::{ErrorCode, Place, Target, ToolError, counted};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
-use crate::tools::call_result::Failed;
+use crate::tools::call_result::ToolFailure;
 use crate::tools::error::invalid;
 use crate::tools::executable_files::is_opened;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
@@ -16,7 +16,7 @@ const MAX_NAMED: usize = 12;
 const MAX_OPENED: usize = 20;
 
 /// A path to delete, move or copy, as examined.
-pub(in crate::tools) struct Look {
+pub(in crate::tools) struct InspectedPath {
     pub survey: Survey,
     /// First path below it that the policy does not allow to change.
     pub refused: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub(in crate::tools) fn look(
     ends: &[&Path],
     settings: &Settings,
     may: &dyn Fn(&Path) -> bool,
-) -> Result<Look, ToolError> {
+) -> Result<InspectedPath, ToolError> {
     let (mut refused, mut named, mut opened) = (None, Vec::new(), Vec::new());
     let survey = tree::survey(&target.real, &mut |path, form| {
         if refused.is_none() && !may(path) {
@@ -47,7 +47,7 @@ pub(in crate::tools) fn look(
         }
     });
     let survey = survey.map_err(|error| why_not(target, error).error)?;
-    Ok(Look { survey, refused, opened, named })
+    Ok(InspectedPath { survey, refused, opened, named })
 }
 
 fn mark(form: Form) -> &'static str {
@@ -57,7 +57,7 @@ fn mark(form: Form) -> &'static str {
     }
 }
 
-impl Look {
+impl InspectedPath {
     /// Formats the size, for example `12 files and 3 directories, 4096 bytes`; the kind for a single file or symlink.
     pub(in crate::tools) fn size(&self) -> String {
         let Survey { files, directories, links, bytes, .. } = self.survey;
@@ -124,7 +124,7 @@ pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> R
 }
 
 /// Explains why the operation failed, and what to do next.
-pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
+pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> ToolFailure {
     let given = &target.given;
     let (code, message) = match error {
         TreeError::Changed => {

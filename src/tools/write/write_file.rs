@@ -2,22 +2,22 @@
 
 use super::append_file;
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, HAS_NUL, commit, noting_nul};
+use super::file_change::{Change, CurrentFile, HAS_NUL, commit, noting_nul};
 use super::large::Large;
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
+use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::diff::{plain, unified};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::not_amended;
-use crate::tools::paths::{Meant, Paths, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::file_change::Made;
+use crate::tools::write::file_change::ChangeParts;
 use crate::tools::write::file_change::fitted;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,22 +70,22 @@ impl Tool for WriteFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.append {
             let Arguments { path, content, create_directories, .. } = arguments;
             let appended =
                 append_file::AppendFile::draft(append_file::Arguments { path, content, create_directories }, settings)?;
-            let Draft { summary, actions, proposal, effect, work } = appended;
-            return Ok(Draft { summary, actions, proposal, effect, work: Work::Append(work) });
+            let CallDraft { summary, actions, proposal, effect, work } = appended;
+            return Ok(CallDraft { summary, actions, proposal, effect, work: Work::Append(work) });
         }
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         if let Some(large) = Large::of(&target, settings)? {
             return over_large(arguments, &large, target, settings);
         }
-        let before = Before::of(&target, settings)?;
+        let before = CurrentFile::of(&target, settings)?;
         settings.seen.check(&target)?;
         let restorer = restorer(&before, settings);
         let given = restored(&restorer, &arguments.content, "`content`", &target)?;
@@ -93,15 +93,15 @@ impl Tool for WriteFile {
         keep_hidden(&restorer, &before, &text, &[&arguments.content], settings, &target)?;
         let content = form.encode(&text).unwrap_or_else(|| text.clone().into_bytes());
         let bytes = content.len() as u64;
-        let verb = if matches!(before, Before::Absent) { "Create" } else { "Write" };
+        let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Write" };
         let has_nul = text.contains('\0');
         let after = Document { form: if form.encode(&text).is_some() { form } else { Form::Utf8 }, text };
-        let (mut proposal, made) = Made::of(verb, &target, before, after, bytes, settings);
+        let (mut proposal, made) = ChangeParts::of(verb, &target, before, after, bytes, settings);
         proposal.notes.extend(note);
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
         let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), has_nul);
         let change = Change::new(target.clone(), content, parents, done, made);
-        Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Write(change)))
+        Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Write(change)))
     }
 
     fn places(work: &Work) -> Vec<PlaceChange> {
@@ -118,7 +118,7 @@ impl Tool for WriteFile {
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Write(change) => {
                 let (draft, told) = change.amended(amendment, settings)?;
@@ -128,7 +128,7 @@ impl Tool for WriteFile {
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Write(change) => commit(&change, &settings.seen),
             Work::Append(more) => Ok(more.run(&context.kill, &settings.seen)?),
@@ -137,7 +137,7 @@ impl Tool for WriteFile {
 }
 
 /// Drafts the replacement of a file too large to hold and compare.
-fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
     settings.seen.check(&target)?;
     let given = restored(&Restorer::default(), &arguments.content, "`content`", &target)?;
     let form = large.form.unwrap_or(Form::Utf8);
@@ -159,7 +159,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     notes.extend(has_nul.then(|| HAS_NUL.to_owned()));
     let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), has_nul);
     let summary = format!("Write {name} +{added}, replacing all of its {} bytes", large.bytes);
-    Ok(Draft::changes(
+    Ok(CallDraft::changes(
         vec![Action::Write { target: target.clone() }],
         Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() },
         Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done, made: None }),

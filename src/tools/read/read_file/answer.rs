@@ -1,13 +1,13 @@
 //! Result of reading: the text, and how to continue if it is incomplete.
 
-use super::lines::{Rest, Taken};
-use super::{Asked, Work};
+use super::lines::{LineSelection, Rest};
+use super::{ReadRequest, Work};
 use crate::protocol::{Items, LeftOut, Run, ToolError, Within};
-use crate::tools::call_result::Told;
+use crate::tools::call_result::ToolOutput;
 use crate::tools::error::invalid;
 
-pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
-    let (given, Asked { range, manner }) = (&work.target.given, &work.asked);
+pub(super) fn answer(taken: &LineSelection, work: &Work) -> Result<ToolOutput, ToolError> {
+    let (given, ReadRequest { range, manner }) = (&work.target.given, &work.asked);
     let name = manner.first_line;
     let (first, last) = (range.first, taken.seen);
     if let Rest::ShortLine { columns } = taken.rest {
@@ -52,5 +52,5 @@ pub(super) fn answer(taken: &Taken, work: &Work) -> Result<Told, ToolError> {
         missing: 0,
     };
     let text = format!("{}{gap}{note}", taken.text);
-    Ok(Told { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..Told::default() })
+    Ok(ToolOutput { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() })
 }

@@ -2,7 +2,7 @@
 
 use crate::ports::Artifacts;
 use crate::protocol::Image;
-use crate::tools::call_result::Told;
+use crate::tools::call_result::ToolOutput;
 use crate::tools::output::keep_image;
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(in crate::tools) fn told(
     bytes: &[u8],
     name: &str,
     artifacts: Option<&dyn Artifacts>,
-) -> Option<Told> {
+) -> Option<ToolOutput> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0)?;
     let kind = media_type.trim_start_matches("image/");
     let mut text = format!("Image, {}x{} {kind}, {} bytes", size.width, size.height, bytes.len());
@@ -39,7 +39,7 @@ pub(in crate::tools) fn told(
                 height: u32::try_from(size.height).unwrap_or(u32::MAX),
                 bytes: bytes.len() as u64,
             };
-            Some(Told { text, artifacts: vec![kept], images: vec![image], ..Told::default() })
+            Some(ToolOutput { text, artifacts: vec![kept], images: vec![image], ..ToolOutput::default() })
         }
         Err(error) => {
             let _ = write!(text, "\n[cannot be shown: {error}]");

@@ -22,7 +22,7 @@ pub(super) struct Range {
 pub(super) const ALL: Range = Range { first: 1, count: u64::MAX, column: 1 };
 
 /// The lines read, and what was left out.
-pub(super) struct Taken {
+pub(super) struct LineSelection {
     pub text: String,
     /// Number of lines read from the start of the file.
     pub seen: u64,
@@ -33,7 +33,7 @@ pub(super) struct Taken {
     pub in_key: bool,
 }
 
-impl Taken {
+impl LineSelection {
     /// Replaces the text with `shown`, whose redacted start is on one line.
     pub(super) fn hide(&mut self, shown: String) {
         self.folded += breaks(&self.text).saturating_sub(breaks(&shown));
@@ -69,7 +69,7 @@ pub(super) fn take(
     range: Range,
     most_bytes: usize,
     redactor: &Redactor,
-) -> io::Result<Taken> {
+) -> io::Result<LineSelection> {
     if encoding.is_ascii_compatible() || encoding == UTF_16LE || encoding == UTF_16BE {
         return take_from(from, encoding, range, most_bytes, redactor);
     }
@@ -83,7 +83,7 @@ fn take_from(
     range: Range,
     most_bytes: usize,
     redactor: &Redactor,
-) -> io::Result<Taken> {
+) -> io::Result<LineSelection> {
     let from_start = range.first == 1;
     let Skipped { line, rest, in_key } = if from_start {
         Skipped { line: 1, rest: Vec::new(), in_key: false }
@@ -99,7 +99,7 @@ fn take_from(
         let count = from.read(&mut bytes)?;
         let rest = lines.take(&decode(&mut decoder, &bytes[..count])).or((count == 0).then_some(Rest::Nothing));
         if let Some(rest) = rest {
-            return Ok(Taken { in_key, ..lines.taken(rest, redactor) });
+            return Ok(LineSelection { in_key, ..lines.taken(rest, redactor) });
         }
     }
 }
@@ -166,7 +166,7 @@ impl LineTaker {
         &part[end..]
     }
 
-    fn taken(mut self, rest: Rest, redactor: &Redactor) -> Taken {
+    fn taken(mut self, rest: Rest, redactor: &Redactor) -> LineSelection {
         let short = self.line == self.range.first && self.passed + 1 < self.range.column && !self.at_start;
         let rest = if short { Rest::ShortLine { columns: self.passed } } else { rest };
         let mut seen = if self.at_start { self.line - 1 } else { self.line };
@@ -186,7 +186,7 @@ impl LineTaker {
             self.text.replace_range(..head, &shown);
         }
         let folded = all.saturating_sub(breaks(&self.text));
-        Taken { text: self.text, seen, folded, rest, in_key: false }
+        LineSelection { text: self.text, seen, folded, rest, in_key: false }
     }
 
     /// Cuts at the last complete line, or within a line that is too long by itself.

@@ -49,12 +49,12 @@ pub struct Sources {
 #[derive(Debug, Clone)]
 pub struct GlobalConfig {
     sources: Arc<Sources>,
-    made: Arc<Mutex<Option<Made>>>,
+    made: Arc<Mutex<Option<ConfigFiles>>>,
 }
 
 /// The texts of both files, and their directory.
 #[derive(Debug, Clone)]
-struct Made {
+struct ConfigFiles {
     directory: PathBuf,
     config: Vec<u8>,
     ignore: Vec<u8>,
@@ -68,7 +68,7 @@ impl GlobalConfig {
     /// Returns the directory to make visible to commands; `None` if it cannot be created. Performs blocking I/O.
     pub(in crate::tools) fn directory(&self) -> Option<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = made.get_or_insert_with(|| Made::of(&self.sources));
+        let made = made.get_or_insert_with(|| ConfigFiles::of(&self.sources));
         match made.keep() {
             Ok(()) => Some(made.directory.clone()),
             Err(error) => {
@@ -88,7 +88,7 @@ impl GlobalConfig {
     }
 }
 
-impl Made {
+impl ConfigFiles {
     fn of(sources: &Sources) -> Self {
         let mut files = Files::default();
         let home = Some(sources.home.as_path());

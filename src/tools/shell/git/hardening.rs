@@ -1,7 +1,7 @@
 //! An environment in which git starts no program configured by a repository.
 
 use super::programs::{Override, Use, always, instead};
-use super::repositories::{Ground, Reached, RepositoryTrust, reached};
+use super::repositories::{Reached, RepositoryTrust, SearchScope, reached};
 use crate::policy::Unasked;
 use crate::tools::settings::Settings;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl Hardening {
             return hardening;
         }
         let roots = if holding.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &holding.roots };
-        let ground = Ground {
+        let ground = SearchScope {
             directory,
             roots,
             reads: purpose == Purpose::Reads,

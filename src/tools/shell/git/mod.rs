@@ -11,4 +11,4 @@ mod repository_scan;
 pub use global_config::{GlobalConfig, Sources};
 pub(in crate::tools) use hardening::{Hardening, Purpose, Strictness, names_git};
 pub use repositories::RepositoryTrust;
-pub use repository_scan::Everywhere;
+pub use repository_scan::RepositoryScan;

@@ -1,10 +1,10 @@
 //! The repositories whose configuration git may read for a line, and their configuration files.
 
 use super::config_format::Files;
-use super::repository_scan::Everywhere;
+use super::repository_scan::RepositoryScan;
 use crate::sys::path::open_file;
 use crate::tools::shell::git_dirs::git_directories;
-use crate::tools::shell::protected_scan::Found;
+use crate::tools::shell::protected_scan::ScanResult;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -41,7 +41,7 @@ pub(super) struct Reached {
 }
 
 /// Scope of the search for repositories.
-pub(super) struct Ground<'a> {
+pub(super) struct SearchScope<'a> {
     pub directory: &'a Path,
     pub roots: &'a [PathBuf],
     /// Whether the line only reads, in the repository of its directory.
@@ -50,13 +50,13 @@ pub(super) struct Ground<'a> {
     pub into_submodules: bool,
     pub home: Option<&'a Path>,
     /// The current scan of the workspace, without large build and package directories.
-    pub known: Option<Arc<Found>>,
+    pub known: Option<Arc<ScanResult>>,
     /// Search of the whole workspace, if no repository may be missed.
-    pub all: Option<&'a Everywhere>,
+    pub all: Option<&'a RepositoryScan>,
 }
 
 /// Reads the configuration of every repository that git may use for a line in `directory`.
-pub(super) fn reached(ground: &Ground<'_>) -> Reached {
+pub(super) fn reached(ground: &SearchScope<'_>) -> Reached {
     let mut search = Search { ground, seen: BTreeSet::new(), reached: Reached::default() };
     for level in ground.directory.ancestors() {
         search.entry(&level.join(".git"));
@@ -87,7 +87,7 @@ pub(super) fn reached(ground: &Ground<'_>) -> Reached {
 }
 
 struct Search<'a> {
-    ground: &'a Ground<'a>,
+    ground: &'a SearchScope<'a>,
     seen: BTreeSet<PathBuf>,
     reached: Reached,
 }
@@ -239,8 +239,8 @@ mod tests {
         made("ws/node_modules/x/config", &config("none"));
         made(".git/config.worktree", &format!("{}[core]\nworktree = /\n", config("tree")));
         let (roots, directory) = (vec![root.join("ws")], root.join("ws/bare"));
-        let all = Everywhere::new(&roots);
-        let ground = Ground {
+        let all = RepositoryScan::new(&roots);
+        let ground = SearchScope {
             directory: &directory,
             roots: &roots,
             reads: false,
@@ -250,7 +250,7 @@ mod tests {
             all: Some(&all),
         };
         let Reached { files, gaps } = reached(&ground);
-        let alone = reached(&Ground { reads: true, ..ground });
+        let alone = reached(&SearchScope { reads: true, ..ground });
         assert!(alone.files.variables.len() < files.variables.len(), "no repository has a place for another");
         let named = files.variables.iter().filter_map(|(_, variable)| variable.subsection.as_deref());
         let mut named: Vec<&str> = named.map(|name| std::str::from_utf8(name).unwrap()).collect();

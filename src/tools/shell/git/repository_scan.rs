@@ -14,7 +14,7 @@ const TICK_SECONDS: i64 = 2;
 
 /// The search and its cache.
 #[derive(Debug)]
-pub struct Everywhere {
+pub struct RepositoryScan {
     roots: Vec<PathBuf>,
     seen: Mutex<HashMap<PathBuf, Listed>>,
 }
@@ -38,7 +38,7 @@ struct Listed {
     below: Vec<OsString>,
 }
 
-impl Everywhere {
+impl RepositoryScan {
     /// Searches below these directories, and below the repository that contains them.
     pub fn new(roots: &[PathBuf]) -> Arc<Self> {
         let mut places = roots.to_vec();
@@ -119,7 +119,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("elsewhere", root.join("a/b/.vscode/x/.git")).unwrap();
         std::fs::write(root.join("node_modules/y/.git"), "gitdir: x\n").unwrap();
-        let everywhere = Everywhere::new(std::slice::from_ref(&root));
+        let everywhere = RepositoryScan::new(std::slice::from_ref(&root));
         let found = || {
             let mut places = everywhere.find();
             places.found.sort();
@@ -131,7 +131,7 @@ mod tests {
         std::fs::remove_dir(root.join("target/.git")).unwrap();
         assert_eq!(found().found, at(&all[..4]));
         // For a subdirectory of a repository, the whole repository is searched, each path once.
-        let mut of_a_part = Everywhere::new(&[root.join("a/b")]).find().found;
+        let mut of_a_part = RepositoryScan::new(&[root.join("a/b")]).find().found;
         of_a_part.sort();
         assert_eq!(of_a_part, at(&["a/.git", "a/b/.vscode/x/.git"]));
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::SandboxTier;
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::shell::command_sandbox::Holding;
+use crate::tools::shell::command_sandbox::SandboxPolicy;
 use crate::tools::tests::{Bench, block_on};
 use std::fs;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -50,7 +50,7 @@ fn a_server_hears_and_answers_in_its_directory_and_is_gone_at_its_end() {
 #[test]
 fn a_server_is_held_as_commands_are() {
     let mut bench = Bench::new();
-    let mut holding = Holding::nothing();
+    let mut holding = SandboxPolicy::nothing();
     (holding.tier, holding.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
     holding.roots = vec![bench.settings.workspace.clone()];
     bench.settings.holding = holding;

@@ -2,10 +2,10 @@
 
 use super::effects::{kept_words, refusals};
 use super::overlay_dir::View;
-use super::run::Kept;
+use super::run::PreviewedCommand;
 use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
 use crate::sys::overlay::{self, CommitError, Outcome};
-use crate::tools::call_result::Output;
+use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
 use crate::tools::paths::listed;
 use crate::tools::redaction::hide_in_result;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Applies the effects. Returns the view if its outcome must survive this process.
 pub(in crate::tools) async fn commit(
-    kept: Kept,
+    kept: PreviewedCommand,
     id: CallId,
     tool_name: String,
     settings: Arc<Settings>,
@@ -48,8 +48,8 @@ impl Drop for Settled {
     }
 }
 
-fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
-    let Kept { mut view, mut changes, output, unlisted } = kept;
+fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    let PreviewedCommand { mut view, mut changes, output, unlisted } = kept;
     if let Some(unlisted) = unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
         return over(view, ToolResult::refused(id, tool_name, error), settings);
@@ -127,7 +127,7 @@ fn refusal(error: CommitError) -> ToolError {
     }
 }
 
-fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolResult {
+fn result_of(output: CallResult, id: CallId, tool_name: &str, words: &str) -> ToolResult {
     match output {
         Ok(told) => ToolResult {
             denied: told.denied,

@@ -15,4 +15,4 @@ pub(in crate::tools) use commit::{Settled, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
 pub use recover::Recovered;
 pub(in crate::tools) use recover::{Resumed, recover};
-pub(in crate::tools) use run::{Kept, Trial, run};
+pub(in crate::tools) use run::{PreviewedCommand, Trial, run};

@@ -9,13 +9,13 @@ use crate::sys::overlay::Layered;
 use crate::sys::overlay::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, Substitute, View as Seen};
-use crate::tools::call_result::Output;
+use crate::tools::call_result::CallResult;
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::settings::Settings;
 use crate::tools::shell::background::how_it_ended;
 use crate::tools::shell::blocking::off_thread;
 use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged};
-use crate::tools::shell::command_sandbox::Wanted;
+use crate::tools::shell::command_sandbox::ExtraAccess;
 use std::io;
 use std::sync::Arc;
 
@@ -33,18 +33,18 @@ const LIMITS: &[(&[&str], &str)] = &[
 ];
 
 /// A command that ran in its view, until it is applied or discarded.
-pub(in crate::tools) struct Kept {
+pub(in crate::tools) struct PreviewedCommand {
     pub(super) view: View,
     pub(super) changes: Vec<Changes>,
     /// The result for the model.
-    pub(super) output: Output,
+    pub(super) output: CallResult,
     /// Reason why nothing may be applied: not all changes could be listed.
     pub(super) unlisted: Option<String>,
 }
 
 /// Result of a run in the view.
 pub(in crate::tools) struct Trial {
-    pub kept: Kept,
+    pub kept: PreviewedCommand,
     pub effects: Effects,
     /// Details to show: diff, paths, bytes, notes.
     pub proposal: Proposal,
@@ -89,13 +89,13 @@ pub(in crate::tools) async fn run(
         let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
         let unlisted = effects.unlisted();
         let end = end.map(|end| LayerEnd { digest: digest(&changes, &effects), ..end });
-        Ok(Trial { kept: Kept { view, changes, output, unlisted }, effects, proposal, end })
+        Ok(Trial { kept: PreviewedCommand { view, changes, output, unlisted }, effects, proposal, end })
     })
     .await?
 }
 
 /// The directories of a preview.
-struct Made {
+struct PreviewDirs {
     view: View,
     layers: Vec<Layered>,
     caches: Vec<Layered>,
@@ -114,18 +114,18 @@ impl Prepared {
     fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
-        let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
+        let held = settings.confine(&ExtraAccess::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("this system has no sandbox that supports previews"))?;
-        let made = || -> io::Result<Made> {
+        let made = || -> io::Result<PreviewDirs> {
             let view = View::make(base, call)?;
             let began = overlay::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
             // Package caches also have a copy that is removed with the view.
             let caches = view.layers("cache", &settings.holding.caches.directories)?;
             let substitute = settings.holding.caches.substitute(view.path().join("cache-home"))?;
-            Ok(Made { view, layers, caches, substitute, began })
+            Ok(PreviewDirs { view, layers, caches, substitute, began })
         };
-        let Made { view, layers, caches, substitute, began } =
+        let PreviewDirs { view, layers, caches, substitute, began } =
             made().map_err(|error| trouble("cannot create the preview", &error))?;
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));

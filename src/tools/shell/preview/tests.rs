@@ -8,7 +8,7 @@ use crate::protocol::{
     CallId, EffectKind, Effects, ErrorCode, Outside, PreviewOffer, SandboxTier, SessionId, ToolError, ToolResult, ToolStatus,
 };
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::shell::command_sandbox::Holding;
+use crate::tools::shell::command_sandbox::SandboxPolicy;
 use crate::tools::shell::git::RepositoryTrust;
 use crate::tools::tests::{Bench, block_on, call, context};
 use crate::tools::{Router, Settings};
@@ -35,8 +35,8 @@ fn bench() -> Option<Bench> {
     }
 }
 
-fn holding(workspace: PathBuf, base: PathBuf) -> Holding {
-    let mut holding = Holding::nothing();
+fn holding(workspace: PathBuf, base: PathBuf) -> SandboxPolicy {
+    let mut holding = SandboxPolicy::nothing();
     (holding.tier, holding.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
     (holding.roots, holding.previews) = (vec![workspace], Ok(base));
     holding.trust = RepositoryTrust::Trusted;

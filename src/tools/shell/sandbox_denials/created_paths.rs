@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Paths created for a run.
 #[derive(Debug, Default)]
-pub(in crate::tools) struct Opened {
+pub(in crate::tools) struct CreatedPaths {
     made: Vec<(PathBuf, State)>,
 }
 
@@ -31,7 +31,7 @@ impl State {
     }
 }
 
-impl Opened {
+impl CreatedPaths {
     /// Creates the missing writable paths of a run. Those that cannot be created stay unavailable, and the command reports the
     /// error.
     pub(in crate::tools) fn make(opens: &[Outside]) -> Self {
@@ -55,7 +55,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for CreatedPaths {
     fn drop(&mut self) {
         for (path, state) in &self.made {
             let Ok(data) = path.symlink_metadata() else { continue };

@@ -5,14 +5,14 @@ mod output_parser;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::tools) use created_paths::Opened;
+pub(in crate::tools) use created_paths::CreatedPaths;
 
 use crate::protocol::Outside;
 use crate::sys::path::{Kind, resolve};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, View};
 use crate::tools::settings::Settings;
-use crate::tools::shell::network::Kept;
-use output_parser::{Place, Want, Why};
+use crate::tools::shell::network::BlockedHosts;
+use output_parser::{DenialReason, Place, Want};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of paths offered in one approval.
@@ -41,16 +41,16 @@ impl Denied {
     pub(in crate::tools) fn look(
         printed: &[&str],
         cwd: &Path,
-        hosts: Kept,
+        hosts: BlockedHosts,
         confinement: &Confinement,
         settings: &Settings,
     ) -> Self {
         Self::beyond(printed, hosts, &Held { confinement, settings, cwd, never: NEVER_OPENED })
     }
 
-    fn beyond(printed: &[&str], hosts: Kept, held: &Held<'_>) -> Self {
+    fn beyond(printed: &[&str], hosts: BlockedHosts, held: &Held<'_>) -> Self {
         let offline = held.confinement.network == NetworkAccess::Proxied;
-        let Kept { openable: mut outside, lines: servers } = hosts;
+        let BlockedHosts { openable: mut outside, lines: servers } = hosts;
         if servers.is_empty() && offline && printed.iter().any(|text| output_parser::wanted_network(text)) {
             outside.push(Outside::Network);
         }
@@ -158,7 +158,7 @@ impl Held<'_> {
         let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
         if below(roots) {
             // Paths visible in the sandbox are blocked only by the policy.
-            let refused = place.why == Why::ReadOnly && (*view == View::ReadOnly || below(read_only));
+            let refused = place.why == DenialReason::ReadOnly && (*view == View::ReadOnly || below(read_only));
             return if refused { Looked::OnlyRead(found.real) } else { Looked::Nothing };
         }
         let own = self.never.iter().any(|place| found.real.starts_with(place));
@@ -168,15 +168,15 @@ impl Held<'_> {
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
             return Looked::Nothing;
         }
-        if is_veiled && *strength == Strength::Landlock && place.why == Why::NoAccess {
+        if is_veiled && *strength == Strength::Landlock && place.why == DenialReason::NoAccess {
             return self.unveiled(&found.real, found.kind, false);
         }
-        if let Why::Missing { written } = place.why {
+        if let DenialReason::Missing { written } = place.why {
             return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Looked::Nothing };
         }
         // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
         let is_there = !matches!(found.kind, Kind::Missing);
-        if place.why == Why::NoAccess && *strength == Strength::Namespaces && is_there {
+        if place.why == DenialReason::NoAccess && *strength == Strength::Namespaces && is_there {
             return Looked::Nothing;
         }
         match self.opens(&found.real, found.kind, place.wanted) {

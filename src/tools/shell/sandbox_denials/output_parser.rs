@@ -81,12 +81,12 @@ const MAX_PLACES: usize = 64;
 pub(super) struct Place {
     /// As printed: absolute, below `~`, or relative to the directory of the program.
     pub given: String,
-    pub why: Why,
+    pub why: DenialReason,
     pub wanted: Want,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum DenialReason {
     ReadOnly,
     NoAccess,
     /// Missing from the view of the command; the flag says whether it was to be written.
@@ -149,15 +149,15 @@ fn end_of(text: &str) -> &str {
     &text[cut_after(text, text.len().saturating_sub(MAX_BYTES))..]
 }
 
-fn reason(small: &str) -> Option<(Why, &'static str)> {
+fn reason(small: &str) -> Option<(DenialReason, &'static str)> {
     let said = |marks: &'static [&'static str]| marks.iter().copied().find(|mark| small.contains(mark));
     let missing = || {
         let written = small.contains(SHELL_LINE) || WRITES.iter().any(|word| small.contains(word));
-        said(MISSING).map(|mark| (Why::Missing { written }, mark))
+        said(MISSING).map(|mark| (DenialReason::Missing { written }, mark))
     };
     said(READ_ONLY)
-        .map(|mark| (Why::ReadOnly, mark))
-        .or_else(|| said(NO_ACCESS).map(|mark| (Why::NoAccess, mark)))
+        .map(|mark| (DenialReason::ReadOnly, mark))
+        .or_else(|| said(NO_ACCESS).map(|mark| (DenialReason::NoAccess, mark)))
         .or_else(missing)
 }
 

@@ -1,4 +1,4 @@
-use super::output_parser::{Want, Why, places, wanted_network};
+use super::output_parser::{DenialReason, Want, places, wanted_network};
 use super::*;
 use crate::tools::tests::settings;
 use std::fs;
@@ -109,7 +109,7 @@ impl Machine {
     }
 
     /// Examines the output; the root of the test itself is removed, because it is in a hidden directory.
-    fn look(&self, line: &str, cwd: &Path, hosts: Kept) -> Denied {
+    fn look(&self, line: &str, cwd: &Path, hosts: BlockedHosts) -> Denied {
         let (confinement, settings) = (&self.confinement, &self.settings);
         Denied::beyond(&[line], hosts, &Held { confinement, settings, cwd, never: &["/nobody", "/proc"] })
     }
@@ -118,7 +118,7 @@ impl Machine {
     fn opens(&self, line: &str) -> Vec<String> {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);
-        let found = self.look(&line, &self.root.join("home/ws"), Kept::default());
+        let found = self.look(&line, &self.root.join("home/ws"), BlockedHosts::default());
         let short = |outside: Outside| match outside {
             Outside::Write { path } => path.replace(root, "@"),
             other => other.to_string(),
@@ -177,7 +177,7 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
     let found = machine.look(
         "curl: (6) Could not resolve host: x",
         &machine.root,
-        Kept { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()] },
+        BlockedHosts { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()] },
     );
     assert_eq!(found.outside, [host]);
     assert!(found.sentence().unwrap().contains("blocked x:443"));
@@ -188,7 +188,7 @@ fn a_workspace_that_is_only_read_is_told_and_not_opened() {
     let mut machine = Machine::new();
     machine.confinement.view = View::ReadOnly;
     let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());
-    let found = machine.look(&line, &machine.root, Kept::default());
+    let found = machine.look(&line, &machine.root, BlockedHosts::default());
     assert_eq!(found.only_read, [machine.root.join("home/ws/x")]);
     assert!(found.outside.is_empty());
     assert!(found.sentence().unwrap().contains("read-only access to `"));
@@ -199,9 +199,9 @@ fn a_protected_place_of_the_workspace_is_told_where_the_rest_may_be_written() {
     let mut machine = Machine::new();
     machine.confinement.read_only.push(machine.root.join("home/ws/.vscode"));
     let line = |name: &str| format!("bash: line 1: {}/home/ws/{name}: Read-only file system", machine.root.display());
-    let found = machine.look(&line(".vscode/x"), &machine.root, Kept::default());
+    let found = machine.look(&line(".vscode/x"), &machine.root, BlockedHosts::default());
     assert_eq!(found.only_read, [machine.root.join("home/ws/.vscode/x")]);
-    assert_eq!(machine.look(&line("x"), &machine.root, Kept::default()), Denied::default());
+    assert_eq!(machine.look(&line("x"), &machine.root, BlockedHosts::default()), Denied::default());
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_place_made_for_a_run_goes_when_it_was_of_no_use() {
     let machine = Machine::new();
     let names = ["unused", "used", "unused-directory/", "used-directory/"].map(|name| machine.root.join("other").join(name));
     let opens = names.clone().map(|path| Outside::Write { path: path.to_str().unwrap().to_owned() });
-    let opened = Opened::make(&opens);
+    let opened = CreatedPaths::make(&opens);
     assert!(names.iter().all(|path| path.exists()));
     fs::write(&names[1], "x").unwrap();
     fs::write(names[3].join("x"), "x").unwrap();
@@ -219,8 +219,8 @@ fn a_place_made_for_a_run_goes_when_it_was_of_no_use() {
 
 #[test]
 fn why_a_place_cannot_be_written_is_known() {
-    assert_eq!(places("bash: line 1: /x: Read-only file system")[0].why, Why::ReadOnly);
-    assert_eq!(places("bash: line 1: /x: Permission denied")[0].why, Why::NoAccess);
+    assert_eq!(places("bash: line 1: /x: Read-only file system")[0].why, DenialReason::ReadOnly);
+    assert_eq!(places("bash: line 1: /x: Permission denied")[0].why, DenialReason::NoAccess);
 }
 
 #[test]

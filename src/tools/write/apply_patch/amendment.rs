@@ -1,14 +1,14 @@
 //! Patches edited by the user: hunks left out or edited.
 
-use super::tree::{File, Now, Stood};
+use super::tree::{File, Now, PathBefore};
 use super::{Changes, Work, changes};
 use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::settings::Settings;
 use crate::tools::write::amendment::{Sides, offered, texts};
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::Before;
+use crate::tools::write::file_change::CurrentFile;
 
 impl Changes {
     /// Returns the editable sides of a shown part: the text of a file that is not moved.
@@ -16,7 +16,9 @@ impl Changes {
         let (at, cuts) = self.cuts.get(part)?;
         let file = self.files.get(*at)?;
         match (&file.was, &file.now) {
-            (Stood::File(before @ (Before::Absent | Before::Text { .. })), Now::Text(after)) if file.moved_from.is_none() => {
+            (PathBefore::File(before @ (CurrentFile::Absent | CurrentFile::Text { .. })), Now::Text(after))
+                if file.moved_from.is_none() =>
+            {
                 Some(Sides { target: &file.target, before, after, cuts })
             }
             _ => None,
@@ -56,7 +58,7 @@ pub(super) fn amend(
     mut changed: Changes,
     amendment: &Amendment,
     settings: &Settings,
-) -> Result<(Draft<Work>, String), ToolError> {
+) -> Result<(CallDraft<Work>, String), ToolError> {
     let own = match amendment {
         Amendment::Hunks { hunks } => Amendment::Hunks { hunks: own_choices(&changed, hunks)? },
         other => other.clone(),
@@ -68,7 +70,7 @@ pub(super) fn amend(
         let file = &mut changed.files[at];
         file.now = match (text, &file.was) {
             (Some(text), _) => Now::Text(text),
-            (None, Stood::File(Before::Text { document, .. })) => Now::Text(Document::clone(document)),
+            (None, PathBefore::File(CurrentFile::Text { document, .. })) => Now::Text(Document::clone(document)),
             (None, _) => Now::Absent,
         };
         file.notes.clear();
@@ -78,7 +80,7 @@ pub(super) fn amend(
     if count == 0 {
         return Err(invalid("no change is left; deny it instead"));
     }
-    Ok((Draft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
+    Ok((CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
 }
 
 /// Returns the choices for hunks of text. All other hunks must be applied.

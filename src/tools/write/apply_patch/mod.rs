@@ -11,7 +11,7 @@ mod proposal;
 mod tests;
 mod tree;
 
-use self::parse::{Section, What, parse};
+use self::parse::{FileOperation, Section, parse};
 use self::tree::{Fault, File, Steps, Tree};
 use super::file_change::{not_written, unfit};
 use super::git_guard::{Written, guard_all, guarded};
@@ -22,15 +22,15 @@ use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Stand
 use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{self as file, Failure, Step, Was, commit};
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{Output, blocking};
+use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
-use crate::tools::draft::Draft;
+use crate::tools::draft::CallDraft;
 use crate::tools::error::{invalid, not_amended};
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use proposal::Shown;
+use proposal::PatchProposal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -76,7 +76,7 @@ impl Tool for ApplyPatch {
         actions(&sections(&arguments.patch)?, paths)
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let sections = sections(&arguments.patch)?;
         let paths = Paths::on_disk(settings);
         let actions = actions(&sections, &paths)?;
@@ -92,7 +92,7 @@ impl Tool for ApplyPatch {
         }
         guard_all(&tree.written())?;
         let (proposal, changes) = changes(tree.files, actions, settings);
-        Ok(Draft::changes(changes.actions.clone(), proposal, Work::Apply(changes)))
+        Ok(CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)))
     }
 
     fn places(work: &Work) -> Vec<PlaceChange> {
@@ -109,14 +109,14 @@ impl Tool for ApplyPatch {
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(Draft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(changes) => amendment::amend(changes, amendment, settings),
             Work::Explain(_) => Err(not_amended()),
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Apply(changes) => {
                 let reals: Vec<&Path> = changes.steps.steps.iter().map(|step| step.real.as_path()).collect();
@@ -133,7 +133,7 @@ impl Tool for ApplyPatch {
 }
 
 fn changes(files: Vec<File>, actions: Vec<Action>, settings: &Settings) -> (Proposal, Changes) {
-    let Shown { proposal, done, cuts } = proposal::shown(&files, settings);
+    let PatchProposal { proposal, done, cuts } = proposal::shown(&files, settings);
     let steps = tree::steps(&files);
     (proposal, Changes { files, steps, done, cuts, actions })
 }
@@ -147,8 +147,8 @@ fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
     }
     for section in &sections {
         let moved_to = match &section.what {
-            What::Update { move_to, .. } => move_to.as_deref(),
-            What::Add { .. } | What::Delete => None,
+            FileOperation::Update { move_to, .. } => move_to.as_deref(),
+            FileOperation::Add { .. } | FileOperation::Delete => None,
         };
         if let Some(marker) = has_marker(&section.path).or_else(|| moved_to.and_then(has_marker)) {
             return Err(invalid(format!(
@@ -163,12 +163,12 @@ fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
 fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
     let mut actions = Vec::new();
     for section in sections {
-        let target = || paths.target("patch", &section.path, Meant::File);
+        let target = || paths.target("patch", &section.path, ExpectedKind::File);
         let more = match &section.what {
-            What::Add { .. } | What::Update { move_to: None, .. } => vec![Action::Write { target: target()? }],
-            What::Delete => vec![Action::Delete { target: paths.entry("patch", &section.path)? }],
-            What::Update { move_to: Some(to), .. } => {
-                let to = paths.target("patch", to, Meant::File)?;
+            FileOperation::Add { .. } | FileOperation::Update { move_to: None, .. } => vec![Action::Write { target: target()? }],
+            FileOperation::Delete => vec![Action::Delete { target: paths.entry("patch", &section.path)? }],
+            FileOperation::Update { move_to: Some(to), .. } => {
+                let to = paths.target("patch", to, ExpectedKind::File)?;
                 let may_read: &dyn Fn(&Path) -> bool = &*paths.settings.may_read;
                 move_path::actions(&target()?, &to, may_read)
             }
@@ -217,7 +217,7 @@ fn refused(changes: &Changes, failure: Failure) -> ToolError {
 pub fn patched(text: &str, patch: &str) -> Result<Vec<String>, String> {
     let mut results = Vec::new();
     for section in parse(patch).map_err(|error| error.to_string())? {
-        if let What::Update { hunks, .. } = section.what {
+        if let FileOperation::Update { hunks, .. } = section.what {
             results.push(apply::apply(text, &hunks, &[]).map_err(|misfit| format!("{misfit:?}"))?.text);
         }
     }

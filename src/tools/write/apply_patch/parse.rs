@@ -8,11 +8,11 @@ pub struct Section {
     pub path: String,
     /// Line of the patch where it starts, from 1.
     pub line: usize,
-    pub what: What,
+    pub what: FileOperation,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum FileOperation {
     Add { content: String },
     Delete,
     Update { move_to: Option<String>, hunks: Vec<Hunk> },
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
             self.at += 1;
             let what = match which {
                 0 => self.added()?,
-                1 => What::Delete,
+                1 => FileOperation::Delete,
                 _ => self.updated(number)?,
             };
             return Ok(Some(Section { path: path.to_owned(), line: number, what }));
@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn added(&mut self) -> Result<What, ParseError> {
+    fn added(&mut self) -> Result<FileOperation, ParseError> {
         let mut content = String::new();
         let mut blank = 0;
         while let Some(line) = self.peek() {
@@ -231,10 +231,10 @@ impl<'a> Parser<'a> {
             }
             self.at += 1;
         }
-        Ok(What::Add { content })
+        Ok(FileOperation::Add { content })
     }
 
-    fn updated(&mut self, number: usize) -> Result<What, ParseError> {
+    fn updated(&mut self, number: usize) -> Result<FileOperation, ParseError> {
         let mut move_to = None;
         let mut hunks: Vec<Hunk> = Vec::new();
         // File names as in a unified diff.
@@ -268,7 +268,7 @@ impl<'a> Parser<'a> {
             let message = "nothing to update; give hunks of lines that start with a space, `-` or `+`, each after `@@`";
             return Err(Self::error(number, message));
         }
-        Ok(What::Update { move_to, hunks })
+        Ok(FileOperation::Update { move_to, hunks })
     }
 
     fn hunk_line(&self, line: &str, hunks: &mut Vec<Hunk>) -> Result<(), ParseError> {

@@ -1,6 +1,6 @@
 //! A patch as shown for approval, and its result.
 
-use super::tree::{File, Now, Stood};
+use super::tree::{File, Now, PathBefore};
 use crate::protocol::Proposal;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::diff::{plain, unified_with_cuts};
@@ -10,7 +10,7 @@ use crate::tools::write::document::Document;
 use crate::tools::write::file_change::{HAS_NUL, kept_notes, removal};
 use std::fmt::Write as _;
 
-pub(super) struct Shown {
+pub(super) struct PatchProposal {
     pub proposal: Proposal,
     /// Result for the model.
     pub done: String,
@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
+pub(super) fn shown(files: &[File], settings: &Settings) -> PatchProposal {
     let parts: Vec<Part> = (0..files.len()).filter_map(|at| part(at, files, settings)).collect();
     let (added, removed) =
         (parts.iter().map(|part| part.added).sum::<usize>(), parts.iter().map(|part| part.removed).sum::<usize>());
@@ -82,7 +82,7 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> Shown {
         ..Proposal::default()
     };
     let cuts = parts.into_iter().map(|part| (part.file, part.cuts)).collect();
-    Shown { proposal, done: done.trim_end().to_owned(), cuts }
+    PatchProposal { proposal, done: done.trim_end().to_owned(), cuts }
 }
 
 /// Returns the part of a file; `None` if it does not change, or was moved, which its destination reports.
@@ -155,7 +155,7 @@ fn deleted(at: usize, file: &File, name: String, settings: &Settings) -> Part {
             cuts.push(Cut { old: 0..lines, new: 0..0, name: None });
         }
         None => {
-            if let Stood::Entry(survey) = &file.was {
+            if let PathBefore::Entry(survey) = &file.was {
                 notes.push(format!("{} bytes, not shown", survey.bytes));
             }
         }

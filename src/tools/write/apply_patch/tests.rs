@@ -1,6 +1,6 @@
 use super::apply::{Misfit, apply};
 use super::choose::Unclear;
-use super::parse::{Hunk, Kind, What, parse};
+use super::parse::{FileOperation, Hunk, Kind, parse};
 use crate::tools::write::line_breaks::Breaks;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
@@ -45,7 +45,7 @@ fn made(old: &str, new: &str, radius: usize) -> String {
 
 fn hunks(patch: &str) -> Vec<Hunk> {
     match parse(patch).unwrap().remove(0).what {
-        What::Update { hunks, .. } => hunks,
+        FileOperation::Update { hunks, .. } => hunks,
         other => panic!("{other:?}"),
     }
 }
@@ -110,7 +110,7 @@ proptest! {
         let patch: String = patch.into_iter().collect();
         match parse(&patch) {
             Ok(sections) => for section in sections {
-                if let What::Update { hunks, .. } = section.what {
+                if let FileOperation::Update { hunks, .. } = section.what {
                     let _ = apply(&old, &hunks, &[]);
                 }
             },
@@ -146,7 +146,7 @@ fn what_stands_around_a_patch_is_left_out() {
     for wrapped in wraps {
         let sections = parse(&wrapped).unwrap_or_else(|error| panic!("{error}: {wrapped:?}"));
         assert_eq!(sections.len(), 1, "{wrapped:?}");
-        assert_eq!(sections[0].what, What::Add { content: "x\n".to_owned() }, "{wrapped:?}");
+        assert_eq!(sections[0].what, FileOperation::Add { content: "x\n".to_owned() }, "{wrapped:?}");
     }
 }
 

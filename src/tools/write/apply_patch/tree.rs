@@ -3,20 +3,20 @@
 use super::apply::apply;
 use super::explain;
 use super::find::Level;
-use super::parse::{Hunk, Line, Section, What};
+use super::parse::{FileOperation, Hunk, Line, Section};
 use crate::policy::redact::{Restorer, has_marker};
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{self, Step, Was};
 use crate::sys::file::tree::Survey;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::paths::{ExpectedKind, Paths, not_found};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::write::document::Document;
 use crate::tools::write::file_change::fitted;
 use crate::tools::write::file_change::not_text;
-use crate::tools::write::file_change::{Before, lacks};
+use crate::tools::write::file_change::{CurrentFile, lacks};
 use crate::tools::write::git_guard::{Written, guard};
 use crate::tools::write::replacement::with_lf;
 use crate::tools::write::tree_change::{look, must_be_there};
@@ -30,7 +30,7 @@ pub(super) struct Tree<'a> {
 /// One path of the patch.
 pub(super) struct File {
     pub target: Target,
-    pub was: Stood,
+    pub was: PathBefore,
     pub now: Now,
     /// Original path of moved content.
     pub moved_from: Option<PathBuf>,
@@ -45,8 +45,8 @@ pub(super) struct Steps {
 }
 
 /// State of the path before the patch.
-pub(super) enum Stood {
-    File(Before),
+pub(super) enum PathBefore {
+    File(CurrentFile),
     /// Path to be deleted; its content is not needed.
     Entry(Box<Survey>),
 }
@@ -80,20 +80,20 @@ impl<'a> Tree<'a> {
 
     pub fn apply(&mut self, section: &Section) -> Result<(), Fault> {
         match &section.what {
-            What::Add { content } => self.add(section, content),
-            What::Delete => self.delete(section),
-            What::Update { move_to, hunks } => self.update(section, move_to.as_deref(), hunks),
+            FileOperation::Add { content } => self.add(section, content),
+            FileOperation::Delete => self.delete(section),
+            FileOperation::Update { move_to, hunks } => self.update(section, move_to.as_deref(), hunks),
         }
     }
 
     /// Returns the file of a section, and reads it at first use.
     fn file(&mut self, path: &str) -> Result<usize, ToolError> {
-        let target = self.paths.target("patch", path, Meant::File)?;
+        let target = self.paths.target("patch", path, ExpectedKind::File)?;
         if let Some(known) = self.files.iter().position(|file| file.target.real == target.real) {
             let file = &mut self.files[known];
             // A deleted and recreated file is replaced.
-            if let Stood::Entry(_) = &file.was {
-                file.was = Stood::File(Before::of(&target, self.paths.settings)?);
+            if let PathBefore::Entry(_) = &file.was {
+                file.was = PathBefore::File(CurrentFile::of(&target, self.paths.settings)?);
             }
             return Ok(known);
         }
@@ -102,13 +102,13 @@ impl<'a> Tree<'a> {
                 format!("`{path}` is a symlink that the patch deletes, so it cannot also be written; nothing was changed");
             return Err(invalid(message));
         }
-        let before = Before::of(&target, self.paths.settings)?;
+        let before = CurrentFile::of(&target, self.paths.settings)?;
         let now = match &before {
-            Before::Absent => Now::Absent,
-            Before::Text { document, .. } => Now::Text(document.clone()),
-            Before::NotText { bytes, .. } => Now::Bytes(bytes.clone()),
+            CurrentFile::Absent => Now::Absent,
+            CurrentFile::Text { document, .. } => Now::Text(document.clone()),
+            CurrentFile::NotText { bytes, .. } => Now::Bytes(bytes.clone()),
         };
-        self.files.push(File { target, was: Stood::File(before), now, moved_from: None, notes: Vec::new() });
+        self.files.push(File { target, was: PathBefore::File(before), now, moved_from: None, notes: Vec::new() });
         Ok(self.files.len() - 1)
     }
 
@@ -123,14 +123,14 @@ impl<'a> Tree<'a> {
             move |error| Fault::Told { target, error }
         };
         let given = restored(&restorer, content, &at, &file.target).map_err(told(&file.target))?;
-        let absent = Before::Absent;
+        let absent = CurrentFile::Absent;
         let before = match &file.was {
-            Stood::File(before) => before,
-            Stood::Entry(_) => &absent,
+            PathBefore::File(before) => before,
+            PathBefore::Entry(_) => &absent,
         };
         let (text, form, note) = fitted(before, &given);
         keep_hidden(&restorer, before, &text, &[content], settings, &file.target).map_err(told(&file.target))?;
-        if !matches!(before, Before::Absent) {
+        if !matches!(before, CurrentFile::Absent) {
             file.notes.push("replaces the whole file".to_owned());
         }
         file.notes.extend(note);
@@ -161,7 +161,7 @@ impl<'a> Tree<'a> {
         let survey = look(&target, &[], settings, &*settings.may_delete)?.survey;
         self.files.push(File {
             target,
-            was: Stood::Entry(Box::new(survey)),
+            was: PathBefore::Entry(Box::new(survey)),
             now: Now::Absent,
             moved_from: None,
             notes: Vec::new(),
@@ -207,8 +207,8 @@ impl<'a> Tree<'a> {
 
     fn missing(&self, index: usize, section: &Section, settings: &Settings) -> ToolError {
         match &self.files[index].was {
-            Stood::File(Before::Absent) => not_found(&self.files[index].target, settings),
-            Stood::File(_) | Stood::Entry(_) => gone(section),
+            PathBefore::File(CurrentFile::Absent) => not_found(&self.files[index].target, settings),
+            PathBefore::File(_) | PathBefore::Entry(_) => gone(section),
         }
     }
 
@@ -221,7 +221,7 @@ impl<'a> Tree<'a> {
         let document = match (&file.now, &file.was) {
             (Now::Text(document), _) => document.clone(),
             (Now::Absent, _) => return Err(self.missing(index, section, settings).into()),
-            (Now::Bytes(_), Stood::File(Before::NotText { why, .. })) => return Err(not_text(&target, *why).into()),
+            (Now::Bytes(_), PathBefore::File(CurrentFile::NotText { why, .. })) => return Err(not_text(&target, *why).into()),
             (Now::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
         };
         let restorer = self.origin(index).restorer(settings);
@@ -230,7 +230,7 @@ impl<'a> Tree<'a> {
         let hidden = settings.redactor.hidden(&with_lf(&document.text));
         let applied = apply(&document.text, &whole, &hidden)
             .map_err(|misfit| told(explain::misfit(&misfit, hunks, section, &document.text, &settings.redactor)))?;
-        if let Stood::File(before) = &self.origin(index).was {
+        if let PathBefore::File(before) = &self.origin(index).was {
             let written: Vec<&str> = hunks.iter().flat_map(Hunk::added).collect();
             keep_hidden(&restorer, before, &applied.text, &written, settings, &target).map_err(told)?;
         }
@@ -273,13 +273,13 @@ pub(super) fn steps(files: &[File]) -> Steps {
     let mut given = Vec::new();
     for file in files {
         let before = match &file.was {
-            Stood::File(before) => before.image(),
-            Stood::Entry(_) => PreImage::Absent,
+            PathBefore::File(before) => before.image(),
+            PathBefore::Entry(_) => PreImage::Absent,
         };
         let what = match (&file.was, &file.now) {
-            (Stood::File(Before::Absent), Now::Absent) => continue,
-            (Stood::Entry(survey), Now::Absent) => transaction::What::Remove { before: Was::Entry(survey.clone()) },
-            (Stood::File(_), Now::Absent) => transaction::What::Remove { before: Was::Content(before) },
+            (PathBefore::File(CurrentFile::Absent), Now::Absent) => continue,
+            (PathBefore::Entry(survey), Now::Absent) => transaction::What::Remove { before: Was::Entry(survey.clone()) },
+            (PathBefore::File(_), Now::Absent) => transaction::What::Remove { before: Was::Content(before) },
             (_, now) => {
                 let content = match now {
                     Now::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
@@ -301,21 +301,21 @@ pub(super) fn steps(files: &[File]) -> Steps {
 impl File {
     fn restorer(&self, settings: &Settings) -> Restorer {
         match &self.was {
-            Stood::File(before) => restorer(before, settings),
-            Stood::Entry(_) => Restorer::default(),
+            PathBefore::File(before) => restorer(before, settings),
+            PathBefore::Entry(_) => Restorer::default(),
         }
     }
 
     /// Returns the original text and its encoding, if it is text.
     pub fn text_before(&self) -> Option<&Document> {
         match &self.was {
-            Stood::File(Before::Text { document, .. }) => Some(document),
-            Stood::File(_) | Stood::Entry(_) => None,
+            PathBefore::File(CurrentFile::Text { document, .. }) => Some(document),
+            PathBefore::File(_) | PathBefore::Entry(_) => None,
         }
     }
 
     pub fn is_new(&self) -> bool {
-        matches!(self.was, Stood::File(Before::Absent))
+        matches!(self.was, PathBefore::File(CurrentFile::Absent))
     }
 
     pub fn is_at(&self, path: &Path) -> bool {

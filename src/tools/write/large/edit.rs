@@ -1,17 +1,17 @@
 //! Edits of a large file: passages are found in parts, and unchanged parts are copied.
 
 use super::Large;
-use super::pieces::{Part, Pieces};
+use super::pieces::{Part, SplicedFile};
 use super::proposal::proposal;
 use crate::policy::redact::has_marker;
 use crate::protocol::{PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{Fingerprint, Parents, PreImage, WriteError, replace_with};
 use crate::sys::path::open_file;
-use crate::tools::call_result::Failed;
+use crate::tools::call_result::ToolFailure;
 use crate::tools::crash_outcome;
 use crate::tools::error::invalid;
 use crate::tools::paths::open_error;
-use crate::tools::read_state::Seen;
+use crate::tools::read_state::ReadState;
 use crate::tools::redaction::hidden_would_open;
 use crate::tools::settings::Settings;
 use crate::tools::write::document::Form;
@@ -66,7 +66,7 @@ pub(in crate::tools::write) fn edited(
     };
     let failed = |error: io::Error| open_error(target, &error);
     let file = open_file(&target.real).map_err(failed)?;
-    let mut edits = Edits { pieces: Pieces::of(file, large.bytes), form, crlf: large.crlf, target, settings };
+    let mut edits = Edits { pieces: SplicedFile::of(file, large.bytes), form, crlf: large.crlf, target, settings };
     for (index, edit) in arguments.edits.iter().enumerate() {
         edits.make(index, edit)?;
     }
@@ -78,7 +78,7 @@ pub(in crate::tools::write) fn edited(
 }
 
 struct Edits<'a> {
-    pieces: Pieces,
+    pieces: SplicedFile,
     form: Form,
     crlf: bool,
     target: &'a Target,
@@ -230,7 +230,7 @@ fn apart(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 impl Splice {
     /// Writes the change if the file is still as shown. If stopped, the file is unchanged.
-    pub(in crate::tools) fn commit(&self, seen: &Seen, kill: &CancellationToken) -> Result<String, Failed> {
+    pub(in crate::tools) fn commit(&self, seen: &ReadState, kill: &CancellationToken) -> Result<String, ToolFailure> {
         let real = &self.target.real;
         let stood = seen.stands(real);
         let written = replace_with(

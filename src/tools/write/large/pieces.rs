@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Number of bytes searched at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-pub(super) struct Pieces {
+pub(super) struct SplicedFile {
     file: File,
     parts: Vec<Part>,
 }
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-impl Pieces {
+impl SplicedFile {
     pub(super) fn of(file: File, bytes: u64) -> Self {
         Self { file, parts: vec![Part::Old(0..bytes)] }
     }

@@ -1,14 +1,14 @@
-use super::pieces::{Part, Pieces};
+use super::pieces::{Part, SplicedFile};
 use proptest::prelude::*;
 use std::io::Write;
 
-fn pieces(content: &[u8]) -> Pieces {
+fn pieces(content: &[u8]) -> SplicedFile {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(content).unwrap();
-    Pieces::of(file, content.len() as u64)
+    SplicedFile::of(file, content.len() as u64)
 }
 
-fn all(pieces: &mut Pieces) -> Vec<u8> {
+fn all(pieces: &mut SplicedFile) -> Vec<u8> {
     let length = pieces.len();
     pieces.read(0..length).unwrap()
 }

@@ -1,13 +1,13 @@
 //! Edits with lines of dots for omitted lines, which stay unchanged.
 
 use super::{Found, Missed, Place, Wanted};
-use crate::tools::write::replacement::Which;
+use crate::tools::write::replacement::Occurrences;
 
 /// Finds each piece between dots, which must occur once and in order. `None` without dots in the old text, or if they may be
 /// literal.
 pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<Found, Missed>> {
     let (old, old_dots) = pieces(old);
-    if old_dots.is_empty() || wanted.which == Which::All {
+    if old_dots.is_empty() || wanted.which == Occurrences::All {
         return None;
     }
     let (new, new_dots) = pieces(new);

@@ -20,10 +20,10 @@ pub(super) enum Level {
 pub(super) struct Folded {
     pub(super) text: String,
     /// Differences from the original, in order.
-    pieces: Vec<Piece>,
+    pieces: Vec<FoldedRange>,
 }
 
-struct Piece {
+struct FoldedRange {
     folded: Range<usize>,
     original: Range<usize>,
 }
@@ -94,7 +94,7 @@ impl Folded {
         }
         let start = self.text.len();
         self.text.push_str(by);
-        self.pieces.push(Piece { folded: start..self.text.len(), original });
+        self.pieces.push(FoldedRange { folded: start..self.text.len(), original });
     }
 
     /// Maps a range back to the original, with or without what was dropped at its end. `None` if an end is inside a

@@ -12,7 +12,7 @@ mod tests;
 mod variants;
 mod window;
 
-use super::replacement::Which;
+use super::replacement::Occurrences;
 pub(in crate::tools::write) use fold::typed;
 use fold::{Folded, Level};
 use indent::Indents;
@@ -56,13 +56,19 @@ pub(in crate::tools) enum Missed {
 /// A passage to find.
 pub(super) struct Wanted<'a> {
     pub text: &'a str,
-    pub which: Which,
+    pub which: Occurrences,
     /// Ranges that the model was not shown. A place that touches one does not count.
     pub hidden: &'a [Range<usize>],
 }
 
 /// Finds the places of `old`, and their replacements for `new`.
-pub(in crate::tools) fn find(text: &str, old: &str, new: &str, which: Which, hidden: &[Range<usize>]) -> Result<Found, Missed> {
+pub(in crate::tools) fn find(
+    text: &str,
+    old: &str,
+    new: &str,
+    which: Occurrences,
+    hidden: &[Range<usize>],
+) -> Result<Found, Missed> {
     let wanted = Wanted { text, which, hidden };
     let exact = wanted.exact(old);
     if !exact.is_empty() {
@@ -89,8 +95,8 @@ impl Wanted<'_> {
     /// Accepts one place, or all if all are wanted.
     fn decided(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Found, Missed> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
-        if places.len() == 1 || self.which == Which::All || self.same_whichever(&places) {
-            let kept = if self.which == Which::All { places } else { places.into_iter().take(1).collect() };
+        if places.len() == 1 || self.which == Occurrences::All || self.same_whichever(&places) {
+            let kept = if self.which == Occurrences::All { places } else { places.into_iter().take(1).collect() };
             return Ok(Found { places: kept, how });
         }
         Err(Missed::Several { places: places.into_iter().map(|place| place.range).collect(), how })
@@ -109,8 +115,8 @@ impl Wanted<'_> {
 }
 
 /// Finds `needle`, including overlapping places unless all are wanted.
-fn occurrences(text: &str, needle: &str, which: Which) -> Vec<usize> {
-    if which == Which::All {
+fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
+    if which == Occurrences::All {
         return text.match_indices(needle).map(|(at, _)| at).collect();
     }
     let step = needle.chars().next().map_or(1, char::len_utf8);
@@ -206,7 +212,7 @@ impl Loose<'_> {
         let ranges = || places.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>();
         let same =
             || places.windows(2).all(|pair| alike(&self.wanted.text[pair[0].0.clone()], &self.wanted.text[pair[1].0.clone()]));
-        if places.len() > 1 && (self.wanted.which == Which::TheOnly || !same()) {
+        if places.len() > 1 && (self.wanted.which == Occurrences::TheOnly || !same()) {
             return Err(Missed::Several { places: ranges(), how: Some(how) });
         }
         let mut made = Vec::with_capacity(places.len());
@@ -263,7 +269,7 @@ impl Loose<'_> {
 
     /// Computes the replacement of each place, unless several were found and one is wanted.
     fn made(&self, places: Vec<Range<usize>>, reading: &Variant, new: impl Fn(&Range<usize>) -> Option<String>) -> Places {
-        let unclear = places.len() > 1 && self.wanted.which == Which::TheOnly;
+        let unclear = places.len() > 1 && self.wanted.which == Occurrences::TheOnly;
         let one = |range: Range<usize>| {
             let new = if unclear { None } else { new(&range) };
             (self.to_end(range, reading), new)

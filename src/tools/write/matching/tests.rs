@@ -3,11 +3,11 @@ use super::*;
 /// Checks an edit: `expected` is the resulting text, or `several`, `nowhere` or `indentation`.
 #[track_caller]
 fn check(text: &str, old: &str, new: &str, expected: &str) {
-    check_all(text, old, new, Which::TheOnly, expected);
+    check_all(text, old, new, Occurrences::TheOnly, expected);
 }
 
 #[track_caller]
-fn check_all(text: &str, old: &str, new: &str, which: Which, expected: &str) {
+fn check_all(text: &str, old: &str, new: &str, which: Occurrences, expected: &str) {
     let (result, how) = match find(text, old, new, which, &[]) {
         Ok(found) => {
             let mut result = text.to_owned();
@@ -38,7 +38,7 @@ fn places_that_lie_over_one_another_are_several_unless_it_makes_no_difference() 
     check("aaa", "aa", "b", "several");
     check("a\n\n\nb\n", "\n\n", "\n", "a\n\nb\n");
     check("}\n}\n}\n", "}\n}\n", "]\n", "several");
-    check_all("aaaa", "aa", "b", Which::All, "bb");
+    check_all("aaaa", "aa", "b", Occurrences::All, "bb");
 }
 
 #[test]
@@ -187,17 +187,23 @@ fn letters_and_words_count_always() {
 
 #[test]
 fn all_of_several_loose_places_are_changed_where_they_are_the_same() {
-    check_all("  a\n    a\n", "\ta\n", "\tb\n", Which::All, "  b\n    b\n");
-    check_all("a  \nb\na\nb\n", "a\nb\n", "c\n", Which::All, "a  \nb\nc\n");
-    check_all("say “a”\nsay \"a\" \nsay «a»\nsay “a”.\n", "say “a” ", "x", Which::All, "x\nsay \"a\" \nsay «a»\nsay “a”.\n");
-    check_all("a,b\na ,b\n", "a, b", "c", Which::All, "several");
+    check_all("  a\n    a\n", "\ta\n", "\tb\n", Occurrences::All, "  b\n    b\n");
+    check_all("a  \nb\na\nb\n", "a\nb\n", "c\n", Occurrences::All, "a  \nb\nc\n");
+    check_all(
+        "say “a”\nsay \"a\" \nsay «a»\nsay “a”.\n",
+        "say “a” ",
+        "x",
+        Occurrences::All,
+        "x\nsay \"a\" \nsay «a»\nsay “a”.\n",
+    );
+    check_all("a,b\na ,b\n", "a, b", "c", Occurrences::All, "several");
 }
 
 #[test]
 fn what_was_never_shown_is_no_place() {
     let text = "key = “abc”  \nend\n";
     let hidden = 6..13;
-    let find = |old: &str| find(text, old, "x", Which::TheOnly, std::slice::from_ref(&hidden));
+    let find = |old: &str| find(text, old, "x", Occurrences::TheOnly, std::slice::from_ref(&hidden));
     assert_eq!(find("abc"), Err(Missed::Nowhere));
     assert_eq!(find("\"abc"), Err(Missed::Nowhere));
     assert!(find("key = \"abc\"\nend").is_ok_and(|found| found.how.is_some()));
@@ -207,11 +213,11 @@ fn what_was_never_shown_is_no_place() {
 #[test]
 fn passages_that_are_made_to_be_slow_come_to_an_end() {
     let lines = " a\n".repeat(30_000);
-    let several = find(&lines, &"a\n".repeat(1_000), "c\n", Which::TheOnly, &[]);
+    let several = find(&lines, &"a\n".repeat(1_000), "c\n", Occurrences::TheOnly, &[]);
     assert!(matches!(several, Err(Missed::Several { .. })));
-    assert_eq!(find(&lines, &("a\n".repeat(15_000) + "b\n"), "c\n", Which::TheOnly, &[]), Err(Missed::Nowhere));
+    assert_eq!(find(&lines, &("a\n".repeat(15_000) + "b\n"), "c\n", Occurrences::TheOnly, &[]), Err(Missed::Nowhere));
     let hidden: Vec<std::ops::Range<usize>> = (0..10_000).map(|at| at * 3 + 1..at * 3 + 2).collect();
-    let all = find(&lines, "a", "b", Which::All, &hidden).unwrap();
+    let all = find(&lines, "a", "b", Occurrences::All, &hidden).unwrap();
     assert_eq!(all.places.len(), 30_000);
 }
 

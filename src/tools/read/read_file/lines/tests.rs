@@ -5,7 +5,7 @@ fn redactor() -> Redactor {
     Redactor::new(Vec::new(), [], || [7; 32])
 }
 
-fn part(text: &[u8], first: u64, count: u64, column: u64, most_bytes: usize) -> Taken {
+fn part(text: &[u8], first: u64, count: u64, column: u64, most_bytes: usize) -> LineSelection {
     take(text, UTF_8, Range { first, count, column }, most_bytes, &redactor()).unwrap()
 }
 

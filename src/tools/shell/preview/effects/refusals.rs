@@ -25,7 +25,7 @@ fn may_be(change: &Change, changes: &Changes, settings: &Settings) -> bool {
 
 /// Returns the changes to protected files in a directory that is, or becomes, a git repository.
 fn of_repositories(changes: &Changes) -> Vec<PathBuf> {
-    let mut looked: BTreeMap<PathBuf, Option<Was>> = BTreeMap::new();
+    let mut looked: BTreeMap<PathBuf, Option<PriorState>> = BTreeMap::new();
     let mut refused = Vec::new();
     for change in changes.entries() {
         let mut directory = PathBuf::new();
@@ -33,7 +33,7 @@ fn of_repositories(changes: &Changes) -> Vec<PathBuf> {
             let (trusted, mark) = (is_one_of(name, TRUSTED), is_one_of(name, &MARKS));
             if trusted || mark {
                 let was = *looked.entry(directory.clone()).or_insert_with(|| repository(changes, &directory));
-                if was == Some(Was::Made) || (trusted && was == Some(Was::There)) {
+                if was == Some(PriorState::Made) || (trusted && was == Some(PriorState::There)) {
                     refused.push(change.path.clone());
                     break;
                 }
@@ -49,13 +49,13 @@ fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Was {
+enum PriorState {
     There,
     Made,
 }
 
 /// Returns whether git treats the directory as a repository afterwards, and whether it did before.
-fn repository(changes: &Changes, directory: &Path) -> Option<Was> {
+fn repository(changes: &Changes, directory: &Path) -> Option<PriorState> {
     let at = |mark: &str| {
         let path = directory.join(mark);
         let before = changes.old(&path).symlink_metadata().is_ok();
@@ -67,8 +67,8 @@ fn repository(changes: &Changes, directory: &Path) -> Option<Was> {
     };
     let marks = MARKS.map(at);
     match (marks.iter().all(|(before, _)| *before), marks.iter().all(|(_, after)| *after)) {
-        (true, _) => Some(Was::There),
-        (false, true) => Some(Was::Made),
+        (true, _) => Some(PriorState::There),
+        (false, true) => Some(PriorState::Made),
         (false, false) => None,
     }
 }

@@ -4,13 +4,13 @@ use super::*;
 use crate::policy::Marks;
 use crate::ports::{LayerEnd, LayerRun};
 use crate::sys::process::Environment;
-use crate::tools::shell::protected_scan::Survey;
+use crate::tools::shell::protected_scan::ProtectedScan;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Creates a bench whose workspace is a repository with these ignore rules.
 fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
-    bench.settings.holding.survey = Some(Survey::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
+    bench.settings.holding.survey = Some(ProtectedScan::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
     let root = &bench.settings.workspace;
     bench.settings.holding.read_only = vec![root.join(".git"), root.join(".aye")];
     bench.write(".gitignore", ignored);
@@ -184,7 +184,7 @@ fn what_does_not_qualify_as_build_output_is_listed() {
 #[test]
 fn outside_of_a_repository_only_a_tagged_directory_is_build_output() {
     let Some(mut bench) = bench() else { return };
-    bench.settings.holding.survey = Some(Survey::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
+    bench.settings.holding.survey = Some(ProtectedScan::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
     bench.write(".gitignore", "target/\n");
     let plan = ran(
         &bench,
