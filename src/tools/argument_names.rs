@@ -84,7 +84,7 @@ const ALIASES: &[(&str, &[&str])] = &[
 const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
 /// Maximum number of characters of a wrong value repeated in an error.
-const SHOWN_CHARACTERS: usize = 80;
+const MAX_SHOWN_CHARACTERS: usize = 80;
 
 /// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors: ignoring them would run a
 /// different call than intended.
@@ -174,7 +174,7 @@ fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError>
         return Ok(());
     }
     let given = value.to_string();
-    let shown: String = given.chars().take(SHOWN_CHARACTERS).collect();
+    let shown: String = given.chars().take(MAX_SHOWN_CHARACTERS).collect();
     let rest = if shown.len() < given.len() { "…" } else { "" };
     Err(invalid(format!("`{at}` is {shown}{rest}; expected {expected}")))
 }

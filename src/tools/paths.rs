@@ -206,7 +206,7 @@ pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
 
 fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
     /// Maximum number of entries examined, and the required similarity of two names.
-    const LOOKED_AT: usize = 10_000;
+    const MAX_EXAMINED: usize = 10_000;
     const ALIKE: f64 = 0.7;
     let (Some(directory), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
@@ -214,7 +214,7 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
     let Ok(entries) = path::entries(directory) else { return Vec::new() };
     let name = name.to_lowercase();
     let mut alike: Vec<(f64, String)> = entries
-        .take(LOOKED_AT)
+        .take(MAX_EXAMINED)
         .flatten()
         .map(|entry| directory.join(entry.file_name()))
         .filter(|path| (settings.may_read)(path))

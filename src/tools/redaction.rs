@@ -1,12 +1,12 @@
 //! Redaction markers: inserted into tool output, restored in written content.
 
+use super::document::content::Document;
+use super::document::replacement::with_lf;
 use super::error::invalid;
 use super::settings::Settings;
 use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
 use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
-use crate::tools::write::document::Document;
 use crate::tools::write::file_change::CurrentFile;
-use crate::tools::write::replacement::with_lf;
 use serde_json::{Map, Value};
 
 /// Returns the restorer for the markers of a file, as shown with LF endings.

@@ -3,6 +3,7 @@
 use super::amendment::{amended, offered};
 use super::annotations::Served;
 use super::arguments::object;
+use super::call_result::CallResult;
 use super::changes;
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
@@ -34,13 +35,14 @@ use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::network;
-use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
+use crate::tools::shell::preview::{self, PreviewedCommand, Recovered, Resumed, Settled, Trial, recover};
 use crate::tools::text::{drafted, running};
 use futures_util::FutureExt;
 use futures_util::stream::BoxStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// The tools of one workspace.
 pub struct Router {
@@ -103,6 +105,26 @@ impl Router {
     pub fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
         let resumed = self.settings.session.as_ref().map(|session| Resumed { session, awaits });
         recover(bases, resumed.as_ref())
+    }
+
+    /// Applies the effects of a previewed command.
+    async fn commit_preview(
+        &self,
+        command: PreviewedCommand,
+        (id, tool_name): (CallId, String),
+        proposal: Option<Proposal>,
+        settings: Arc<Settings>,
+        kill: &CancellationToken,
+    ) -> ToolResult {
+        let before = checkpoint::before_own(&settings, kill).await;
+        let (result, settled) = preview::commit(command, id, tool_name, Arc::clone(&settings)).await;
+        if let Ok(Some(before)) = before {
+            before.over_own(&settings).await;
+        }
+        if let Some(settled) = settled {
+            self.keep_settled(settled);
+        }
+        with_diff(result, proposal, settings).await
     }
 
     /// Plans a call on a blocking thread, and redacts the plan.
@@ -245,7 +267,7 @@ impl ToolRouter for Router {
                 Ok(late) => return ToolResult::refused(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
                 Err(payload) => payload,
             };
-            let payload = match payload.downcast::<Kept>() {
+            let payload = match payload.downcast::<PreviewedCommand>() {
                 Ok(_) if permit.reads_only() => {
                     let error = ToolError::new(
                         ErrorCode::PolicyDenied,
@@ -253,16 +275,9 @@ impl ToolRouter for Router {
                     );
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
-                Ok(kept) => {
-                    let before = checkpoint::before_own(&settings, &context.kill).await;
-                    let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
-                    if let Ok(Some(before)) = before {
-                        before.over_own(&settings).await;
-                    }
-                    if let Some(settled) = settled {
-                        self.keep_settled(settled);
-                    }
-                    return with_diff(result, plan.proposal, settings).await;
+                Ok(command) => {
+                    let call = (id, plan.tool_name);
+                    return self.commit_preview(*command, call, plan.proposal, settings, &context.kill).await;
                 }
                 Err(payload) => payload,
             };
@@ -286,24 +301,7 @@ impl ToolRouter for Router {
                 Ok(()) => tool.run(payload, Arc::clone(&settings), context).await,
                 Err(error) => Err(error.into()),
             };
-            let result = match done {
-                Ok(told) => ToolResult {
-                    denied: told.denied,
-                    changed: told.changed,
-                    artifact_uris: uris(&told.artifacts),
-                    images: told.images,
-                    left_out: told.left_out,
-                    ..ToolResult::succeeded(id, plan.tool_name, told.text)
-                },
-                Err(failed) => ToolResult {
-                    output_text: failed.printed,
-                    artifact_uris: uris(&failed.artifacts),
-                    denied: failed.denied,
-                    changed: failed.changed,
-                    left_out: failed.left_out,
-                    ..ToolResult::refused(id, plan.tool_name, failed.error)
-                },
-            };
+            let result = to_result(done, id, plan.tool_name);
             if let (Some(changes), Some(kept)) = (&tracked, kept) {
                 changes.settle(kept).await;
             }
@@ -401,6 +399,28 @@ fn with_artifacts<'a, T: Send + 'static>(
         asked.unwrap_or_else(|error| Err(ArtifactError { message: format!("cannot read the artifacts: {error}") }))
     }
     .boxed()
+}
+
+/// Converts the outcome of a tool into the result of the call.
+fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
+    match outcome {
+        Ok(output) => ToolResult {
+            denied: output.denied,
+            changed: output.changed,
+            artifact_uris: uris(&output.artifacts),
+            images: output.images,
+            left_out: output.left_out,
+            ..ToolResult::succeeded(id, tool_name, output.text)
+        },
+        Err(failure) => ToolResult {
+            output_text: failure.printed,
+            artifact_uris: uris(&failure.artifacts),
+            denied: failure.denied,
+            changed: failure.changed,
+            left_out: failure.left_out,
+            ..ToolResult::refused(id, tool_name, failure.error)
+        },
+    }
 }
 
 /// Adds the stored diff of the changes to a result, if it is long.

@@ -8,7 +8,7 @@ use std::error::Error;
 const MAX_BYTES: usize = 64 << 10;
 const PLACE: &str = "aye:///schema";
 /// Maximum number of reported errors.
-const MAX_TOLD: usize = 3;
+const MAX_ERRORS: usize = 3;
 
 pub(in crate::tools) struct Schema {
     value: Value,
@@ -54,8 +54,8 @@ impl Schema {
             let mut told = Vec::new();
             collect(&error, &mut told);
             told.dedup();
-            let more = told.len().saturating_sub(MAX_TOLD);
-            told.truncate(MAX_TOLD);
+            let more = told.len().saturating_sub(MAX_ERRORS);
+            told.truncate(MAX_ERRORS);
             let more = if more > 0 { format!("; and {more} more") } else { String::new() };
             format!("{}{more}", told.join("; "))
         })

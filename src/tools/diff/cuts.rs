@@ -1,14 +1,14 @@
 //! The hunks of a diff as separate parts that can each be applied, left out or edited.
 
 use crate::protocol::HunkChoice;
+use crate::tools::document::line_breaks::{Breaks, only_cr, shown_lines};
+use crate::tools::document::replacement::{ending_near, endings, relined, with_lf};
 use crate::tools::settings::Settings;
-use crate::tools::write::line_breaks::{Breaks, only_cr, shown_lines};
-use crate::tools::write::replacement::{ending_near, endings, relined, with_lf};
 use similar::{DiffOp, DiffTag};
 use std::ops::Range;
 
 /// Number of lines above a hunk searched for its enclosing definition.
-const LOOKED_ABOVE: usize = 400;
+const LINES_ABOVE: usize = 400;
 /// Maximum length of a name in characters.
 const NAME: usize = 40;
 
@@ -43,7 +43,7 @@ fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<
     let indent = |line: &str| line.len() - line.trim_start().len();
     let changed = old[old_lines.clone()].iter().chain(&new[new_lines.clone()]).filter(|line| !line.trim().is_empty());
     let mut within = changed.map(|line| indent(line)).min().unwrap_or(usize::MAX).max(1);
-    for line in new[..new_lines.start].iter().rev().take(LOOKED_ABOVE).filter(|line| !line.trim().is_empty()) {
+    for line in new[..new_lines.start].iter().rev().take(LINES_ABOVE).filter(|line| !line.trim().is_empty()) {
         if indent(line) < within {
             if let Some(name) = defined(line) {
                 return Some(name);

@@ -3,9 +3,9 @@
 pub(in crate::tools) mod cuts;
 mod long_lines;
 
+use super::document::content::Document;
+use super::document::line_breaks::shown_lines;
 use super::settings::Settings;
-use super::write::document::Document;
-use super::write::line_breaks::shown_lines;
 use crate::ports::Stood;
 use cuts::Cut;
 use long_lines::shortened;

@@ -5,13 +5,13 @@ mod buffer_states;
 mod text;
 
 use super::arguments::object;
+use super::document::content::{Document, Form};
 use super::paths::Paths;
 use super::registry::resolve;
 use super::settings::Settings;
 use super::tool::AnyTool;
 use crate::ports::{BUFFER_BYTES, Buffers, RunContext};
 use crate::protocol::{Action, CallId, ErrorCode, Place, Target, ToolCall, ToolError};
-use crate::tools::write::document::{Document, Form};
 use buffer_states::{BufferState, BufferStates};
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use futures_util::stream::{self, StreamExt as _};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of files requested from an editor at once.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 /// Maximum number of files of a rewind that the editor is told about.
 const MAX_REWOUND: usize = 256;
 
@@ -91,7 +91,7 @@ impl InEditor {
             let look = self.look(&target.real, most_bytes).await;
             (target, look)
         };
-        let looks: Vec<_> = stream::iter(files).map(look).buffered(AT_ONCE).collect().await;
+        let looks: Vec<_> = stream::iter(files).map(look).buffered(MAX_CONCURRENT).collect().await;
         let mut saved = Vec::new();
         for (target, look) in looks {
             match look {
@@ -146,7 +146,7 @@ impl InEditor {
             let look = self.look(&real, BUFFER_BYTES).await?;
             (look.stands != BufferState::Unsaved).then(|| (real, text::named(&look.disk.text)))
         };
-        let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(AT_ONCE).collect().await;
+        let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(MAX_CONCURRENT).collect().await;
         self.state().known.begins(None, looks.into_iter().flatten().collect());
     }
 

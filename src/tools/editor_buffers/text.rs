@@ -1,8 +1,8 @@
 //! The text of a file on disk and in an editor, and their comparison.
 
 use crate::sys::file;
-use crate::tools::write::document::{Document, Form};
-use crate::tools::write::replacement::replace_all;
+use crate::tools::document::content::{Document, Form};
+use crate::tools::document::replacement::replace_all;
 use std::path::{Path, PathBuf};
 
 const BOM: char = '\u{FEFF}';

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 const NAME_CHARS: usize = 200;
 /// Maximum number of unavailable tools reported by name.
-const PROBLEMS_SAID: usize = 5;
+const MAX_PROBLEMS: usize = 5;
 
 pub type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
 /// Checks whether the policy lists an MCP tool; the error is the reason why not.
@@ -222,9 +222,9 @@ fn unusable(tool: &RemoteTool) -> Option<String> {
 }
 
 fn problems(left_out: Vec<String>) -> Vec<String> {
-    let more = left_out.len().saturating_sub(PROBLEMS_SAID);
+    let more = left_out.len().saturating_sub(MAX_PROBLEMS);
     let mut said: Vec<String> =
-        left_out.into_iter().take(PROBLEMS_SAID).map(|why| format!("MCP tool not available: {why}")).collect();
+        left_out.into_iter().take(MAX_PROBLEMS).map(|why| format!("MCP tool not available: {why}")).collect();
     if more > 0 {
         said.push(format!("{more} more MCP tools are not available"));
     }

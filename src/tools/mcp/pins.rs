@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
 /// Maximum number of lines of a shown difference.
-const SHOWN_LINES: usize = 400;
+const MAX_SHOWN_LINES: usize = 400;
 
 /// Stored definitions: one file per tool, readable only by the user.
 #[derive(Debug, Clone)]
@@ -137,8 +137,8 @@ fn difference(before: &Pin, now: &Pin) -> String {
     }
     let diff = TextDiff::from_lines(&before, &now).unified_diff().context_radius(1).to_string();
     let mut lines: Vec<&str> = diff.lines().filter(|line| !line.starts_with("@@")).collect();
-    let more = lines.len().saturating_sub(SHOWN_LINES);
-    lines.truncate(SHOWN_LINES);
+    let more = lines.len().saturating_sub(MAX_SHOWN_LINES);
+    lines.truncate(MAX_SHOWN_LINES);
     let more =
         if more > 0 { format!("\n… {more} more lines; `aye tool schema` shows the current definition") } else { String::new() };
     format!("{}{more}", lines.join("\n"))

@@ -28,7 +28,7 @@ const MAX_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;
 const LINE_CHARS: usize = 300;
 /// Maximum number of servers named in the description.
-const SERVERS_NAMED: usize = 30;
+const MAX_SERVERS: usize = 30;
 /// Query words that are ignored.
 const FILLERS: &[&str] = &["a", "an", "and", "the", "of", "to", "for", "or", "in", "on", "with", "from", "tool", "tools"];
 
@@ -220,9 +220,9 @@ fn description(tools: &[Tool]) -> String {
             None => counts.push((server, 1)),
         }
     }
-    let more = counts.len().saturating_sub(SERVERS_NAMED);
+    let more = counts.len().saturating_sub(MAX_SERVERS);
     let mut servers: Vec<String> =
-        counts.iter().take(SERVERS_NAMED).map(|(server, count)| format!("{} ({count})", short(server, LINE_CHARS))).collect();
+        counts.iter().take(MAX_SERVERS).map(|(server, count)| format!("{} ({count})", short(server, LINE_CHARS))).collect();
     if more > 0 {
         servers.push(format!("{more} more"));
     }

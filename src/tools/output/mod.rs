@@ -17,7 +17,7 @@ use std::io::{Read, Seek, SeekFrom};
 /// Size in bytes above which output is stored.
 pub(in crate::tools) const KEPT_FROM_BYTES: usize = 10 * 1024;
 /// Maximum number of bytes of an artifact shown to the user.
-const SHOWN_BYTES: u64 = 1024 * 1024;
+const MAX_SHOWN_BYTES: u64 = 1024 * 1024;
 /// Maximum length of an artifact name in bytes.
 const NAME_BYTES: usize = 80;
 
@@ -72,19 +72,19 @@ pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) ->
     }
     let read = || -> std::io::Result<String> {
         let mut file = crate::sys::path::open_file(&path)?;
-        if artifact.bytes <= SHOWN_BYTES {
+        if artifact.bytes <= MAX_SHOWN_BYTES {
             let mut bytes = Vec::new();
-            file.take(SHOWN_BYTES).read_to_end(&mut bytes)?;
+            file.take(MAX_SHOWN_BYTES).read_to_end(&mut bytes)?;
             return Ok(String::from_utf8_lossy(&bytes).into_owned());
         }
         let mut part = |from: u64| -> std::io::Result<String> {
             file.seek(SeekFrom::Start(from))?;
             let mut bytes = Vec::new();
-            file.by_ref().take(SHOWN_BYTES / 2).read_to_end(&mut bytes)?;
+            file.by_ref().take(MAX_SHOWN_BYTES / 2).read_to_end(&mut bytes)?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
-        let (start, end) = (part(0)?, part(artifact.bytes - SHOWN_BYTES / 2)?);
-        let cut = artifact.bytes - SHOWN_BYTES;
+        let (start, end) = (part(0)?, part(artifact.bytes - MAX_SHOWN_BYTES / 2)?);
+        let cut = artifact.bytes - MAX_SHOWN_BYTES;
         Ok(format!("{start}\n[... {cut} bytes not shown; everything is stored at {} ...]\n{end}", path.display()))
     };
     let text = read().map_err(|error| ArtifactError { message: format!("cannot read {uri}: {error}") })?;

@@ -5,13 +5,13 @@ use crate::protocol::{Action, Artifact, ArtifactKind, ErrorCode, Place, Target, 
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput, blocking};
+use crate::tools::document::content::{Document, NotText};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::output::{image_type, new};
 use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::document::{Document, NotText};
 use encoding_rs::UTF_8;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -3,7 +3,8 @@
 use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::sys::process::whole_start;
-use crate::tools::charset::{self, Decoded, HELD_BYTES, ReadAs};
+use crate::tools::document::charset;
+use crate::tools::document::charset::{Decoded, HELD_BYTES, ReadAs};
 use crate::tools::settings::Settings;
 use encoding_rs::{Encoding, UTF_8};
 use std::io::{self, Read};

@@ -8,7 +8,7 @@ use super::top_k::Part;
 use crate::policy::redact::Redactor;
 use crate::protocol::{cut_after, cut_before};
 use crate::sys::path::open_file;
-use crate::tools::charset::SNIFFED_BYTES;
+use crate::tools::document::charset::SNIFFED_BYTES;
 use encoding_rs::Encoding;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
@@ -30,7 +30,7 @@ const MAX_MULTILINE_BYTES: usize = 64 * 1024 * 1024;
 /// Size in bytes above which a file is read in pieces.
 const WHOLE_BYTES: u64 = 1024 * 1024;
 /// Number of bytes in which a NUL byte marks a file as binary, like in ReadFile.
-const LOOKED_AT_BYTES: usize = 8 * 1024;
+const NUL_SEARCH_BYTES: usize = 8 * 1024;
 
 /// Kind of content of a searched file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl<'a> FileSearch<'a> {
         }
         let (text, content) = match memchr::memchr(0, bytes) {
             None => (bytes, Content::Text),
-            Some(at) if at < LOOKED_AT_BYTES => return Ok(Content::Binary),
+            Some(at) if at < NUL_SEARCH_BYTES => return Ok(Content::Binary),
             Some(at) => (&bytes[..at], Content::TextThenBinary),
         };
         // ASCII characters have the same bytes in all encodings that a file without NUL bytes can have.
@@ -181,7 +181,7 @@ impl<'a> FileSearch<'a> {
         let mut start = Vec::new();
         (&file).take(SNIFFED_BYTES).read_to_end(&mut start).map_err(Skip::Io)?;
         let wide = is_utf_16(&start);
-        if !wide && memchr::memchr(0, &start[..start.len().min(LOOKED_AT_BYTES)]).is_some() {
+        if !wide && memchr::memchr(0, &start[..start.len().min(NUL_SEARCH_BYTES)]).is_some() {
             return Ok(Content::Binary);
         }
         // ReadFile detects the encoding from the whole file, or from the start of a large one.
@@ -323,7 +323,7 @@ struct Collector<'a> {
 }
 
 /// Number of matches after which the shared count is updated.
-const TOLD_AFTER: u64 = 1024;
+const REPORT_AFTER: u64 = 1024;
 
 impl Sink for Collector<'_> {
     type Error = io::Error;
@@ -347,7 +347,7 @@ impl Sink for Collector<'_> {
         if self.mode == Mode::Count && self.found.matches > MAX_COUNTED {
             return Ok(false);
         }
-        if self.late && self.mode == Mode::Content && self.found.matches - self.told >= TOLD_AFTER {
+        if self.late && self.mode == Mode::Content && self.found.matches - self.told >= REPORT_AFTER {
             let new = self.found.matches - std::mem::replace(&mut self.told, self.found.matches);
             if self.counted.add(new) {
                 return Ok(false);

@@ -2,7 +2,7 @@
 //! by character.
 
 use crate::policy::redact::Redactor;
-use crate::tools::charset::{Decoded, hides};
+use crate::tools::document::charset::{Decoded, hides};
 use encoding_rs::Encoding;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;

@@ -17,6 +17,7 @@ use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::{self, environment_note, failed, unchanged};
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::executed_files::PinnedFiles;
+use crate::tools::shell::git::git_notes;
 use crate::tools::shell::run_command::{directory, first_line};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
@@ -150,7 +151,7 @@ impl Tool for CliSession {
                 summary: format!("Start a session: {shown}"),
                 notes: [environment_note(settings), "in a terminal, until it is stopped".to_owned()]
                     .into_iter()
-                    .chain(settings.hold_notes(&line))
+                    .chain(git_notes(&line, settings))
                     .collect(),
                 ..Proposal::default()
             }),

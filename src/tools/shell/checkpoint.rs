@@ -19,7 +19,7 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 512 * 1024;
 /// Number of entries above which changes are not searched for, because that would take longer than most commands.
-const LOOKED_AT_AGAIN: usize = 20_000;
+const MAX_RESCANNED: usize = 20_000;
 
 /// Note if changes cannot be attributed to one of several commands.
 const SHARED: &str = "another command ran at the same time; some of these changes may be its own";
@@ -132,7 +132,7 @@ impl WorkspaceState {
     /// Returns the differences below each root except writes of aye's tools, and records them in the session's list of changes.
     pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
         let mut different = Vec::new();
-        if self.files > LOOKED_AT_AGAIN {
+        if self.files > MAX_RESCANNED {
             return different;
         }
         for ((taken, watched), before) in self.taken.into_iter().zip(self.watched).zip(self.directories) {

@@ -236,7 +236,7 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
         stdin: work.stdin.clone(),
         terminal: None,
         confinement,
-        proxy: Some(settings.proxy(&work.opens)),
+        proxy: Some(network::proxy(settings, &work.opens)),
         timeout: if work.background { Duration::MAX } else { Duration::from_secs(work.timeout_seconds) },
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),

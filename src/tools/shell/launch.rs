@@ -5,6 +5,7 @@ mod tests;
 
 use super::command_run::exec_line;
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
+use super::network;
 use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
 use crate::protocol::Outside;
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
@@ -93,7 +94,7 @@ fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> R
         stdin: None,
         terminal: None,
         confinement,
-        proxy: Some(settings.proxy(&[])),
+        proxy: Some(network::proxy(settings, &[])),
         timeout: Duration::MAX,
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),

@@ -28,20 +28,18 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
     }
 }
 
-impl Settings {
-    /// Returns the proxy for a command with this access; without any, everything is blocked.
-    pub(in crate::tools) fn proxy(&self, opens: &[Outside]) -> Proxy {
-        let servers = opens.iter().filter_map(|opened| match opened {
-            Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
-            Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
-        });
-        let gate = ApprovedHosts {
-            may_fetch: Arc::clone(&self.may_fetch),
-            may_connect: Arc::clone(&self.may_connect),
-            servers: servers.collect(),
-        };
-        Proxy { gate: Arc::new(gate), fetcher: self.fetcher.clone() }
-    }
+/// Returns the proxy for a command with this access; without any, everything is blocked.
+pub(in crate::tools) fn proxy(settings: &Settings, opens: &[Outside]) -> Proxy {
+    let servers = opens.iter().filter_map(|opened| match opened {
+        Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
+        Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
+    });
+    let gate = ApprovedHosts {
+        may_fetch: Arc::clone(&settings.may_fetch),
+        may_connect: Arc::clone(&settings.may_connect),
+        servers: servers.collect(),
+    };
+    Proxy { gate: Arc::new(gate), fetcher: settings.fetcher.clone() }
 }
 
 /// Maximum number of named servers.

@@ -24,7 +24,7 @@ const MAX_WATCHED: usize = 10_000;
 /// Maximum number of recorded sockets.
 const MAX_SOCKETS: usize = 256;
 /// Number of entries above which commands do not wait for a new scan afterwards.
-const LOOKED_AT_AGAIN: usize = 20_000;
+const MAX_RESCANNED: usize = 20_000;
 /// Age after which a scan is repeated in the background.
 const STALE: Duration = Duration::from_secs(2);
 /// A directory changed this recently may change again without a newer timestamp.
@@ -156,7 +156,7 @@ impl ProtectedScan {
 
     /// Returns protected paths that are not in `before`. Waits for a scan, except in a large workspace.
     pub(in crate::tools) fn appeared(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
-        if before.cut.is_some() || before.entries > LOOKED_AT_AGAIN {
+        if before.cut.is_some() || before.entries > MAX_RESCANNED {
             self.look_again();
             return Vec::new();
         }

@@ -14,6 +14,7 @@ use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::MAX_TIMEOUT_SECONDS;
 use crate::tools::shell::command_run::with_input;
+use crate::tools::shell::git::git_notes;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -154,7 +155,7 @@ impl Tool for RunCommand {
                     .chain(own_limit(&arguments))
                     .chain(mixed(&line))
                     .chain(network::note(&line, settings))
-                    .chain(settings.hold_notes(&line))
+                    .chain(git_notes(&line, settings))
                     .chain(git_clean_backup::note(&line, &cwd, settings))
                     .chain(delete_estimate::note(&line, &cwd, settings))
                     .collect(),

@@ -1,7 +1,7 @@
 //! AppendFile, and `write_file` with `append`.
 
 use super::*;
-use crate::tools::write::document::Form;
+use crate::tools::document::content::Form;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// Creates the same file once held in memory and once not.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::tools::write::document::{Document, Form};
+use crate::tools::document::content::{Document, Form};
+use crate::tools::document::replacement::{Occurrences, put, with_lf};
 use crate::tools::write::matching::find;
-use crate::tools::write::replacement::{Occurrences, put, with_lf};
 use proptest::prelude::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

@@ -7,6 +7,7 @@ use crate::sys::http::fetch::Resolver;
 use crate::sys::process::{End, Finished, ProcessError, Spec, command_environment, run, start_terminal};
 use crate::sys::proxy::{DeniedHost, Server};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
+use crate::tools::shell::network::proxy;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::io::{Read, Write};
@@ -65,7 +66,7 @@ impl Net {
     }
 
     fn admit(&self, opens: &[Outside], url: &str, method: &str) -> Result<Server, (String, Option<bool>)> {
-        let gate = self.bench.settings.proxy(opens).gate;
+        let gate = proxy(&self.bench.settings, opens).gate;
         gate.admit(url, method).map_err(|refusal| (refusal.reason, refusal.denied.map(|denied| denied.can_open)))
     }
 
@@ -79,7 +80,7 @@ impl Net {
             stdin: None,
             terminal: None,
             confinement: Some(confinement),
-            proxy: Some(self.bench.settings.proxy(opens)),
+            proxy: Some(proxy(&self.bench.settings, opens)),
             timeout: Duration::from_secs(60),
             max_output_bytes: 100 * 1024,
             helper: Helper::default(),
@@ -153,7 +154,7 @@ fn what_a_rule_denies_stays_denied_when_it_was_opened() {
         assert!(can_open == Some(false) && reason.contains("no approval can allow it"), "{name}: {reason}");
     }
     let server = net.admit(&[host("a.example", 443)], "https://a.example:443/", "CONNECT").unwrap();
-    let gate = net.bench.settings.proxy(&[]).gate;
+    let gate = proxy(&net.bench.settings, &[]).gate;
     for (address, fine) in [("93.184.216.34", true), ("127.0.0.1", false), ("10.0.0.1", false), ("169.254.169.254", false)] {
         assert_eq!(gate.may_connect(&server, address.parse().unwrap()).is_ok(), fine, "{address}");
     }
@@ -163,7 +164,7 @@ fn what_a_rule_denies_stays_denied_when_it_was_opened() {
 fn a_private_host_of_the_policy_can_be_opened() {
     let net = Net::leading_to("requires_approval = true\nallowed_private_hosts = [\"forge.local:8080\"]", "10.1.2.3");
     let server = net.admit(&[host("forge.local", 8080)], "http://forge.local:8080/", "GET").unwrap();
-    assert!(net.bench.settings.proxy(&[]).gate.may_connect(&server, "10.1.2.3".parse().unwrap()).is_ok());
+    assert!(proxy(&net.bench.settings, &[]).gate.may_connect(&server, "10.1.2.3".parse().unwrap()).is_ok());
 }
 
 #[test]

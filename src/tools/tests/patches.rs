@@ -106,7 +106,7 @@ fn every_scenario_ends_as_expected() {
 
 #[test]
 fn forms_of_files_stay_where_lines_change() {
-    use crate::tools::write::document::Form;
+    use crate::tools::document::content::Form;
     for form in [Form::Utf8, Form::Utf8Bom, Form::Utf16Le, Form::Utf16Be, Form::Latin1] {
         let bench = Bench::new();
         bench.write("f", form.encode("é one\r\ntwo\nthree\r\n").unwrap());

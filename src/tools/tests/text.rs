@@ -1,7 +1,7 @@
 //! Sections and lines of texts: TextInspect and TextPatch.
 
 use super::*;
-use crate::tools::write::document::Form;
+use crate::tools::document::content::Form;
 use proptest::prelude::*;
 
 const GUIDE: &str =
@@ -357,7 +357,7 @@ proptest! {
             prop_assert_eq!(after, encoded(form, &whole.concat()));
             return Ok(());
         }
-        let document = crate::tools::write::document::Document::decode(&after);
+        let document = crate::tools::document::content::Document::decode(&after);
         if let Ok(document) = document {
             prop_assert!(document.text.is_empty() || document.form == form);
             let (before, behind) = match kind {

@@ -1,7 +1,7 @@
 //! Replacing lines in a text with the line endings in use there.
 
 use super::outline::Part;
-use crate::tools::write::replacement::{ending_near, relined};
+use crate::tools::document::replacement::{ending_near, relined};
 
 /// Lines counted from 0, without the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

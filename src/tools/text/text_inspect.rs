@@ -8,14 +8,14 @@ use crate::protocol::{Action, ErrorCode, Items, LeftOut, Place, Run, Target, Too
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
+use crate::tools::document::content::Document;
+use crate::tools::document::replacement::with_lf;
 use crate::tools::draft::CallDraft;
 use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown, special};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::document::Document;
-use crate::tools::write::replacement::with_lf;
 use futures_util::FutureExt as _;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;

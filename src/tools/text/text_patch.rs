@@ -12,16 +12,16 @@ use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolErr
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::document::content::Document;
+use crate::tools::document::replacement::with_lf;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::{invalid, not_amended};
 use crate::tools::paths::{ExpectedKind, Paths, not_found};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::document::Document;
 use crate::tools::write::file_change::ChangeParts;
 use crate::tools::write::file_change::{Change, CurrentFile, commit, lacks, noting_nul, unfit};
-use crate::tools::write::replacement::with_lf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
 
-use super::document::{Document, Form};
 use super::file_change::{Change, CurrentFile, lacks, noting_nul, proposal_with_cuts};
 use crate::protocol::{Action, Amendable, Amendment, Hunk, HunkChoice, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
 use crate::tools::diff::{plain, unified};
+use crate::tools::document::content::{Document, Form};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::shown_in_one_line;
@@ -16,7 +16,7 @@ use crate::tools::write::file_change::fitted;
 use std::fmt::Write as _;
 
 /// Maximum number of bytes of edited text reported to the model.
-const TOLD_BYTES: usize = 6_000;
+const MAX_NOTE_BYTES: usize = 6_000;
 
 /// One file of a change, as far as it can be edited.
 pub(in crate::tools) struct Sides<'a> {
@@ -216,10 +216,10 @@ fn as_a_whole(
 
 fn capped(text: &str) -> String {
     let text = text.trim_end_matches('\n');
-    if text.len() <= TOLD_BYTES {
+    if text.len() <= MAX_NOTE_BYTES {
         return text.to_owned();
     }
-    let mut cut = crate::protocol::cut_before(text, TOLD_BYTES).min(text.len());
+    let mut cut = crate::protocol::cut_before(text, MAX_NOTE_BYTES).min(text.len());
     cut = text[..cut].rfind('\n').unwrap_or(cut);
     let mut told = text[..cut].to_owned();
     let _ = write!(told, "\n({} more bytes: read the file)", text.len() - cut);
@@ -231,7 +231,7 @@ impl Sides<'_> {
     fn restored(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
         let before = restored(&restorer(self.before, settings), text, "the edited text", self.target);
         before.or_else(|error| {
-            let proposed = settings.redactor.restorer(&super::replacement::with_lf(&self.after.text));
+            let proposed = settings.redactor.restorer(&crate::tools::document::replacement::with_lf(&self.after.text));
             restored(&proposed, text, "the edited text", self.target).map_err(|_| error)
         })
     }

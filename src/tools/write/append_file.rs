@@ -1,6 +1,5 @@
 //! AppendFile: appends text to a file of any size without changing its existing bytes.
 
-use super::document::{Document, Form, NotText};
 use super::file_change::{CurrentFile, lacks, not_written, noting_nul, proposal};
 use super::file_tail::Tail;
 use super::git_guard::{guard, guarded};
@@ -14,6 +13,7 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::diff::{plain, unified};
+use crate::tools::document::content::{Document, Form, NotText};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, open_error, shown_in_one_line};

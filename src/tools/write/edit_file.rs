@@ -1,16 +1,16 @@
 //! EditFile: replaces passages of a file. The rest keeps its bytes.
 
-use super::document::{Document, Form};
 use super::file_change::{Change, CurrentFile, commit, lacks, noting_nul, unfit};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
-use super::replacement::{Occurrences, line_of, put, with_lf};
 use super::{no_match, str_replace_editor};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::document::content::{Document, Form};
+use crate::tools::document::replacement::{Occurrences, line_of, put, with_lf};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::{invalid, not_amended};
 use crate::tools::paths::{ExpectedKind, Paths, not_found};

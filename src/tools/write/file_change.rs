@@ -1,20 +1,20 @@
 //! Common parts of file changes: reading the current file, the proposal, and the write.
 
-use super::document::{Document, Form, NotText};
 use super::git_guard::{guard, guarded};
-use super::replacement::{endings, with_lf};
 use crate::protocol::{ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::call_result::ToolFailure;
 use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::diff::{plain, unified, unified_with_cuts};
+use crate::tools::document::content::{Document, Form, NotText};
+use crate::tools::document::replacement::replace_all;
+use crate::tools::document::replacement::{endings, with_lf};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::read_state::ReadState;
 use crate::tools::settings::Settings;
-use crate::tools::write::replacement::replace_all;
 
 /// Size in bytes above which a deleted file is not shown.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;

@@ -1,6 +1,6 @@
 //! Properties of a file that are needed to append text, determined without holding it in memory.
 
-use super::document::{Form, NotText};
+use crate::tools::document::content::{Form, NotText};
 
 /// Number of bytes that decide whether it is text.
 const START_BYTES: usize = 8 * 1024;

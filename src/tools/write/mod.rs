@@ -6,7 +6,6 @@ pub(in crate::tools) mod apply_patch;
 pub(in crate::tools) mod copy;
 pub(in crate::tools) mod create_directory;
 pub(in crate::tools) mod delete;
-pub(in crate::tools) mod document;
 mod edit_arguments;
 pub(in crate::tools) mod edit_file;
 pub(in crate::tools) mod file_change;
@@ -14,11 +13,9 @@ mod file_tail;
 mod find_lines;
 pub(in crate::tools) mod git_guard;
 mod large;
-pub(in crate::tools) mod line_breaks;
 pub(in crate::tools) mod matching;
 pub(in crate::tools) mod move_path;
 mod no_match;
-pub(in crate::tools) mod replacement;
 mod str_replace_editor;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;
@@ -26,7 +23,7 @@ pub(in crate::tools) mod write_file;
 /// Applies an edit to a text like EditFile, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn edited(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
-    use replacement::{Occurrences, put, with_lf};
+    use super::document::replacement::{Occurrences, put, with_lf};
     let which = if all { Occurrences::All } else { Occurrences::TheOnly };
     let found =
         matching::find(&with_lf(text), &with_lf(old), &with_lf(new), which, &[]).map_err(|missed| format!("{missed:?}"))?;

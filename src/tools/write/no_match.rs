@@ -1,23 +1,23 @@
 //! Explanation of edits that do not match: the likely place, and what to do.
 
-use super::replacement::{line_of, with_lf};
+use crate::tools::document::replacement::{line_of, with_lf};
 use std::ops::Range;
 
 /// Maximum number of named and of shown places of an ambiguous text.
-const NAMED_PLACES: usize = 10;
-const SHOWN_PLACES: usize = 5;
+const MAX_NAMED_PLACES: usize = 10;
+const MAX_SHOWN_PLACES: usize = 5;
 /// Maximum number of characters shown of a line.
 const LINE_CHARACTERS: usize = 160;
 
 /// Formats the places, for example `3 times, at lines 1, 3, 4`, and shows the first of them without `hidden` text.
 pub(super) fn places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
-    let numbers: Vec<usize> = places.iter().take(NAMED_PLACES).map(|place| line_of(text, place.start)).collect();
+    let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_of(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let rest = if places.len() > numbers.len() { " and more" } else { "" };
     let shown: Vec<String> = places
         .iter()
         .zip(&numbers)
-        .take(SHOWN_PLACES)
+        .take(MAX_SHOWN_PLACES)
         .map(|(place, number)| format!("line {number}:\n{}", around(text, place, hidden)))
         .collect();
     (format!("{} times, at lines {named}{rest}", places.len()), shown.join("\n"))

@@ -1,7 +1,6 @@
 //! WriteFile: writes the whole content of a new or existing file.
 
 use super::append_file;
-use super::document::{Document, Form};
 use super::file_change::{Change, CurrentFile, HAS_NUL, commit, noting_nul};
 use super::large::Large;
 use crate::policy::redact::Restorer;
@@ -11,6 +10,7 @@ use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::diff::{plain, unified};
+use crate::tools::document::content::{Document, Form};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::not_amended;
 use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};

@@ -1,7 +1,7 @@
 //! Aliases of ReadFile with arguments of their own.
 
 use super::{Arguments, Manner};
-use crate::tools::charset::ReadAs;
+use crate::tools::document::charset::ReadAs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

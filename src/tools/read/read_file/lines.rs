@@ -3,7 +3,7 @@
 use super::skip::{Skipped, skip_to};
 use crate::policy::redact::Redactor;
 use crate::protocol::{cut_after, cut_before};
-use crate::tools::charset::{CHUNK_BYTES, Decoded, decode};
+use crate::tools::document::charset::{CHUNK_BYTES, Decoded, decode};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 

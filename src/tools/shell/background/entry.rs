@@ -16,11 +16,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of bytes of unread output.
-const KEPT_BYTES: usize = 256 * 1024;
+const BUFFER_BYTES: usize = 256 * 1024;
 /// Number of bytes of output examined for the last line.
 const LAST_LINE_BYTES: usize = 4 * 1024;
 /// Maximum number of characters of a line shown in lists.
-const TOLD_CHARACTERS: usize = 200;
+const MAX_LINE_CHARACTERS: usize = 200;
 /// Duration without new output after which a response counts as complete.
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
@@ -105,8 +105,8 @@ impl Entry {
     pub fn new(new: New) -> Arc<Self> {
         let New { line, cwd, call, kind, writes, redactor } = new;
         let output = match kind {
-            Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, KEPT_BYTES))),
-            Kind::Background => Output::Tape(Tape::new(KEPT_BYTES)),
+            Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, BUFFER_BYTES))),
+            Kind::Background => Output::Tape(Tape::new(BUFFER_BYTES)),
         };
         Arc::new(Self {
             line,
@@ -250,7 +250,7 @@ impl Entry {
             Output::Tape(tape) => last_line_of(&tape.tail(LAST_LINE_BYTES)),
             Output::Screen(screen) => screen.last_line(),
         };
-        let told = |text: &str| self.redactor.redact(text).text.chars().take(TOLD_CHARACTERS).collect::<String>();
+        let told = |text: &str| self.redactor.redact(text).text.chars().take(MAX_LINE_CHARACTERS).collect::<String>();
         RunningCommand {
             id: self.id().to_owned(),
             line: told(&self.line),

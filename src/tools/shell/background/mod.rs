@@ -28,7 +28,7 @@ pub const MAX_IN_BACKGROUND: usize = 5;
 /// Number of ended commands whose output can still be read.
 const MAX_ENDED: usize = 5;
 /// Minimum interval between updates of the list while commands print.
-const TOLD_EVERY: Duration = Duration::from_millis(250);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum time for ending all commands.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
@@ -154,7 +154,7 @@ impl Inner {
             return;
         }
         tokio::spawn(async move {
-            tokio::time::sleep(TOLD_EVERY).await;
+            tokio::time::sleep(UPDATE_INTERVAL).await;
             self.soon.store(false, Ordering::Release);
             self.tell();
         });

@@ -10,5 +10,6 @@ mod repository_scan;
 
 pub use global_config::{GlobalConfig, Sources};
 pub(in crate::tools) use hardening::{Hardening, Purpose, Strictness, names_git};
+pub(in crate::tools) use notes::git_notes;
 pub use repositories::RepositoryTrust;
 pub use repository_scan::RepositoryScan;

@@ -4,21 +4,19 @@ use super::RepositoryTrust;
 use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
 use crate::tools::settings::Settings;
 
-impl Settings {
-    /// Returns notes about the sandbox of this line in addition to the general ones.
-    pub(in crate::tools) fn hold_notes(&self, line: &str) -> Vec<String> {
-        let holds = self.holding.tier.holds() && self.holding.setting == SandboxSetting::WorkspaceWrite;
-        let writes = match git_writes(line) {
-            GitWrites::Writes | GitWrites::Makes if !holds => None,
-            GitWrites::Nothing => None,
-            GitWrites::Writes => {
-                Some("git  this whole line can write `.git`, except its hooks, config and info and those of its modules")
-            }
-            GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where none exists"),
-        };
-        let untrusted = self.holding.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
-        let apart = untrusted
-            .then_some("git  the project is not trusted: filters, hooks and other programs of the repository are disabled");
-        writes.into_iter().chain(apart).map(str::to_owned).collect()
-    }
+/// Returns notes about the sandbox of this line in addition to the general ones.
+pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String> {
+    let holds = settings.holding.tier.holds() && settings.holding.setting == SandboxSetting::WorkspaceWrite;
+    let writes = match git_writes(line) {
+        GitWrites::Writes | GitWrites::Makes if !holds => None,
+        GitWrites::Nothing => None,
+        GitWrites::Writes => {
+            Some("git  this whole line can write `.git`, except its hooks, config and info and those of its modules")
+        }
+        GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where none exists"),
+    };
+    let untrusted = settings.holding.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
+    let apart =
+        untrusted.then_some("git  the project is not trusted: filters, hooks and other programs of the repository are disabled");
+    writes.into_iter().chain(apart).map(str::to_owned).collect()
 }

@@ -1,6 +1,7 @@
 //! Build output: directories that a command may change without approval.
 
-use super::effects::{Ignored, bytes_of};
+use super::ignored::Ignored;
+use super::written_bytes::bytes_of;
 use crate::protocol::{CountedEffects, RunsWhen};
 use crate::sys::git_index::read_index;
 use crate::sys::overlay::{Change, Changes, Kind};

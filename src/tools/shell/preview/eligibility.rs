@@ -1,4 +1,4 @@
-//! Whether the effects of a command can be previewed, and why not.
+//! Eligibility of a command for a preview, and the reason against one.
 
 use crate::policy::{Attendance, GitWrites, attendance, git_writes};
 use crate::ports::LayerRun;

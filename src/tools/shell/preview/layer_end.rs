@@ -1,6 +1,7 @@
 //! End of a run in a layer before any approval: whether approval is needed, and the environment of the command.
 
-use super::effects::{Ignored, bytes_of};
+use super::ignored::Ignored;
+use super::written_bytes::bytes_of;
 use crate::ports::LayerEnd;
 use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen, Target, counted, size};
 use crate::sys::overlay::{Change, Changes, Kind};

@@ -4,12 +4,14 @@ mod build_output;
 mod commit;
 mod effects;
 mod eligibility;
+mod ignored;
 mod layer_end;
 mod overlay_dir;
 mod recover;
 mod run;
 #[cfg(test)]
 mod tests;
+mod written_bytes;
 
 pub(in crate::tools) use commit::{Settled, commit};
 pub(in crate::tools) use eligibility::{layer, offer};

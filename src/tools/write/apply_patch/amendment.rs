@@ -3,11 +3,11 @@
 use super::tree::{File, Now, PathBefore};
 use super::{Changes, Work, changes};
 use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
+use crate::tools::document::content::Document;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::settings::Settings;
 use crate::tools::write::amendment::{Sides, offered, texts};
-use crate::tools::write::document::Document;
 use crate::tools::write::file_change::CurrentFile;
 
 impl Changes {

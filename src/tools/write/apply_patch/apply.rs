@@ -3,7 +3,7 @@
 use super::choose::{Unclear, choose, span};
 use super::find::{Lines, Lost, Places};
 use super::parse::{Hunk, Kind, Line};
-use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
+use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
 /// The text after the hunks, and how each was found.

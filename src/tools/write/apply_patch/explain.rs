@@ -6,16 +6,16 @@ use super::find::{Level, Lost};
 use super::parse::{Hunk, Section};
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
+use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
+use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
-use crate::tools::write::line_breaks::{Breaks, has_lone_cr};
-use crate::tools::write::replacement::with_lf;
 use std::fmt::Write as _;
 
 /// Maximum number of named places.
 const MAX_NAMED: usize = 10;
 /// Maximum number of shown lines, and characters of each.
-const SHOWN_LINES: usize = 8;
-const SHOWN_CHARACTERS: usize = 200;
+const MAX_SHOWN_LINES: usize = 8;
+const MAX_SHOWN_CHARACTERS: usize = 200;
 /// Limit of comparisons in the search for the closest place.
 const COMPARED: usize = 4_000_000;
 
@@ -101,8 +101,8 @@ fn closest(text: &str, hunk: &Hunk) -> String {
             lines.get(start + index).map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", short(line)));
         let _ = write!(message, " line {} is {stands}, not `{}`;", start + index + 1, short(given));
     }
-    let from = start + differs.unwrap_or(0).saturating_sub(SHOWN_LINES / 2);
-    let height = wanted.len().clamp(1, SHOWN_LINES);
+    let from = start + differs.unwrap_or(0).saturating_sub(MAX_SHOWN_LINES / 2);
+    let height = wanted.len().clamp(1, MAX_SHOWN_LINES);
     let _ = write!(message, " current text from line {}:", from + 1);
     for line in lines.iter().skip(from).take(height) {
         let _ = write!(message, "\n{}", short(line));
@@ -111,6 +111,6 @@ fn closest(text: &str, hunk: &Hunk) -> String {
 }
 
 fn short(line: &str) -> String {
-    let shown: String = line.chars().take(SHOWN_CHARACTERS).collect();
+    let shown: String = line.chars().take(MAX_SHOWN_CHARACTERS).collect();
     if shown.len() < line.len() { format!("{shown}…") } else { shown }
 }

@@ -1,8 +1,8 @@
 //! Search for the lines of a hunk in a file, as exact as possible.
 
 use super::parse::{Hunk, Kind};
+use crate::tools::document::line_breaks::Breaks;
 use crate::tools::write::find_lines::occurrences;
-use crate::tools::write::line_breaks::Breaks;
 use crate::tools::write::matching::typed;
 use std::borrow::Cow;
 use std::cell::OnceCell;

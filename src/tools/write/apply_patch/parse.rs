@@ -1,6 +1,6 @@
 //! Parser for patches. Additions and omissions of models are accepted if their meaning is unambiguous.
 
-use crate::tools::write::line_breaks::only_cr;
+use crate::tools::document::line_breaks::only_cr;
 
 /// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ const END_OF_FILE: &str = "*** End of File";
 const MOVE: &str = "*** Move to:";
 const HEADERS: [&str; 3] = ["*** Add File:", "*** Delete File:", "*** Update File:"];
 /// Maximum number of characters of a line repeated in an error.
-const SHOWN_CHARACTERS: usize = 80;
+const MAX_SHOWN_CHARACTERS: usize = 80;
 
 /// Parses a patch into its sections, at least one.
 pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
@@ -362,7 +362,7 @@ fn hunk_header(line: &str) -> Option<String> {
 }
 
 fn shown(line: &str) -> String {
-    let shown: String = line.trim_end().chars().take(SHOWN_CHARACTERS).collect();
+    let shown: String = line.trim_end().chars().take(MAX_SHOWN_CHARACTERS).collect();
     let rest = if shown.len() < line.trim_end().len() { "…" } else { "" };
     format!("`{shown}{rest}`")
 }

@@ -4,9 +4,9 @@ use super::tree::{File, Now, PathBefore};
 use crate::protocol::Proposal;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::diff::{plain, unified_with_cuts};
+use crate::tools::document::content::Document;
 use crate::tools::paths::{listed, shown_in_one_line};
 use crate::tools::settings::Settings;
-use crate::tools::write::document::Document;
 use crate::tools::write::file_change::{HAS_NUL, kept_notes, removal};
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 use super::apply::{Misfit, apply};
 use super::choose::Unclear;
 use super::parse::{FileOperation, Hunk, Kind, parse};
-use crate::tools::write::line_breaks::Breaks;
+use crate::tools::document::line_breaks::Breaks;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 

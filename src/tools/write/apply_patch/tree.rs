@@ -9,16 +9,16 @@ use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{self, Step, Was};
 use crate::sys::file::tree::Survey;
+use crate::tools::document::content::Document;
+use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, not_found};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
-use crate::tools::write::document::Document;
 use crate::tools::write::file_change::fitted;
 use crate::tools::write::file_change::not_text;
 use crate::tools::write::file_change::{CurrentFile, lacks};
 use crate::tools::write::git_guard::{Written, guard};
-use crate::tools::write::replacement::with_lf;
 use crate::tools::write::tree_change::{look, must_be_there};
 use std::path::{Path, PathBuf};
 

@@ -11,12 +11,12 @@ mod tests;
 
 pub(super) use edit::{Splice, edited};
 
-use super::document::{Form, NotText};
 use super::file_tail::Tail;
 use super::git_guard::guard;
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
 use crate::sys::file::append::scan;
+use crate::tools::document::content::{Form, NotText};
 use crate::tools::paths::open_error;
 use crate::tools::settings::Settings;
 

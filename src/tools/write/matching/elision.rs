@@ -1,7 +1,7 @@
 //! Edits with lines of dots for omitted lines, which stay unchanged.
 
 use super::{Found, Missed, Place, Wanted};
-use crate::tools::write::replacement::Occurrences;
+use crate::tools::document::replacement::Occurrences;
 
 /// Finds each piece between dots, which must occur once and in order. `None` without dots in the old text, or if they may be
 /// literal.

@@ -135,11 +135,11 @@ pub(super) fn margin(text: &str) -> &str {
 
 /// Returns the indentation width of a text in spaces: the most frequent step between lines.
 pub(super) fn unit(text: &str) -> usize {
-    const LOOKED_AT: usize = 5_000;
+    const MAX_EXAMINED: usize = 5_000;
     const WIDEST: usize = 8;
     let mut steps = [0usize; WIDEST + 1];
     let mut last = 0;
-    for line in text.lines().take(LOOKED_AT).filter(|line| !line.trim().is_empty()) {
+    for line in text.lines().take(MAX_EXAMINED).filter(|line| !line.trim().is_empty()) {
         let width = line.len() - line.trim_start_matches(' ').len();
         if let Some(step) = steps.get_mut(width.saturating_sub(last)) {
             *step += 1;

@@ -12,7 +12,7 @@ mod tests;
 mod variants;
 mod window;
 
-use super::replacement::Occurrences;
+use crate::tools::document::replacement::Occurrences;
 pub(in crate::tools::write) use fold::typed;
 use fold::{Folded, Level};
 use indent::Indents;

@@ -2,7 +2,6 @@
 
 mod describe;
 mod diff;
-mod ignored;
 mod refusals;
 #[cfg(test)]
 mod tests;
@@ -10,7 +9,9 @@ mod tests;
 pub(super) use describe::kept_words;
 pub(super) use refusals::refusals;
 
+use super::ignored::Ignored;
 use super::layer_end::Rest;
+use super::written_bytes::bytes_of;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
@@ -19,7 +20,6 @@ use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
 use diff::Diff;
-pub(super) use ignored::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -123,16 +123,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
         }
         shown.bytes += bytes_of(change);
         if let Some((from, to)) = moved.iter().find(|(from, to)| change.path.starts_with(from) || change.path.starts_with(to)) {
-            if change.path == *to {
-                shown.paths.extend([changes.old(from), changes.old(to)]);
-                let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
-                found.push(Found { changes, change, kind, notes: Vec::new(), folder: None });
-            } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
-                // Named individually, although the whole directory is removed.
-                shown.runs_code.push(marked(name(&change.path), reader));
-                let kind = EffectKind::Renamed { from: name(from), changed: false };
-                found.push(Found { changes, change, kind, notes: vec![reader.note()], folder: None });
-            }
+            add_moved(changes, change, (from, to), settings, shown, found);
             continue;
         }
         let below = told.as_ref().is_some_and(|told| change.path.starts_with(told));
@@ -143,35 +134,11 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
         if below || sources.contains(change.path.as_path()) {
             continue;
         }
-        let rest = &changes.entries()[at + 1..];
-        let inside = || rest.iter().take_while(|below| below.path.starts_with(&change.path));
         if is_gone(change) {
             told = Some(change.path.clone());
         }
         let mut notes = describe::notes(change, changes, settings);
-        let kind = match effect(change, changes) {
-            Some(EffectKind::DirectoryCreated) => {
-                if change.before.is_none() {
-                    if !made.iter().any(|made| change.path.starts_with(made)) {
-                        made.push(&change.path);
-                    }
-                    // The directory is covered by its files.
-                    if inside().next().is_some() && notes.is_empty() {
-                        continue;
-                    }
-                }
-                EffectKind::DirectoryCreated
-            }
-            Some(EffectKind::DirectoryDeleted { .. }) => {
-                let files = inside().filter(|below| {
-                    let was_file = below.before.is_some_and(|node| node.kind != Kind::Directory);
-                    was_file && below.after.is_none() && !sources.contains(below.path.as_path())
-                });
-                EffectKind::DirectoryDeleted { files: files.count() as u64 }
-            }
-            Some(kind) => kind,
-            None => continue,
-        };
+        let Some(kind) = listed_kind(changes, at, &sources, &mut made, notes.is_empty()) else { continue };
         let kind = match (kind, &change.moved_from) {
             (EffectKind::Created { .. } | EffectKind::Linked { .. }, Some(from)) => {
                 shown.paths.push(changes.old(from));
@@ -189,18 +156,78 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
             notes.push(reader.note());
         }
         let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
-        let folder = is_plain.then(|| {
-            if let Some(directory) = ignored.directory_of(change) {
-                return (directory, true);
-            }
-            let new = made.iter().find(|made| change.path.starts_with(made));
-            (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
-        });
+        let folder = is_plain.then(|| folder_of(change, &made, &mut ignored));
         found.push(Found { changes, change, kind, notes, folder });
     }
     shown.build.extend(build.into_iter().flat_map(BuildOutput::counted));
     shown.paths.sort_unstable();
     shown.paths.dedup();
+}
+
+/// Adds a path of a moved directory: the directory itself, and each of its files that other programs run.
+fn add_moved<'a>(
+    changes: &'a Changes,
+    change: &'a Change,
+    (from, to): (&Path, &Path),
+    settings: &Settings,
+    shown: &mut Shown,
+    found: &mut Vec<Found<'a>>,
+) {
+    let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
+    if change.path == *to {
+        shown.paths.extend([changes.old(from), changes.old(to)]);
+        let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
+        found.push(Found { changes, change, kind, notes: Vec::new(), folder: None });
+    } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
+        // Named individually, although the whole directory is removed.
+        shown.runs_code.push(marked(name(&change.path), reader));
+        let kind = EffectKind::Renamed { from: name(from), changed: false };
+        found.push(Found { changes, change, kind, notes: vec![reader.note()], folder: None });
+    }
+}
+
+/// Returns the effect of the entry at this index; `None` if there is none, or if other entries cover it. New directories are
+/// added to `made`.
+fn listed_kind<'a>(
+    changes: &'a Changes,
+    at: usize,
+    sources: &BTreeSet<&Path>,
+    made: &mut Vec<&'a Path>,
+    is_without_notes: bool,
+) -> Option<EffectKind> {
+    let (change, rest) = (&changes.entries()[at], &changes.entries()[at + 1..]);
+    let mut inside = rest.iter().take_while(|below| below.path.starts_with(&change.path));
+    match effect(change, changes)? {
+        EffectKind::DirectoryCreated => {
+            if change.before.is_none() {
+                if !made.iter().any(|made| change.path.starts_with(made)) {
+                    made.push(&change.path);
+                }
+                // The directory is covered by its files.
+                if inside.next().is_some() && is_without_notes {
+                    return None;
+                }
+            }
+            Some(EffectKind::DirectoryCreated)
+        }
+        EffectKind::DirectoryDeleted { .. } => {
+            let files = inside.filter(|below| {
+                let was_file = below.before.is_some_and(|node| node.kind != Kind::Directory);
+                was_file && below.after.is_none() && !sources.contains(below.path.as_path())
+            });
+            Some(EffectKind::DirectoryDeleted { files: files.count() as u64 })
+        }
+        kind => Some(kind),
+    }
+}
+
+/// Returns the folder whose new entries may be grouped, and whether git ignores it.
+fn folder_of(change: &Change, made: &[&Path], ignored: &mut Ignored<'_>) -> (PathBuf, bool) {
+    if let Some(directory) = ignored.directory_of(change) {
+        return (directory, true);
+    }
+    let new = made.iter().find(|made| change.path.starts_with(made));
+    (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
 }
 
 /// Lists the changes: first modified, mode-changed, renamed and deleted paths, then created ones, with many new files of one
@@ -268,14 +295,6 @@ fn is_new(found: &Found<'_>) -> bool {
 fn is_gone(change: &Change) -> bool {
     let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
     is_directory(change.before) && !is_directory(change.after)
-}
-
-/// Returns the number of bytes written.
-pub(super) fn bytes_of(change: &Change) -> u64 {
-    match change.after {
-        Some(after) if after.kind == Kind::File && !change.same_content && change.moved_from.is_none() => after.bytes,
-        _ => 0,
-    }
 }
 
 /// Returns the effect, without details that require reading the content.

@@ -1,9 +1,9 @@
 //! Detection of the encoding of a text: its own declaration, then UTF-8, then the user's locale, then Latin-1.
 
-use super::error::invalid;
+use super::content::{Form, NotText};
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
-use crate::tools::write::document::{Form, NotText};
+use crate::tools::error::invalid;
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use memchr::memrchr;
 use std::io::{self, Cursor, Read};

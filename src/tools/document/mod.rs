@@ -1,0 +1,6 @@
+//! The text of a file: its encoding, its line ends, and replacements that keep both.
+
+pub(in crate::tools) mod charset;
+pub(in crate::tools) mod content;
+pub(in crate::tools) mod line_breaks;
+pub(in crate::tools) mod replacement;
