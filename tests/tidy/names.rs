@@ -55,7 +55,6 @@ const BANNED_STEMS: &[Exception] = &[
     Exception { modules: &["acp"], count: 2 },
     Exception { modules: &["protocol"], count: 1 },
     Exception { modules: &["serve"], count: 1 },
-    Exception { modules: &["tools"], count: 7 },
 ];
 
 /// Type names that are no noun of the field: participles, adverbs, pronouns, metaphors.
@@ -156,14 +155,14 @@ const BANNED_TYPES: &[Exception] = &[
     Exception { modules: &["store"], count: 16 },
     Exception { modules: &["sys"], count: 28 },
     Exception { modules: &["text"], count: 1 },
-    Exception { modules: &["tools"], count: 54 },
+    Exception { modules: &["tools"], count: 6 },
     Exception { modules: &["tui"], count: 34 },
 ];
 
 /// Words with which a header describes its file by a clause in place of a noun.
 const CLAUSES: &[&str] =
     &["How", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why", "On what", "In what"];
-const CLAUSE_HEADERS: &[Exception] = &[Exception { modules: &["tools"], count: 1 }];
+const CLAUSE_HEADERS: &[Exception] = &[];
 
 pub fn module(source: &Source) -> String {
     source.module().unwrap_or_default().to_owned()
