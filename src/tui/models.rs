@@ -81,7 +81,7 @@ impl ModelPicker {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
         for model in models {
-            match self.listed.iter_mut().find(|known| known.facts.name == model.info.facts.name) {
+            match self.listed.iter_mut().find(|known| known.facts.name == model.facts.name) {
                 Some(known) => *known = model,
                 None => self.listed.push(model),
             }
@@ -111,7 +111,7 @@ impl ModelPicker {
             _ => 0,
         };
         if turn != 0 {
-            if self.at().is_some_and(|model| model.info.facts.reasoning) {
+            if self.at().is_some_and(|model| model.facts.reasoning) {
                 self.turn_effort(turn);
             }
             return Choice::Nothing;
@@ -125,7 +125,7 @@ impl ModelPicker {
             PickerResult::Refused(why) => self.ask_for_key(why),
             PickerResult::Other => Choice::Other,
             PickerResult::Chosen(name) => {
-                let takes = self.at().is_some_and(|model| model.info.facts.reasoning);
+                let takes = self.at().is_some_and(|model| model.facts.reasoning);
                 Choice::Model { name, effort: self.effort.filter(|_| takes && self.effort != self.before) }
             }
         }
@@ -155,8 +155,8 @@ impl ModelPicker {
     /// Returns the model that a key is for, by its provider; the highlighted one is preferred.
     fn model_for(&self, key: &str) -> Option<String> {
         let provider = provider_of_key(key)?;
-        let is_of = |model: &&ListedModel| model.info.facts.name.split('/').next() == Some(provider);
-        self.at().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.info.facts.name.clone())
+        let is_of = |model: &&ListedModel| model.facts.name.split('/').next() == Some(provider);
+        self.at().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
     }
 
     /// Asks for the API key of this model, listed or not.
@@ -172,7 +172,7 @@ impl ModelPicker {
 
     /// Asks for an API key if that is all the highlighted model lacks; refuses otherwise.
     fn ask_for_key(&mut self, why: String) -> Choice {
-        let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.info.facts.name.clone()) else {
+        let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Choice::Refused(why);
         };
         self.key = Some(Key { name, typed: KeyText::default() });
@@ -205,7 +205,7 @@ impl ModelPicker {
     /// Shows an asterisk for each character, so that a paste is visible.
     fn show_key(&mut self) {
         self.picker.asked = self.key.as_ref().map(|key| {
-            let known = self.listed.iter().find(|model| model.info.facts.name == key.name).and_then(|model| model.key_of.clone());
+            let known = self.listed.iter().find(|model| model.facts.name == key.name).and_then(|model| model.key_of.clone());
             let whose = known.unwrap_or_else(|| key.name.split('/').next().unwrap_or_default().to_owned());
             let signs = "*".repeat(key.typed.0.chars().count());
             (format!("API key of {}: ", line(&whose)), signs)
@@ -215,7 +215,7 @@ impl ModelPicker {
 
     fn at(&self) -> Option<&ListedModel> {
         let key = &self.picker.at()?.key;
-        self.listed.iter().find(|model| model.info.facts.name == *key)
+        self.listed.iter().find(|model| model.facts.name == *key)
     }
 
     /// Changes the effort by a step, within its range.
@@ -232,7 +232,7 @@ impl ModelPicker {
     }
 
     fn refresh(&mut self) {
-        let rows = self.listed.iter().map(|model| row(model, model.info.facts.name == self.current)).collect();
+        let rows = self.listed.iter().map(|model| row(model, model.facts.name == self.current)).collect();
         self.picker.set_rows(rows);
         self.say();
     }
@@ -246,7 +246,7 @@ impl ModelPicker {
             "enter add its API key".clone_into(&mut self.picker.aside);
             return;
         }
-        let effort = match (self.at().is_some_and(|model| model.info.facts.reasoning), self.effort) {
+        let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {
             (false, _) => None,
             (true, Some(effort)) => Some(format!("effort {} · left right change", effort.as_str())),
             (true, None) => Some("right set effort".to_owned()),
