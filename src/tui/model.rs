@@ -4,7 +4,7 @@ use super::approval::DialogStack;
 use super::attachments::Attachments;
 use super::clipboard::Clip;
 use super::composer::Composer;
-use super::glyphs::{ASCII, Glyphs, UNICODE};
+use super::glyphs::{ASCII, UNICODE};
 use super::interface::{Background, ExitReason, LockAnswer, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
 use super::menu::Menu;

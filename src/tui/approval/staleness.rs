@@ -3,7 +3,7 @@
 
 use super::disk_state::Staleness;
 use super::note::CHANGED;
-use super::{Approval, ApprovalId, Body, Choice, ChoiceAction, Confirm, Dialog, DialogStack, Question, choices};
+use super::{Approval, ApprovalId, Body, ChoiceAction, Confirm, Dialog, DialogStack, Question, choices};
 
 const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
                             review the new diff.";

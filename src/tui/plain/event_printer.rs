@@ -147,16 +147,16 @@ impl EventPrinter {
             return Ok(());
         }
         self.models_due -= 1;
-        let new: Vec<&ListedModel> = models.iter().filter(|model| !self.models_said.contains(&model.info.facts.name)).collect();
+        let new: Vec<&ListedModel> = models.iter().filter(|model| !self.models_said.contains(&model.facts.name)).collect();
         for model in new.iter().take(MODELS) {
             let lacks = model.lacks.as_ref().map(|why| format!("; {}", text::reveal_line(why))).unwrap_or_default();
-            let window = format::tokens(model.info.facts.context_window);
-            paper.say(&format!("Model: {}, context window {window}{lacks}", text::reveal_line(&model.info.facts.name)))?;
+            let window = format::tokens(model.facts.context_window);
+            paper.say(&format!("Model: {}, context window {window}{lacks}", text::reveal_line(&model.facts.name)))?;
         }
         if new.len() > MODELS {
             paper.say(&format!("and {} more; `aye models` lists them", new.len() - MODELS))?;
         }
-        self.models_said.extend(new.iter().map(|model| model.info.facts.name.clone()));
+        self.models_said.extend(new.iter().map(|model| model.facts.name.clone()));
         for notice in notices {
             paper.say(&format!("Note: {}", text::reveal_line(notice)))?;
         }

@@ -118,8 +118,8 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
     };
     let titled = || {
         let mut titled = model(SIZE.width, SIZE.height);
-        titled.header.branch = Some(own(&one_line));
-        titled.header.model = own(&one_line);
+        titled.info.header.branch = Some(own(&one_line));
+        titled.info.header.model = own(&one_line);
         titled.options.cwd = format!("~/{one_line}");
         titled
     };

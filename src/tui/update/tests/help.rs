@@ -52,7 +52,7 @@ fn what_works_now_stands_first() {
     play(&mut browsing, 1000, "<ctrl+t>?");
     assert_eq!(first(&mut browsing), "Browsing [browse]");
     play(&mut browsing, 2000, "<esc>");
-    assert!(browsing.browse.is_some() && browsing.help.is_none());
+    assert!(browsing.overlays.browse.is_some() && browsing.overlays.help.is_none());
     let f1 = |model: &mut Model| drop(update(model, press(KeyCode::F(1), KeyModifiers::NONE), 30_000));
     let mut asking = asked(vec![edit_approval("a")]);
     f1(&mut asking);
@@ -63,7 +63,7 @@ fn what_works_now_stands_first() {
     f1(&mut choosing);
     assert!(first(&mut choosing).starts_with("Lists"), "{}", first(&mut choosing));
     play(&mut choosing, 41_000, "<esc>");
-    assert!(choosing.picker.is_some() && draw(&mut choosing, 42_000).contains("opus"));
+    assert!(choosing.overlays.picker.is_some() && draw(&mut choosing, 42_000).contains("opus"));
     let mut by_word = model(100, 30);
     play(&mut by_word, 1000, "/keys<enter>");
     assert_eq!(first(&mut by_word), "Typing [composer]", "the word is no draft any more");

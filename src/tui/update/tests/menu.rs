@@ -43,10 +43,10 @@ fn the_exact_word_wins_over_what_is_highlighted_until_the_arrows_say_otherwise()
     play(&mut first, 1000, "/mode");
     assert!(draw(&mut first, 1900).contains("/model"));
     play(&mut first, 2000, "<enter>");
-    assert!(first.picker.is_none() && first.toast.as_ref().unwrap().0.contains("mode: ask"));
+    assert!(first.overlays.picker.is_none() && first.toast.as_ref().unwrap().0.contains("mode: ask"));
     let mut second = model(80, 24);
     play(&mut second, 1000, "/mode<down><enter>");
-    assert!(second.picker.is_some());
+    assert!(second.overlays.picker.is_some());
 }
 
 #[test]

@@ -177,12 +177,12 @@ fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowe
 #[test]
 fn a_narrow_status_keeps_the_network_in_whole_words() {
     let mut narrow = model(40, 12);
-    narrow.header.sandbox = "sandbox on: preview · net off".to_owned();
-    narrow.header.mode = crate::protocol::Mode::AutoEdit;
+    narrow.info.header.sandbox = "sandbox on: preview · net off".to_owned();
+    narrow.info.header.mode = crate::protocol::Mode::AutoEdit;
     let drawn = picture(&mut narrow, 100);
     assert!(drawn.contains("sandbox on · net off") && !drawn.contains("preview"), "{drawn}");
     let mut wide = model(100, 24);
-    wide.header.sandbox = "sandbox on: preview · net off".to_owned();
+    wide.info.header.sandbox = "sandbox on: preview · net off".to_owned();
     assert!(picture(&mut wide, 100).contains("sandbox on: preview · net off"));
 }
 
