@@ -175,7 +175,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<Command>, links: Links) 
         host.watch_proposals();
         let timers = Timers { tail: host.runs.tail_due(), deadline: host.deadline };
         let occurrence = sources.next(&mut host.model, &mut host.policy, timers).await;
-        host.react(occurrence).await;
+        Box::pin(host.react(occurrence)).await;
     }
     host.end(sources.inputs, report_changes).await;
 }

@@ -202,21 +202,19 @@ impl DiffReader {
 
     fn remark(&mut self, row: &str) {
         let file = self.file();
-        match file.hunks.last_mut() {
-            Some(hunk) => hunk.remarks.extend([row, "\n"]),
-            None => {
-                if row.starts_with("rename from ") {
-                    file.kind = FileDiffKind::Renamed;
-                } else if row.starts_with("new file mode ") {
-                    file.kind = FileDiffKind::Added;
-                } else if row.starts_with("deleted file mode ") {
-                    file.kind = FileDiffKind::Deleted;
-                } else if row.starts_with("Binary files ") || row == "GIT binary patch" {
-                    file.kind = FileDiffKind::Binary;
-                }
-                file.head.extend([row, "\n"]);
-            }
+        if let Some(hunk) = file.hunks.last_mut() {
+            return hunk.remarks.extend([row, "\n"]);
         }
+        if row.starts_with("rename from ") {
+            file.kind = FileDiffKind::Renamed;
+        } else if row.starts_with("new file mode ") {
+            file.kind = FileDiffKind::Added;
+        } else if row.starts_with("deleted file mode ") {
+            file.kind = FileDiffKind::Deleted;
+        } else if row.starts_with("Binary files ") || row == "GIT binary patch" {
+            file.kind = FileDiffKind::Binary;
+        }
+        file.head.extend([row, "\n"]);
     }
 
     fn head_row(&mut self, row: &str) {

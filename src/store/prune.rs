@@ -66,7 +66,7 @@ pub(super) fn room(database: &Database) -> Result<Room, StoreError> {
 /// Returns free pages to the file system.
 pub(super) fn give_back(database: &Database, how: GiveBack) -> Result<(), StoreError> {
     let room = room(database)?;
-    let done = database.write(move |desk| {
+    database.write(move |desk| {
         let connection = desk.connection()?;
         let kind: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
         if kind == 2 {
@@ -94,8 +94,7 @@ pub(super) fn give_back(database: &Database, how: GiveBack) -> Result<(), StoreE
         // Do not wait for readers, unless a complete rewrite is in the log.
         let checkpoint = if kind == 2 { "PRAGMA wal_checkpoint(PASSIVE)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
         connection.query_row(checkpoint, [], |_| Ok(()))
-    });
-    done
+    })
 }
 
 /// Reports whether a live process holds a session lock, whose commits would have to wait.

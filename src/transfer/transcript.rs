@@ -117,7 +117,7 @@ impl Transcript {
                 self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
             }
             Change::Compacted { compaction, .. } => {
-                self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() })
+                self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() });
             }
             Change::CompactionUndone { .. } => self.note("summary undone"),
             Change::ModelChosen { choice: ModelChoice { model, effort }, .. } => {

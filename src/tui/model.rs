@@ -104,7 +104,7 @@ pub struct Model {
     pub overlays: Overlays,
     /// State of the start.
     pub startup: Startup,
-    /// What is known about the session.
+    /// Facts about the session.
     pub info: SessionInfo,
     pub screen: Screen,
 }

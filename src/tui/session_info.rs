@@ -97,7 +97,7 @@ pub enum ExpiryStage {
     Over,
 }
 
-/// What is known about the session.
+/// Facts about the session.
 #[derive(Debug, Default)]
 pub struct SessionInfo {
     /// The session, once it has content that can be resumed.

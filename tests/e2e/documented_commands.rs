@@ -233,7 +233,10 @@ documents! {
 fn no_document_with_commands_is_left_out_and_no_expectation_is_stale() {
     let root = env!("CARGO_MANIFEST_DIR");
     let docs = fs::read_dir(format!("{root}/docs")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let names = docs.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}")).chain(["README.md".to_owned()]);
+    let names = docs
+        .filter(|name| std::path::Path::new(name).extension().is_some_and(|end| end == "md"))
+        .map(|name| format!("docs/{name}"))
+        .chain(["README.md".to_owned()]);
     let mut seen = BTreeSet::new();
     for name in names {
         let lines = documented(&fs::read_to_string(format!("{root}/{name}")).unwrap());

@@ -118,7 +118,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     }
     let mut session = session::open(store, &place, &policy, chosen, model.name(), session::LoadScope::All)?;
     session.goes_on();
-    std::mem::take(&mut session.notices).iter().for_each(|notice| warn(notice));
+    for notice in std::mem::take(&mut session.notices) {
+        warn(&notice);
+    }
     if words.is_empty() && session.state.is_done() {
         return told_again(&runtime, &place, &session, request.format);
     }

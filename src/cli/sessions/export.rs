@@ -21,7 +21,9 @@ pub fn run(
     let with_artifacts = artifacts == WithArtifacts::Yes && form == ExportForm::Json;
     let artifacts = with_artifacts.then(|| {
         let (contents, notices) = contents(&place.artifacts(Some(&summary.session_id)));
-        notices.iter().for_each(|notice| warn(notice));
+        for notice in &notices {
+            warn(notice);
+        }
         contents
     });
     let text = page(&store, &summary, form, artifacts)?;

@@ -203,7 +203,7 @@ fn wherever_the_process_dies_every_view_has_the_same_steps() {
                     }
                     _ => false,
                 };
-                if all[..length].last().is_some_and(ends_with_words) && how == "" {
+                if all[..length].last().is_some_and(ends_with_words) && how.is_empty() {
                     assert_eq!(before.last_task, after.last_task, "{place}: before and after");
                     answered += 1;
                 }
