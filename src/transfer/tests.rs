@@ -472,8 +472,8 @@ fn sizes_and_sums_of_a_session_are_told() {
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
     let tally = store.tally(&SessionId::new(ID)).unwrap();
-    // An incomplete step is not counted.
-    assert_eq!((tally.tasks, tally.steps, tally.totals.usage.input_tokens, tally.totals.estimated), (1, 0, 105, true));
+    // A step with a response and no calls is complete.
+    assert_eq!((tally.tasks, tally.steps, tally.totals.usage.input_tokens, tally.totals.estimated), (1, 1, 105, true));
     let size = store.sizes().unwrap()[&SessionId::new(ID)];
     assert!(size.records == 4 && size.bytes > 200, "{size:?}");
     assert_eq!(crate::host::stored_sessions::open(&store.find(ID).unwrap()), Some("interrupted"));
