@@ -46,6 +46,8 @@ pub struct Reload {
     updates: mpsc::Sender<PolicyUpdate>,
     asked: mpsc::UnboundedReceiver<ReloadRequest>,
     standing: SandboxHost,
+    /// Number of tool loads. Subscribed from the start, so that no load goes unnoticed.
+    loads: watch::Receiver<u64>,
     /// The last reported tools of MCP servers, and the last notices about them.
     offered: Offered,
     said_of_servers: Vec<String>,
@@ -93,6 +95,7 @@ impl Reload {
             place,
             file,
             project,
+            loads: session.kept.loaded_tools().wanted(),
             kept: session.kept.clone(),
             policy: policy.clone(),
             modes: mode,
@@ -137,13 +140,14 @@ impl Reload {
         let servers = self.kept.servers().cloned();
         // The start of the session has reported these.
         let _ = self.unmatched_names();
-        let (mut other_tools, mut wanted) = (servers.as_ref().map(Servers::changed), Some(self.kept.loaded_tools().wanted()));
+        let (mut other_tools, mut loads) = (servers.as_ref().map(Servers::changed), Some(self.loads.clone()));
+        // Loads that the next update includes.
+        let mut included = None;
         let mut window = servers.as_ref().map(Servers::window);
         // Includes changes between the start and now.
         let mut asked = ReloadTrigger::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
-            let up_to = wanted.as_mut().map(|wanted| *wanted.borrow_and_update());
             let mut updates = if asked == ReloadTrigger::OtherTools { Vec::new() } else { self.look(asked) };
             updates.extend(self.of_servers());
             updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Notice { message }));
@@ -156,8 +160,8 @@ impl Reload {
                 // Ignored if the requester is gone.
                 let _ = waits.send(());
             }
-            if let Some(up_to) = up_to {
-                self.kept.loaded_tools().is_offered(up_to);
+            if let Some(included) = included.take() {
+                self.kept.loaded_tools().is_offered(included);
             }
             let changed = async {
                 match &mut watch {
@@ -187,7 +191,10 @@ impl Reload {
                 () = next(&mut other_tools) => ReloadTrigger::OtherTools,
                 () = unread.changed() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.
-                () = next(&mut wanted) => ReloadTrigger::ModeOrKey,
+                () = next(&mut loads) => {
+                    included = Some(*self.loads.borrow());
+                    ReloadTrigger::ModeOrKey
+                }
                 // Another model: its context window decides which tools are loaded on demand.
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
                 () = self.updates.closed() => return,
