@@ -320,3 +320,50 @@ fn help_and_version_are_told_not_refused() {
         assert!(matches!(parse(words(line), Nesting::Outermost), Err(ParseExit::Told(_))), "aye {line}");
     }
 }
+
+/// Code spans of a document outside its blocks.
+fn code_spans(text: &str) -> Vec<String> {
+    let outside: Vec<_> = text.split("```").step_by(2).collect();
+    outside.iter().flat_map(|part| part.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// Replaces placeholders that a list of values does not accept.
+fn filled_in(word: &str) -> &str {
+    match word {
+        "COMMAND" => "exec",
+        "ID" => "0a1b2c3d",
+        "MODE" => "ask",
+        "PROMPT" => "explain~it",
+        "PROVIDER" => "anthropic",
+        "SHELL" => "bash",
+        other => other,
+    }
+}
+
+#[test]
+fn commands_that_the_docs_mention_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|end| end == "md")).chain([root.join("README.md")]);
+    let (mut count, mut faults) = (0, Vec::new());
+    for page in pages {
+        for span in code_spans(&std::fs::read_to_string(&page).unwrap()) {
+            // Syntax with choices and shell quoting is not a command line that can be split at spaces.
+            let Some(line) = span.strip_prefix("aye ").filter(|line| !line.contains(['[', '|', '<', '\'', '"', '…', '·']))
+            else {
+                continue;
+            };
+            count += 1;
+            let line = line.split(' ').map(filled_in).collect::<Vec<_>>().join(" ");
+            // A name alone may lack what the command needs: then the message is its help, or lists the arguments.
+            if let Err(ParseExit::Usage(message)) = parse(words(&line), Nesting::Outermost)
+                && message.starts_with("error: ")
+                && !message.contains("required arguments were not provided")
+            {
+                faults.push(format!("{}: `{span}`: {message}", page.display()));
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
