@@ -2,6 +2,13 @@
 
 use std::io::{IsTerminal, Write};
 
+/// Prints notices on stderr, one a line.
+pub fn warn_all(messages: &[String]) {
+    for message in messages {
+        warn(message);
+    }
+}
+
 /// Prints a notice on stderr, without control characters.
 pub fn warn(message: &str) {
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));

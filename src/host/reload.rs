@@ -191,10 +191,7 @@ impl Reload {
                 () = next(&mut other_tools) => ReloadTrigger::OtherTools,
                 () = unread.changed() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.
-                () = next(&mut loads) => {
-                    included = Some(*self.loads.borrow());
-                    ReloadTrigger::ModeOrKey
-                }
+                () = next(&mut loads) => { included = Some(*self.loads.borrow()); ReloadTrigger::ModeOrKey }
                 // Another model: its context window decides which tools are loaded on demand.
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
                 () = self.updates.closed() => return,

@@ -7,7 +7,7 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::host::console;
-use crate::host::console::warn;
+use crate::host::console::{warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -118,9 +118,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     }
     let mut session = session::open(store, &place, &policy, chosen, model.name(), session::LoadScope::All)?;
     session.goes_on();
-    for notice in std::mem::take(&mut session.notices) {
-        warn(&notice);
-    }
+    warn_all(&std::mem::take(&mut session.notices));
     if words.is_empty() && session.state.is_done() {
         return told_again(&runtime, &place, &session, request.format);
     }
@@ -131,7 +129,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let standing = SandboxHost::find(&place, project.trust());
     let remote = session_servers::connect(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
     if let Some(servers) = session.kept.servers() {
-        runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
+        warn_all(&runtime.block_on(servers.settle(FIRST_WAIT)));
     }
     let terms = SessionOptions {
         approver: request.approver,
@@ -146,9 +144,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
         remote,
     };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    for notice in std::mem::take(&mut session.notices) {
-        warn(&notice);
-    }
+    warn_all(&std::mem::take(&mut session.notices));
     let prompt = match words.prompt(&setup) {
         Ok(prompt) => prompt,
         Err(trouble) => {
@@ -161,7 +157,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     setup.policy_updates = Some(updates);
     setup.tell_changes = true;
     let exit = runtime.block_on(drive(setup, reload, prompt, request.format.into()));
-    unread.take().iter().for_each(|line| warn(line));
+    warn_all(&unread.take());
     runtime.block_on(session.end_servers());
     retention::before_the_end(&own, &session.store);
     Ok(exit)
