@@ -31,7 +31,7 @@ fn main() {
     println!("{:<52} {:>10} {:>10}", "figure (median)", "measured", "limit");
     let server = Server::new([]);
     let project = Project::with(&server);
-    let data = project.beside("data");
+    let data = project.directory("data");
     let sync = synced(&data);
     row("fsync of 4 KB on this disk", sync, f64::NAN, "ms");
     let id = small(&project, sync);
@@ -74,7 +74,7 @@ fn database(directory: &Path) -> u64 {
 
 /// Creates a long session of small steps; returns its ID.
 fn small(project: &Project, sync: f64) -> String {
-    let data = project.beside("data");
+    let data = project.directory("data");
     let mut measure = Measure::new(&data, &project.path(""), "measured", SMALL).unwrap();
     measure.steps(10).unwrap();
     measure.sync(true);
