@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const NAME: &str = "conformance";
 const START: Duration = Duration::from_secs(20);
 const CALL: Duration = Duration::from_secs(20);
-/// The client metadata document that its authorization servers know.
+/// Client metadata document that the suite's authorization servers know.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 #[tokio::main]
@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// What the suite says was settled with its authorization servers before.
+/// Credentials that the suite has arranged with its authorization servers.
 fn registered(context: Option<&str>) -> Registered {
     let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -77,13 +77,13 @@ async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String>
     }
     let mut failures = Vec::new();
     for (tool, arguments) in calls(servers, context) {
-        // The output is read by nobody here: what does not fit is dropped.
+        // The output is not read here; what does not fit is dropped.
         let (output, _unread) = mpsc::channel(1);
         let call =
             RemoteCall { server: NAME.to_owned(), tool: tool.name.clone(), fingerprint: tool.fingerprint.clone(), arguments };
         let context = RemoteContext { output, cancel: CancellationToken::new(), timeout: CALL };
         match servers.call(call, context).await {
-            // A server may refuse what it offers; that is no fault of the client.
+            // A server may reject its own tool; that is not a fault of the client.
             Ok(_) | Err(RemoteError::Refused { .. }) => {}
             Err(error) => failures.push(format!("{}: {error}", tool.name)),
         }
@@ -98,7 +98,7 @@ async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String>
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-/// The calls that the suite names, or one of each tool.
+/// Calls that the suite names, or one for each tool.
 fn calls(servers: &Servers, context: Option<&str>) -> Vec<(RemoteTool, Map<String, Value>)> {
     let tools = servers.tools();
     let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -109,12 +109,12 @@ fn calls(servers: &Servers, context: Option<&str>) -> Vec<(RemoteTool, Map<Strin
         };
         return named.iter().filter_map(one).collect();
     }
-    // A tool that takes a schema is given one that another tool came with.
+    // A tool that takes a schema gets the schema of another tool.
     let schema = tools.first().map(|tool| tool.input_schema.clone()).unwrap_or_default();
     tools.iter().map(|tool| (tool.clone(), arguments(&tool.input_schema, &schema))).collect()
 }
 
-/// Something of the right kind for each argument that has to be there.
+/// A value of the right type for each required argument.
 fn arguments(schema: &Value, schema_of_another: &Value) -> Map<String, Value> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let value = |name: &str| {
@@ -131,7 +131,7 @@ fn arguments(schema: &Value, schema_of_another: &Value) -> Map<String, Value> {
     required.map(|name| (name.to_owned(), value(name))).collect()
 }
 
-/// Somebody who fills in what has no default, and leaves the rest as it is.
+/// A user who fills in fields without a default and keeps the others.
 struct Willing;
 
 impl RemoteAsks for Willing {

@@ -20,13 +20,13 @@ fn project(server: &Server) -> Project {
     Project::with(server).file("src/main.rs", BEFORE)
 }
 
-/// Leaves out the second hunk.
+/// Deselects the second hunk.
 fn leave_out(terminal: &mut Terminal) {
     terminal.send("]");
     terminal.wait_for("hunk 2 of 2");
     terminal.send(" ");
     terminal.wait_for("apply hunk 1 of 2");
-    // A letter that decides stands alone.
+    // A letter decides only if nothing else is typed with it.
     std::thread::sleep(std::time::Duration::from_millis(400));
 }
 
@@ -121,7 +121,7 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert!(project.exists("first-second") && !project.exists("first"));
-    // What the transcript tells of is what ran, also when the session is opened again.
+    // The transcript shows what ran, also after the session is resumed.
     let card = "$ touch first-second  edited by you";
     assert!(terminal.screen().contains(card), "{}", terminal.screen());
     terminal.quit();
@@ -143,7 +143,7 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
     let screen = terminal.wait_for("y  updated diff");
     assert!(!screen.contains("always"), "{screen}");
     terminal.review("Edit src/main.rs");
-    // It shows the other question, which has a `y` of its own.
+    // The other prompt appears, which has its own `y`.
     terminal.send("y");
     terminal.wait_for("by hand");
     assert_eq!(server.requests().len(), 1, "the model is not asked before the person was");
@@ -170,7 +170,7 @@ fn killed_after_the_decision_it_is_resumed_with_exactly_what_was_decided() {
     leave_out(&mut terminal);
     let wanted = BEFORE.replace("one", "uno");
     terminal.send("y");
-    // The first that can be seen of the decision; what follows is not saved yet, or just so.
+    // This is the first visible sign of the decision; what follows may not be saved yet.
     wait_until(TIMEOUT, || project.read("src/main.rs") != BEFORE);
     terminal.kill();
     assert_eq!(project.read("src/main.rs"), wanted);

@@ -69,7 +69,7 @@ fn enter_alone_decides_nothing() {
     terminal.review("Edit src/main.rs");
     terminal.send("\r");
     terminal.send(" ");
-    // The panel comes back under the keys, so what was pressed has been read by then.
+    // When the prompt has the keyboard again, the keys before have been read.
     terminal.send("\x1b");
     terminal.wait_for("tab to review");
     assert_eq!(project.read("src/main.rs"), BEFORE);
@@ -151,7 +151,7 @@ fn a_file_changed_by_hand_meanwhile_is_not_overwritten() {
     terminal.review("Edit src/main.rs");
     let by_hand = "fn main() {\n    let x = 1; // mine\n}\n";
     std::fs::write(project.path("src/main.rs"), by_hand).unwrap();
-    // It is said at once, with no key and nothing to be approved.
+    // The error appears at once, without a key and without an approval.
     let screen = terminal.wait_for("changed on disk since the model read it");
     assert!(!screen.contains("always allow"), "{screen}");
     terminal.review("Edit src/main.rs");

@@ -5,15 +5,15 @@ use base64::Engine;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// A grey picture of one pixel.
+/// A grey image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
-/// As a terminal hands on what was pasted or dropped.
+/// Text as a terminal sends it after a paste or a drop.
 fn paste(terminal: &mut Terminal, text: &str) {
     terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
 }
 
-/// A clipboard of X with this picture in it.
+/// An X clipboard that contains this image.
 fn with_clipboard(project: Project, picture: &[u8]) -> Project {
     let programs = project.directory("home").join("programs");
     std::fs::create_dir_all(&programs).unwrap();
@@ -28,7 +28,7 @@ fn with_clipboard(project: Project, picture: &[u8]) -> Project {
     project.env("PATH", &path).env("DISPLAY", ":99").env("WAYLAND_DISPLAY", "").env("SSH_TTY", "").env("SSH_CONNECTION", "")
 }
 
-/// The files below a directory that others may read.
+/// Files below a directory that are readable by others.
 fn readable_by_others(directory: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries

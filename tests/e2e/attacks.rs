@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mechanism {
-    /// The advisories that tell of it.
+    /// Advisories about it.
     from: String,
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ struct Mechanism {
     refused: Vec<String>,
     #[serde(default)]
     asks: Vec<String>,
-    /// Not done without a yes.
+    /// Not done without approval.
     #[serde(default)]
     held: Vec<String>,
     #[serde(default)]
@@ -36,10 +36,10 @@ fn mechanisms() -> BTreeMap<String, Mechanism> {
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Whether an outcome is the one that a list asks for.
+/// Whether an outcome is the one that a list expects.
 type Right<'a> = &'a dyn Fn(&str) -> bool;
 
-/// How the call ended: `done`, or the code of its error.
+/// Outcome of the call: `done`, or its error code.
 fn outcome(project: &Project, call: &str, flags: &[&str]) -> String {
     let (tool, arguments) = call.split_once(' ').unwrap();
     let mut words = vec!["tool", "call", tool, "--args", arguments, "--json"];
@@ -208,7 +208,7 @@ fn cve_2026_46406_what_aye_keeps_is_for_the_person_alone_and_nothing_of_it_is_in
             if entry.file_name() == "policy.toml" {
                 continue;
             }
-            // Nobody gets into a directory that is shut.
+            // A directory without permissions cannot be entered.
             let mode = entry.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", entry.path().display());
             seen += 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const KEY: &str = "k7-Zq4vT9xWm2LbR8sYd3NfHc6";
 const MODEL: &str = "anthropic/scripted";
 
-/// A system without a keyring that answers, or one that is not to be asked.
+/// Disables the keyring.
 fn without_keyring(project: Project) -> Project {
     let project = project.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus");
     if cfg!(target_os = "linux") { project } else { project.config("[auth]\nkeyring = false\n") }
@@ -35,7 +35,7 @@ fn log_in(project: &Project) {
     assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// All that stands in files below a directory.
+/// Content of all files below a directory.
 fn everything(directory: &Path) -> String {
     let entries = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
     let text = |path: PathBuf| {

@@ -12,7 +12,7 @@ fn trouble() -> Answer {
     Answer::error(500, "api_error", "the provider has a bad day")
 }
 
-/// No key, and no server of this machine that could answer instead.
+/// No API key, and no local model server that could be used instead.
 fn without_models() -> Project {
     Project::empty().config("[llm]\nlocal_ports = []\n")
 }
@@ -42,7 +42,7 @@ fn a_key_is_added_without_a_restart_and_nothing_else_has_it() {
     let mut terminal = project.open(&["-v", "-m", "anthropic/claude-sonnet-5"]);
     terminal.prompt("fix the parser");
     terminal.wait_for("enter add a key");
-    // Of the model that was asked for, and nowhere can it be typed in the clear.
+    // The key belongs to the requested model, and it is never typed visibly.
     terminal.enter();
     terminal.wait_for("key of anthropic:");
     terminal.type_text(KEY, 5);
@@ -132,7 +132,7 @@ fn trouble_at_the_provider_is_retried_and_then_paused() {
     assert!(server.request(4).messages().contains("hello"), "the task goes on where it stopped");
 }
 
-/// What fails the first time and works the second: one retry, one answer, nothing of the first in the second request.
+/// Checks a failure that a retry fixes: one retry, one response, and nothing of the first attempt in the second request.
 #[track_caller]
 fn check_retried(first: Answer) {
     let server = Server::new([first, Answer::text("The whole answer.")]);
@@ -203,7 +203,7 @@ fn a_server_that_is_not_there_is_a_network_failure() {
     assert!(output.stderr.contains(&address.to_string()), "{}", output.stderr);
 }
 
-/// One call that cannot succeed: the model is told this code under the id it gave, and goes on.
+/// Checks a call that cannot succeed: the model receives this code under its call ID, and continues.
 #[track_caller]
 fn check_failing_call(project: Project, server: &Server, code: &str) {
     let events = project.aye(&["exec", "--json", "do it"]).exits(0).events();

@@ -164,7 +164,7 @@ fn who_goes_on_is_told_what_is_not_as_it_was() {
     let server = Server::new([write("c1", "one.txt"), write("c2", "two.txt"), Answer::text("Both are there.")]);
     let project = Project::with(&server).policy(WRITES);
     project.aye(&["exec", "write both"]).exits(0);
-    // A file that was written again as it is did not change.
+    // A file that was rewritten with the same content did not change.
     std::fs::write(project.path("one.txt"), "by a tool\n").unwrap();
     std::fs::write(project.path("two.txt"), "by hand\n").unwrap();
     let project = project.policy(&WRITES.replacen("schema_version = 1\n", "schema_version = 1\nbundle_version = \"9\"\n", 1));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 const ANSWER: &str = "It is **done**.\n\n```rust\nlet answer = 42;\n```\n";
 
-/// A screen on which a file of 60 lines was read and an answer given.
+/// A session in which a file of 60 lines was read and the model has answered.
 #[track_caller]
 fn done(project: &Project) -> Terminal {
     let mut terminal = project.open_sized(&["--trust"], 100, 30);

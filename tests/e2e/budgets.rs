@@ -3,12 +3,12 @@
 use crate::support::{Answer, Events, Gate, Project, Server};
 use serde_json::json;
 
-/// Two dollars for a million tokens in, ten for a million out.
+/// Two dollars for a million input tokens, ten for a million output tokens.
 const PRICED: &str = "anthropic/claude-sonnet-5";
-/// What an answer of the scripted server costs at that: 1,200 tokens in, 20 out.
+/// Cost of a response of the scripted server at these prices: 1,200 input tokens, 20 output tokens.
 const ANSWER_USD: f64 = 0.0026;
 
-/// A task of so many steps, no two of them alike.
+/// A task of this many steps, each different.
 fn steps(count: usize) -> Vec<Answer> {
     let step = |number: usize| Answer::call(&format!("call_{number}"), "ReadFile", json!({"path": "a.txt", "offset": number}));
     (1..=count).map(step).collect()
@@ -35,7 +35,7 @@ fn nothing_is_sent_that_would_pass_what_the_policy_allows() {
     let hint = failed["hint"].as_str().unwrap();
     assert!(hint.contains("max_session_cost_usd") && hint.contains("policy.toml:3"), "{hint}");
     assert_eq!(server.requests().len(), 0);
-    // No flag gets past it.
+    // No flag overrides it.
     project.aye(&["exec", "-m", PRICED, "--max-budget-usd", "50", "look"]).exits(4);
     assert_eq!(server.requests().len(), 0);
 }
@@ -51,7 +51,7 @@ fn a_budget_ends_a_task_between_two_steps_and_more_of_it_goes_on() {
     assert_eq!(events.all("budget_approaching").len().min(1), usize::from(asked as f64 * ANSWER_USD >= 0.048));
     let cost = session_cost(&events);
     assert!(is_near(cost, asked) && cost <= 0.06, "{cost} for {asked}");
-    // More money, and the same task goes on.
+    // With a larger budget, the same task continues.
     let more = project.aye(&["exec", "--json", "-c", "--max-budget-usd", "0.08"]).exits(4).events();
     assert_eq!(more.only("task_failed")["kind"], "budget_exceeded");
     assert!(server.requests().len() > asked && is_near(session_cost(&more), server.requests().len()), "the sum goes on");
@@ -76,7 +76,7 @@ fn what_was_spent_survives_kill_9() {
     gate.open();
     let last = project.aye(&["exec", "--json", "-c"]).exits(0).events();
     assert!(is_near(session_cost(&last), 3), "{}", session_cost(&last));
-    // What is left of a budget is less for it.
+    // It reduces what is left of the budget.
     let server_asked = server.requests().len();
     project.aye(&["exec", "-c", "--max-budget-usd", "0.007", "three"]).exits(4);
     assert_eq!(server.requests().len(), server_asked);

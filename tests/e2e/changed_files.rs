@@ -31,7 +31,7 @@ fn a_file_that_changes_back_is_asked_about_as_before() {
     let swap = project.path("src/.main.rs.swp");
     let ways: [&dyn Fn(); 3] =
         [&|| std::fs::write(&path, "fn main() {}\n").unwrap(), &|| std::fs::remove_file(&path).unwrap(), &|| {
-            // As editors do it.
+            // Replaced by rename, as editors do.
             std::fs::write(&swap, "// mine\n").unwrap();
             std::fs::rename(&swap, &path).unwrap();
         }];
@@ -100,7 +100,7 @@ fn one_that_waits_behind_another_says_it_when_it_is_opened() {
     let screen = terminal.wait_for("1 of 2");
     assert!(!screen.contains(MARK), "{screen}");
     terminal.review("Edit src/main.rs");
-    // The next one has a `y` of its own.
+    // The next prompt has its own `y`.
     terminal.send("y");
     terminal.wait_for(MARK);
     terminal.review("new.txt");

@@ -9,7 +9,7 @@ fn hello() -> Answer {
     Answer::text("Hello ").and("there.")
 }
 
-/// What the user said in the first request.
+/// The user's text in the first request.
 fn prompt(server: &Server) -> String {
     let content = &server.request(0).body["messages"][0]["content"];
     content.as_str().or_else(|| content[0]["text"].as_str()).unwrap().to_owned()
@@ -93,7 +93,7 @@ fn an_idle_pipe_is_reported_and_does_not_stop_the_run() {
     let project = Project::with(&server);
     let mut command = project.command(&["exec", "explain"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Open until the run has ended.
+    // Stays open until the run has ended.
     let idle = child.stdin.take();
     let output = child.wait_with_output().unwrap();
     drop(idle);

@@ -3,12 +3,12 @@
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
 
-/// Files may be read, and a request may have so many tokens.
+/// A policy that allows reading, with this limit on the tokens of a request.
 const SMALL_WINDOW: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                             [llm]\nmax_input_tokens = 40000\n";
 const SUMMARY: &str = "[Summary of the conversation until here";
 
-/// An answer of about 16,000 tokens and a call.
+/// A response of about 16,000 tokens with a call.
 fn long(name: &str) -> Answer {
     let text = format!("{name} ").repeat(64_000 / (name.len() + 1));
     Answer::text(&text).and_call(&format!("call_{name}"), "ReadFile", json!({"path": "note.txt"}))

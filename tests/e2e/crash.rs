@@ -9,12 +9,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Kills of the long run, which is ignored unless it is asked for.
+/// Number of kills of the long run, an ignored test.
 const MANY_KILLS: usize = 2_000;
 const KILLS: usize = 40;
 const ANSWERS: usize = 150;
 
-/// Numbers that look random and are the same each time.
+/// Reproducible pseudo-random numbers.
 struct Seeded(u64);
 
 impl Seeded {
@@ -26,7 +26,7 @@ impl Seeded {
     }
 }
 
-/// Each command notes its own number; some stay until they are killed, as long as the project is not `calm`.
+/// Each command writes its own number; some run until they are killed, unless the project is `calm`.
 fn answer(number: usize, seconds: &str) -> Answer {
     let note = |part: usize| format!("echo {number}.{part} >> ledger");
     let stay = format!("; [ -e calm ] || sleep {seconds}");
@@ -68,7 +68,7 @@ impl Run {
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// Follows it for so many lines, or until a command that stays has begun. Whether it still runs.
+    /// Reads this many lines, or until a command that keeps running has begun. Returns whether the process still runs.
     fn follow(&mut self, lines: u64, seconds: &str) -> bool {
         for _ in 0..lines {
             let Some(event) = self.event() else { return false };
@@ -85,7 +85,7 @@ impl Run {
         self.child.wait().unwrap();
     }
 
-    /// To its end; the events and the exit code.
+    /// Runs it to its end: the events and the exit code.
     fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {
         let events = std::iter::from_fn(|| self.event()).collect();
         let code = self.child.wait().unwrap().code();
@@ -101,7 +101,7 @@ fn stays(event: &Value) -> bool {
     number.is_some_and(|number| number % 4 == 3) && !id.ends_with(['w', 'r'])
 }
 
-/// Every file below, by its path.
+/// All files below, by path.
 fn files(directory: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
         if entry.path().is_dir() {
@@ -123,7 +123,7 @@ fn two_thousand_seeded_kills_lose_nothing_and_do_nothing_twice() {
     rounds_of_kills(MANY_KILLS.div_ceil(KILLS));
 }
 
-/// Rounds of kills, each round of one session, at moments that `AYE_CRASH_SEED` chooses.
+/// Rounds of kills, one session each, at moments that `AYE_CRASH_SEED` determines.
 fn rounds_of_kills(rounds: usize) {
     let mut random = Seeded(seed());
     println!("seed {}", random.0);
@@ -161,7 +161,7 @@ fn killed_again_and_again(random: &mut Seeded, round: usize) {
     check_store(&project);
 }
 
-/// What the model was told of each call is what happened.
+/// Checks that the results that the model received are what happened.
 fn check_ledger(project: &Project, server: &Server) {
     let mut noted: HashMap<String, usize> = HashMap::new();
     for line in project.read("ledger").lines() {
@@ -203,7 +203,7 @@ fn check_store(project: &Project) {
     assert!(damaged.is_empty(), "{damaged:?}");
 }
 
-/// A call whose outcome is open is told to the model, what is paused goes on.
+/// Resumes a session: calls with unknown outcome are reported to the model, and a paused task continues.
 fn go_on(terminal: &mut Terminal) {
     let screen = terminal.wait_that("it says where it stands", |screen| {
         screen.contains("outcome unknown") || screen.contains("aye exited during")
@@ -270,7 +270,7 @@ fn going_on_takes_up_a_task_that_failed() {
     assert!(server.request(1).messages().contains("a question"));
 }
 
-/// A command that was stopped in good order has an outcome: nobody is asked about it.
+/// A command that was stopped in an orderly way has an outcome, so no question is asked.
 #[test]
 fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
     let seconds = format!("6163.{}", std::process::id());
@@ -306,7 +306,7 @@ fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
     assert_eq!(project.read("ledger"), "once\n");
 }
 
-/// A shell that may mount, with a small disk of its own as the data directory.
+/// A shell that may mount, with a small disk as the data directory.
 fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
@@ -324,7 +324,7 @@ fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
 #[test]
 fn a_full_disk_stops_before_the_next_effect_and_what_was_saved_goes_on_later() {
     let command = |number: usize| json!({"command": format!("echo {number} >> ledger")});
-    // The first command fills the disk that the store is on, so that the second cannot be saved before it runs.
+    // The first command fills the disk of the store, so that the second cannot be saved before it runs.
     let fill = json!({"command": "echo 1 >> ledger; dd if=/dev/zero of=../data/filler bs=4k 2>/dev/null; true"});
     let server = Server::new([
         Answer::call("call_1", "RunCommand", fill),

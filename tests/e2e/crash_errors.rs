@@ -4,7 +4,7 @@
 use crate::support::story::{Commands, Story, Tally};
 use crate::support::trace::{Fault, Point};
 
-/// Where these faults begin, in a long run; in a short one at some of them.
+/// Effects at which these faults begin: all in a long run, some in a short one.
 const DEEPEST: usize = 300;
 
 fn faults(number: usize) -> Fault {
@@ -26,7 +26,7 @@ fn failing_at_points(commands: Commands, name: &str, percent: usize) {
         if tally.is_done() {
             break;
         }
-        // The deepest ones reach as far as the first start goes.
+        // The last ones are at the end of the first start.
         let effect =
             if wanted >= DEEPEST * 6 { story / 6 } else { story * starts[0] / wanted + tally.below((starts[0] / wanted) as u64) };
         tally.tell(Story::new(commands), &[Some(Point { effect: effect + 1, fault: faults(story) })]);
@@ -44,7 +44,7 @@ fn a_disk_that_fails_while_commands_are_previewed_loses_nothing_that_was_said_to
     failing_at_points(Commands::Previewed, "errors, commands in previews", 8);
 }
 
-/// What could not be made to last is not said to be done, and nothing is done that rests on it.
+/// An effect that could not be synced is not reported as done, and nothing is based on it.
 #[test]
 fn after_a_sync_of_the_journal_that_failed_nothing_more_is_done() {
     let mut calm = Story::new(Commands::Bare);
@@ -52,7 +52,7 @@ fn after_a_sync_of_the_journal_that_failed_nothing_more_is_done() {
         Ok(traced) => traced,
         Err(why) => return println!("skipped: {why}"),
     };
-    // Before the log is copied into the main file it is synced once more: all in it was made to last before.
+    // The log is synced again before it is copied into the main file; its content was synced before.
     let is_copied = |at: usize| {
         let mut after = traced.effects.iter().skip(at + 1).filter(|effect| effect.contains(" aye.db"));
         after.next().is_some_and(|effect| effect == "pwrite64 aye.db")

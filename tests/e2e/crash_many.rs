@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many at once.
+/// Number of simultaneous processes.
 const CROWD: usize = 12;
 
 fn command(project: &Project, arguments: &[&str]) -> Command {
@@ -18,7 +18,7 @@ fn command(project: &Project, arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts them at the same moment; what each said, and how long it took.
+/// Starts all at the same moment, and returns the output and the duration of each.
 fn at_once(commands: Vec<Command>) -> Vec<(Output, Duration)> {
     let ready = Arc::new(Barrier::new(commands.len()));
     let threads: Vec<_> = commands
@@ -59,7 +59,7 @@ fn of_many_that_take_up_one_session_at_once_exactly_one_has_it() {
         let crowd: Vec<_> = (0..CROWD).map(|_| command(&project, &["exec", "-c"])).collect();
         let opener = {
             let gate = gate.clone();
-            // The one that has it holds it until all others have had their answer.
+            // The owner keeps the session until all others have their answer.
             move |count: usize| {
                 if count == CROWD - 1 {
                     gate.open();
@@ -84,7 +84,7 @@ fn of_many_that_take_up_one_session_at_once_exactly_one_has_it() {
     );
 }
 
-/// Starts them at once; `ended` is told how many have ended whenever one does.
+/// Starts all at once; `ended` gets the number of finished processes whenever one ends.
 fn refused_until(commands: Vec<Command>, ended: impl Fn(usize) + Send + Sync + 'static) -> Vec<(Output, Duration)> {
     let (ready, count) = (Arc::new(Barrier::new(commands.len())), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
     let ended = Arc::new(ended);

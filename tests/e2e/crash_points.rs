@@ -4,14 +4,14 @@
 use crate::support::story::{Commands, Story, Tally};
 use crate::support::trace::{Fault, Point};
 
-/// Kills of one story: one at a chosen point, the others wherever it stands then.
+/// Kills of one story: one at a chosen point, the others at the point it has reached.
 const KILLS_OF_ONE: usize = 3;
-/// A start that only takes up what is there has about so many effects.
+/// Approximate number of effects of a start that only resumes.
 const EFFECTS_OF_A_START: u64 = 200;
 
 fn killed_at_points(commands: Commands, name: &str, percent: usize) {
     let Some(starts) = Story::new(commands).effects_of_its_starts() else { return };
-    // Before each effect, and after it.
+    // Before and after each effect.
     let all = 2 * starts.iter().sum::<usize>();
     let mut tally = Tally::new(name, 9, percent);
     let stories = tally.wanted.div_ceil(KILLS_OF_ONE).max(1);
@@ -19,7 +19,7 @@ fn killed_at_points(commands: Commands, name: &str, percent: usize) {
         if tally.is_done() {
             break;
         }
-        // With enough stories every point has its turn, with few they lie as far from each other as can be.
+        // With enough stories each point is used; with few, the points are as far apart as possible.
         let mut at = if stories >= all { story % all } else { story * all / stories + tally.below((all / stories) as u64) } % all;
         let fault = if at % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         at /= 2;

@@ -9,10 +9,10 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(40);
-/// The effects of all that is done here while it is followed, about.
+/// Approximate number of effects of everything here while it is traced.
 const EFFECTS: usize = 130;
 
-/// What was seen before it was killed.
+/// State of the screen before the kill.
 #[derive(Debug, Default)]
 struct Seen {
     asked: bool,
@@ -21,10 +21,10 @@ struct Seen {
     decided: bool,
 }
 
-/// A person at work until it is killed: a prompt, one behind it, a yes, a draft.
+/// Works like a user until the kill: a prompt, a queued message, an approval, a draft.
 fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate: &Gate) -> Seen {
     let mut seen = Seen::default();
-    // Waits until the screen is so, or the process is gone: then nobody saw it.
+    // Waits until the screen meets the condition, or the process is gone.
     let sees = |terminal: &mut Terminal, condition: &dyn Fn(&str) -> bool| {
         let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
@@ -60,7 +60,7 @@ fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate:
     assert_eq!(server.requests().len(), 1);
     terminal.type_text("half a thought", 1);
     seen.draft = sees(terminal, &|screen| screen.contains("half a thought"));
-    // A draft is kept a moment after the last key.
+    // A draft is saved a moment after the last key.
     std::thread::sleep(Duration::from_millis(if runs() { 700 } else { 0 }));
     seen.draft &= runs();
     if !seen.draft {
@@ -100,17 +100,17 @@ fn killed_at(point: Point) -> Result<bool, String> {
     if !met {
         terminal.signal(Signal::SIGKILL);
     }
-    // Who traces it has waited for it too.
+    // The tracer has waited for it too.
     let effects = follows.join().unwrap();
     let outcome = taken_up(&project, &server, &seen);
     outcome.map_err(|why| format!("{why}\nit was seen: {seen:?}\n{:?}", effects.iter().rev().take(4).collect::<Vec<_>>()))?;
     Ok(met)
 }
 
-/// What is there at the next start, until all of it is done.
+/// Checks the state at the next start, and continues until everything is done.
 fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), String> {
     if !seen.asked {
-        // Nothing was said to be there; what is, may be.
+        // Nothing was acknowledged, so anything may be there.
         return Ok(());
     }
     let mut terminal = project.open(&["--resume"]);
@@ -123,7 +123,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
         let there = terminal.look(TIMEOUT, |screen| screen.contains("the second"));
         there.map_err(|screen| format!("what waited is gone\n{screen}"))?;
     }
-    // A person who answers what is asked, and says go on.
+    // Answers all prompts and continues.
     let deadline = Instant::now() + TIMEOUT;
     let (mut decided, mut continued) = (false, false);
     loop {
@@ -148,7 +148,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
             terminal.decide('y');
         } else if screen.contains("/continue") && !continued {
             continued = true;
-            // The draft stands in the composer: it goes first.
+            // The draft is in the composer, so it is sent first.
             terminal.send(&"\x7f".repeat(40));
             terminal.prompt("/continue");
         } else {

@@ -15,7 +15,7 @@ fn started(project: &Project, arguments: &[&str], point: Option<Point>) -> Resul
     trace(command, &[project.directory("data"), project.path("")], point)
 }
 
-/// Kills a start at its effects, each time in a world of its own, and looks at what the next start makes of it.
+/// Kills a start at its effects, each time with fresh directories, and checks the next start.
 fn killed_while_mending(
     name: &str,
     (short, percent): (usize, usize),
@@ -47,7 +47,7 @@ fn killed_while_mending(
     tally.finish();
 }
 
-/// The store as the first version made it.
+/// The store of the first version.
 const FIRST_VERSION: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, workspace_id TEXT NOT NULL, workspace TEXT NOT NULL, title TEXT,
@@ -81,7 +81,7 @@ fn records() -> [Value; 5] {
     ]
 }
 
-/// A store of the first version with as many sessions.
+/// A store of the first version with this many sessions.
 fn old_store(project: &Project, sessions: i64) -> PathBuf {
     let path = project.directory("data").join("aye.db");
     let store = rusqlite::Connection::open(&path).unwrap();
@@ -109,7 +109,7 @@ fn old_store(project: &Project, sessions: i64) -> PathBuf {
     path
 }
 
-/// The ids of all sessions.
+/// IDs of all sessions.
 fn sessions(project: &Project) -> Result<Vec<String>, String> {
     let listed = project.aye(&["sessions", "list", "--all", "--json"]);
     if listed.code != 0 {
@@ -153,7 +153,7 @@ fn a_store_of_the_first_version_comes_through_a_migration_that_is_killed() {
     );
 }
 
-/// Every file below, whatever it is called.
+/// All files below.
 fn contents(directory: &Path, found: &mut Vec<Vec<u8>>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
@@ -196,7 +196,7 @@ fn a_damaged_store_is_put_aside_whole_also_where_that_is_killed() {
     );
 }
 
-/// That what is about to be kept is written down cannot be made to last: it is written down all the same.
+/// The record of the changes to apply cannot be synced, but it is written.
 #[test]
 fn a_preview_is_kept_whole_where_the_disk_does_not_say_that_its_journal_will_last() {
     let world = || Project::empty().policy(ALWAYS);
@@ -210,7 +210,7 @@ fn a_preview_is_kept_whole_where_the_disk_does_not_say_that_its_journal_will_las
         return println!("skipped: this system makes no previews");
     };
     let project = world();
-    // What follows is the sync of the directory that it was written into; the first of its kind may be an earlier one.
+    // Next is the sync of its directory; the first sync of this kind may be an earlier one.
     let point = Point { effect: written + 2, fault: Fault::Fails(libc::EIO) };
     let traced = started(&project, &words, Some(point)).unwrap();
     assert!(traced.hit.as_ref().is_some_and(|hit| hit.starts_with("fsync previews/")), "{:?}", traced.hit);
@@ -252,7 +252,7 @@ fn a_preview_half_kept_is_kept_whole_or_not_at_all() {
         (4, 5),
         &["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json", "--yes"],
         world,
-        // Before that nothing of it has happened, and points there are like all others.
+        // Before that, nothing has happened yet, and points there are like all others.
         |effects| effects.iter().position(|effect| effect.contains("commit.json")).unwrap_or(0),
         |project| {
             project.aye(&["tool", "call", "ReadFile", "--args", r#"{"path": "changed1"}"#]).exits(0);
@@ -268,7 +268,7 @@ fn a_preview_half_kept_is_kept_whole_or_not_at_all() {
     );
 }
 
-/// It takes the model's word for nothing, so a start of it needs none.
+/// It makes no request, so it needs no model.
 #[test]
 fn an_old_session_goes_on_after_its_store_was_migrated() {
     let server = Server::new([Answer::text("A new answer.")]);

@@ -23,12 +23,12 @@ fn put(directory: &Path, name: &str, manifest: &str, program: &str) {
     fs::rename(new, directory.join(format!("{name}.toml"))).unwrap();
 }
 
-/// A tool of the person.
+/// A tool of the user.
 fn own(project: &Project, name: &str, more: &str, program: &str) {
     put(&project.directory("config").join("tools"), name, &manifest(name, more), program);
 }
 
-/// A tool that the project brings.
+/// A tool of the project.
 fn brought(project: &Project, name: &str, more: &str, program: &str) {
     put(&project.path(".aye/tools"), name, &manifest(name, more), program);
 }
@@ -81,7 +81,7 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
     brought(&project, "lint", "", "echo linted");
     assert!(!listed(&project, &[]).contains("lint"));
     refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
-    // The flag lets it be offered; that is no look at it, so that no mode runs it.
+    // The flag only offers the tool. It is not a review, so no mode runs the tool without approval.
     assert!(listed(&project, &["--trust"]).contains("lint"));
     for mode in ["ask", "auto"] {
         let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", mode]), "NO_APPROVER");
@@ -95,7 +95,7 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
     assert!(terminal.quit().success());
     let asked = refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
     assert!(asked.contains("needs approval until one of your rules"), "{asked}");
-    // Another program: the yes was not to this one, with the flag or without.
+    // Another program: the approval was not for this one, with or without the flag.
     fs::write(project.path(".aye/tools/lint.sh"), "#!/bin/sh\ntouch evil\n").unwrap();
     refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
     let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", "auto"]), "NO_APPROVER");
@@ -173,7 +173,7 @@ fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
     call(&project, "good", &json!({}), &["--yes"]).exits(0);
     let doctor = project.aye(&["doctor"]).stdout;
     assert!(doctor.contains("custom tools") && doctor.contains("a.toml` line 3"), "{doctor}");
-    // A program that is not there is an error of the call that says what to do.
+    // A missing program is an error of the call that says what to do.
     fs::remove_file(tools.join("good.sh")).unwrap();
     assert!(refused(call(&project, "good", &json!({}), &["--yes"]), "TOOL_EXECUTION_FAILED").contains("install it there"));
 }
@@ -203,7 +203,7 @@ fn settings_take_tools_away_by_name_alias_and_pattern() {
         .config("[tools]\nenabled = [\"read_file\", \"Grep\"]\n")
         .file(".aye/config.toml", "[tools]\ndisabled = [\"Grep\"]\nenabled = [\"Grep\", \"ReadFile\", \"RunCommand\"]\n");
     assert_eq!(listed(&project, &[]).lines().count(), 2);
-    // A project only takes away, and only once it is trusted.
+    // A project can only remove tools, and only once it is trusted.
     let list = listed(&project, &["--trust"]);
     assert_eq!((list.lines().count(), list.contains("ReadFile")), (1, true), "{list}");
     let message = refused(call(&project, "grep", &json!({"pattern": "x"}), &["--trust"]), "POLICY_DENIED");
@@ -243,10 +243,10 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     assert!(tools(0).contains("shout") && !tools(0).contains("\"later\"") && tools(1).contains("\"later\""));
     assert!(server.request(1).tool_results()[0].1.contains("{\"TEXT\":\"ABC\"}"), "{:?}", server.request(1).tool_results());
     assert!(server.request(2).tool_results().iter().any(|(_, told)| told.contains("came later")));
-    // A setting takes it away again, and a broken one changes nothing.
+    // A setting removes it again, and an invalid one changes nothing.
     let config = project.directory("config").join("config.toml");
     fs::write(&config, "[tools]\ndisabled = [\"later\"]\n").unwrap();
-    // Another tool after it: the notice that names it comes once both are in force.
+    // Another tool after it: the notice that names it appears once both are in force.
     own(&project, "third", "", "echo third");
     terminal.wait_for("tools reloaded (later, shout, third)");
     server.push(Answer::text("Third.").and_call("call_3", "later", json!({})));
@@ -271,7 +271,7 @@ fn several_tools_in_a_row_are_asked_about_at_once_and_each_by_the_policy() {
     refused(call(&project, "find_and_count", &json!({"pattern": "needle"}), &[]), "NO_APPROVER");
     let told = call(&project, "find_and_count", &json!({"pattern": "needle"}), &["--yes"]).exits(0).json();
     assert!(told["outputText"].as_str().unwrap().trim().parse::<u32>().is_ok(), "{told}");
-    // What one step may not do, the whole may not.
+    // The pipeline may not do what one of its steps may not.
     let project = project.policy(
         "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/src\"]\n[capabilities.\"Shell.Exec\"]\n[tools]\ndisabled = [\"count\"]\n",
     );

@@ -3,10 +3,10 @@
 use crate::support::{Project, Terminal};
 use std::fs;
 
-/// How the last words of the recording begin.
+/// Start of the last message of the recording.
 const LAST_WORDS: &str = "For the real thing";
 
-/// Approves until the last words have come; how often it was asked.
+/// Approves everything until the last message, and returns the number of approvals.
 #[track_caller]
 fn play(terminal: &mut Terminal) -> usize {
     for approvals in 0..10 {

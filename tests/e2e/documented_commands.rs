@@ -46,7 +46,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye policy grants revoke mine-here:4", Fails(2, "there is no saved rule `mine-here:4`")),
 ];
 
-/// Words that stand for something of the reader's.
+/// Replaces placeholders in a documented line.
 fn placeholders(line: &str, session: &str, server: &Server) -> String {
     let line = line.replace("http://127.0.0.1:8080", &server.url());
     let word = |word| match word {

@@ -29,7 +29,7 @@ allowed_paths = ["${workspace}"]
 requires_approval = false
 "#;
 
-/// The texts of an editor's buffers. Like a real one it reads other files from the disk, and saves what it is told.
+/// Texts of an editor's buffers. Like a real editor, it reads other files from disk, and saves what it receives.
 #[derive(Clone, Default)]
 struct Open(Rc<RefCell<HashMap<PathBuf, String>>>);
 
@@ -71,7 +71,7 @@ fn project(server: &Server) -> Project {
     Project::with(server).allowing_everything().file("a.txt", DISK)
 }
 
-/// An editor with these buffers, and a session of it.
+/// An editor with these buffers, and a session in it.
 fn editor_with(project: &Project, open: &Open) -> (Editor, String) {
     let mut editor = Editor::start_with(project, &MODEL, &can());
     let own = open.clone();
@@ -260,7 +260,7 @@ fn a_stop_ends_the_wait_for_an_editor() {
 fn an_editor_that_only_writes_is_neither_asked_nor_told() {
     let server = Server::new([read("1"), edit("2", "two", "TWO"), Answer::text("Done.")]);
     let project = project(&server);
-    // Whatever it were asked, the test would fail.
+    // Any request to the editor fails the test.
     let mut editor = Editor::start_with(&project, &MODEL, &json!({"fs": {"writeTextFile": true}}));
     let session = editor.new_session(&project.path(""));
     assert_eq!(editor.prompt(&session, "edit it"), "end_turn");

@@ -37,7 +37,7 @@ fn an_editor_learns_what_can_be_done_and_a_prompt_streams() {
     let mut editor = Editor::silent(&project, &MODEL);
     let early = editor.call("session/new", json!({"cwd": project.path(""), "mcpServers": []})).unwrap_err();
     assert!(early["message"].as_str().unwrap().contains("initialize"), "{early}");
-    // A newer editor is answered with the version that there is.
+    // A newer editor gets the supported version.
     let hello = editor.call("initialize", json!({"protocolVersion": 7, "clientCapabilities": {}})).unwrap();
     assert_eq!(hello["protocolVersion"], 1);
     let can = &hello["agentCapabilities"];
@@ -146,7 +146,7 @@ fn a_stop_ends_the_prompt_and_its_questions() {
     let prompt = editor.ask_prompt(&session, "edit it");
     editor.wait_for(|editor| !editor.questions.is_empty());
     editor.notify("session/cancel", json!({"sessionId": session}));
-    // As the protocol wants it of an editor, though it comes too late to matter.
+    // The protocol requires this of an editor, although it comes too late here.
     editor.decide(0, json!({"outcome": "cancelled"}));
     assert_eq!(editor.answer(prompt).unwrap()["stopReason"], "cancelled");
     assert_eq!(project.read("a.txt"), "one\ntwo\nthree\n");
@@ -374,7 +374,7 @@ fn an_editor_that_vanishes_stops_the_task_and_loses_nothing() {
     editor.call("session/load", json!({"sessionId": session, "cwd": project.path(""), "mcpServers": []})).unwrap();
     assert!(editor.text(None).contains("Half an"), "{}", editor.text(None));
     assert_eq!(editor.prompt(&session, "go on"), "end_turn");
-    // A signal is as good.
+    // A signal has the same effect.
     kill(Pid::from_raw(editor.pid() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(editor.ended().0, 143);
     gate.open();

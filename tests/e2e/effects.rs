@@ -5,12 +5,12 @@ use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_runni
 use serde_json::json;
 use std::process::Command;
 
-/// A model that wants this line run, and then has done.
+/// A model that runs this line, and then is done.
 fn script(line: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
 }
 
-/// The question about the effects of the line, once its preview was asked for; `None` where this system makes none.
+/// Requests a preview and returns the prompt with its effects; `None` if this system cannot make previews.
 fn previewed(project: &Project) -> Option<Terminal> {
     let mut terminal = project.open_sized(&["--trust"], 100, 50);
     terminal.prompt("do it");
@@ -170,7 +170,7 @@ fn the_sandbox_follows_the_mode() {
     terminal.wait_that("commands only read", |screen| status(screen).contains("sandbox on: read-only"));
 }
 
-/// As on a kernel that makes no namespaces: in one of them no more can be made.
+/// Like a kernel without namespaces: inside of one, no more can be created.
 #[test]
 fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
     let bare = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";

@@ -277,7 +277,7 @@ fn a_signal_ends_with_its_code_and_what_was_said_is_kept() {
         running.signal(signal);
         let events = running.finish().exits(code).events();
         gate.open();
-        // Ctrl+c cancels the task; the end of the process pauses the session, in events and in the list.
+        // ctrl+c cancels the task; the end of the process pauses the session, in events and in the list.
         let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
         if signal == Signal::SIGTERM {
             events.only("session_paused");

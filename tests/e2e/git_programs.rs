@@ -8,9 +8,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What every program of the hostile repository prints.
+/// Output of each program of the hostile repository.
 const RAN: &str = "a-program-of-the-repository-ran";
-/// Where each leaves a mark.
+/// File that each of them creates.
 const MARK: &str = "ran";
 
 fn call(project: &Project, arguments: &Value, flags: &[&str]) -> Value {
@@ -20,7 +20,7 @@ fn call(project: &Project, arguments: &Value, flags: &[&str]) -> Value {
     project.aye(&words).json()
 }
 
-/// `done`, or the code of its error.
+/// `done`, or the error code.
 fn outcome(told: &Value) -> &str {
     told["error"]["code"].as_str().unwrap_or("done")
 }
@@ -33,7 +33,7 @@ fn has_git() -> bool {
     found
 }
 
-/// Whether commands are held here.
+/// Whether commands are sandboxed here.
 fn is_held(project: &Project) -> bool {
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
     let held = tier == "preview" || tier == "guarded";
@@ -43,7 +43,7 @@ fn is_held(project: &Project) -> bool {
     held
 }
 
-/// Git as its user would call it, with nothing of this machine's configuration.
+/// Git as a user calls it, without the configuration of this machine.
 fn git(project: &Project, directory: &Path, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(words).current_dir(directory).env_clear().env("PATH", std::env::var("PATH").unwrap());
@@ -62,12 +62,12 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A program that says that it ran, and then what follows.
+/// A program that reports that it ran, and then runs this script.
 fn program(project: &Project, then: &str) -> String {
     format!("touch '{}'; echo {RAN} >&2; {then}", project.path(MARK).display())
 }
 
-/// A repository with two commits and a change, in a directory of the project.
+/// A repository with two commits and an uncommitted change, in a directory of the project.
 fn repository(project: &Project, below: &str) -> PathBuf {
     let directory = project.path(below);
     fs::create_dir_all(&directory).unwrap();
@@ -81,15 +81,15 @@ fn repository(project: &Project, below: &str) -> PathBuf {
     directory
 }
 
-/// Sets this in its configuration.
+/// Sets a value in its configuration.
 fn set(project: &Project, directory: &Path, file: &str, name: &str, value: &str) {
     git(project, directory, &["config", "--file", file, name, value]);
 }
 
-/// What a configuration says, the attributes for it, and the line for which git would start a program.
+/// A configuration, attributes, and the command line for which git would start a program.
 type Hostile = (Vec<(&'static str, String)>, &'static str, &'static str);
 
-/// One for each program that git would start for a line that reads.
+/// One for each program that git could start for a reading command.
 fn hostile(project: &Project) -> Vec<Hostile> {
     let gpg = project.directory("gpg");
     executable(&gpg, &format!("#!/bin/sh\n{}\n", program(project, "exit 1")));
@@ -114,7 +114,7 @@ fn hostile(project: &Project) -> Vec<Hostile> {
     ]
 }
 
-/// A commit with a signature, so that something is there to be checked; and a merge, for drivers.
+/// Adds a signed commit to verify, and a merge for merge drivers.
 fn sign_and_merge(project: &Project, directory: &Path) {
     for branch in ["other", "main"] {
         git(project, directory, &["checkout", "-q", "-B", branch, if branch == "main" { "main" } else { "main~1" }]);
@@ -134,7 +134,7 @@ fn sign_and_merge(project: &Project, directory: &Path) {
     let file = project.directory("commit").display().to_string();
     let commit = git(project, directory, &["hash-object", "-t", "commit", "-w", &file]);
     git(project, directory, &["update-ref", "refs/heads/main", commit.trim()]);
-    // As long as what it was: only a filter tells whether it changed.
+    // Same length as before: only a filter can tell whether it changed.
     fs::write(directory.join("a.txt"), "mian\n").unwrap();
 }
 
@@ -154,10 +154,10 @@ fn no_program_that_a_repository_names_is_started_for_a_line_that_reads() {
         let config = fs::read(directory.join(".git/config")).unwrap();
         for (number, (settings, attributes, line)) in hostile(&project).into_iter().enumerate() {
             fs::write(directory.join(".git/config"), &config).unwrap();
-            // The same file at another time, so that git would note that in its index.
+            // The same content with another time, which git would write to its index.
             fs::write(directory.join("b.txt"), "b\n").unwrap();
             fs::write(directory.join(".gitattributes"), format!("{attributes}\n")).unwrap();
-            // What is only said in another file, or under a condition, counts as well.
+            // Included and conditional configuration counts too.
             let file = [".git/config", ".git/more", ".git/config.worktree"][number % 3];
             for (name, value) in &settings {
                 set(&project, &directory, file, name, value);
@@ -174,7 +174,7 @@ fn no_program_that_a_repository_names_is_started_for_a_line_that_reads() {
             let told = text.contains("Exit code: 0") || text.contains("read-only view of the workspace");
             assert!(told, "{settings:?} {line}: {text}");
             assert!(!text.contains(RAN) && !project.exists(MARK), "{settings:?} {line}: {text}");
-            // The test would see it: git itself starts the program.
+            // Proof that the test can detect it: plain git starts the program.
             let mut plain = Command::new("sh");
             let plain = plain.args(["-c", &format!("GIT_CONFIG_NOSYSTEM=1 {line}")]).current_dir(&directory).output().unwrap();
             assert!(project.exists(MARK), "{settings:?} {line}: {}", String::from_utf8_lossy(&plain.stderr));
@@ -198,7 +198,7 @@ fn a_repository_that_is_hidden_in_a_directory_is_not_used_by_its_working_directo
     for line in ["git status", "git log -1", "git diff"] {
         let told = call(&project, &json!({"command": line, "cwd": "docs"}), &[]).to_string();
         assert!(!told.contains(RAN), "{line}: {told}");
-        // `git diff` compares files where it finds no repository.
+        // Without a repository, `git diff` compares files.
         assert!(told.contains("bare repository") || line == "git diff", "{line}: {told}");
     }
     assert!(!project.exists(MARK));
@@ -241,11 +241,11 @@ fn a_line_asks_where_a_program_of_an_untrusted_repository_cannot_be_switched_off
     assert_eq!(outcome(&told), "NO_APPROVER", "{told}");
     assert!(told.to_string().contains("too large"), "{told}");
     assert_eq!(outcome(&call(&project, &line, &["--trust"])), "done");
-    // A pipe in the place of a configuration holds nothing up.
+    // A pipe instead of a configuration file blocks nothing.
     fs::remove_file(directory.join(".git/more")).unwrap();
     nix::unistd::mkfifo(&directory.join(".git/more"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(outcome(&call(&project, &line, &[])), "NO_APPROVER");
-    // Nor does it matter to a line without git.
+    // It does not affect a line without git.
     assert_eq!(outcome(&call(&project, &json!({"command": "ls"}), &[])), "done");
 }
 
@@ -256,7 +256,7 @@ fn what_is_allowed_because_it_reads_cannot_write_whatever_it_is() {
         return;
     }
     let bin = project.directory("bin");
-    // The line says `ls`, and what runs is something else: so it would be if the line were read wrongly.
+    // The line says `ls`, but something else runs, as after a wrong parse.
     executable(&bin.join("ls"), "#!/bin/sh\nrm -f kept\necho x > made\n");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let project = project.env("PATH", &path);
@@ -264,7 +264,7 @@ fn what_is_allowed_because_it_reads_cannot_write_whatever_it_is() {
     assert!(project.exists("kept") && !project.exists("made"), "{told}");
     let text = told["outputText"].as_str().unwrap();
     assert!(text.contains("Read-only file system") && text.contains("read-only view of the workspace"), "{text}");
-    // The same in a run without anybody to ask, where the model is told.
+    // The same without an approver, where the model gets an error.
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": "ls"})), Answer::text("Done.")]);
     let project = Project::with(&server).env("PATH", &path).file("kept", "x\n");
     project.aye(&["exec", "hi", "--json"]).exits(0);
@@ -307,7 +307,7 @@ fn a_program_of_the_workspace_serves_no_line_that_a_rule_allows() {
         let told = call(&project, &json!({"command": "mytool"}), &["--yes"]).to_string();
         assert!(told.contains(RAN), "with an approval it runs: {told}");
     }
-    // What such a line starts in turn has the same PATH.
+    // Programs started by such a line have the same PATH.
     let project = project.env("PATH", &format!("{inside}:{usual}"));
     let told = call(&project, &json!({"command": "env ls a"}), &[]).to_string();
     assert!(!told.contains(RAN), "{told}");

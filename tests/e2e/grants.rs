@@ -11,7 +11,7 @@ fn server(tasks: usize) -> Server {
     Server::new((0..tasks).flat_map(|_| [touch(), Answer::text("Finished the work.")]))
 }
 
-/// Opens the choice of a rule for the question under the keys.
+/// Opens the choice of a rule for the focused prompt.
 fn always(terminal: &mut Terminal, title: &str) -> String {
     terminal.review(title);
     terminal.send("a");
@@ -22,7 +22,7 @@ fn always(terminal: &mut Terminal, title: &str) -> String {
     screen
 }
 
-/// The rules that are saved.
+/// The saved rules.
 fn grants(project: &Project) -> Vec<Value> {
     let listed = project.aye(&["policy", "grants", "list", "--json"]).exits(0);
     listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -205,7 +205,7 @@ fn a_rule_in_the_persons_words_is_saved_only_within_what_is_offered() {
     assert_eq!(grants(&project)[0]["toml"], "paths = [\"${workspace}/src/a/*.txt\"]");
 }
 
-/// A home directory with a file that the sandbox hides, and a model that reads it once for each task.
+/// A home directory with a file that the sandbox hides, and a model that reads it once per task.
 #[cfg(target_os = "linux")]
 fn hidden(tasks: usize) -> (Server, Project) {
     let server = Server::new((0..tasks).flat_map(|task| {
@@ -219,7 +219,7 @@ fn hidden(tasks: usize) -> (Server, Project) {
     (server, project)
 }
 
-/// Waits for the question whether the command may see the directory; `None` where this system hides nothing.
+/// Waits for the prompt that opens the directory to the command; `None` if this system cannot hide it.
 #[cfg(target_os = "linux")]
 fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
     let screen = terminal.wait_that("an answer", |screen| screen.contains("Finished task") || screen.contains("again"));
@@ -257,7 +257,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     let saved = grants(&project);
     assert_eq!(saved[0]["toml"], format!("readable_paths = [\"{}\"]", notes.display()));
 
-    // The next command sees it without another question, and so does another aye.
+    // The next command sees it without another prompt, also in another session.
     terminal.prompt("read it again");
     terminal.wait_for("Finished task 1.");
     assert!(read(3).contains("the plan") && !read(3).contains("kept from"), "{}", read(3));

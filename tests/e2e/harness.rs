@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// A shell in a terminal, running this script; and where it runs.
+/// A shell in a terminal that runs this script, and its directory.
 fn shell(script: &str) -> (Project, Terminal) {
     let project = Project::empty();
     let terminal = project.open_program("bash", &["-c", script]);
@@ -48,7 +48,7 @@ fn a_cursor_that_is_left_hidden_is_seen() {
     terminal.assert_restored();
 }
 
-/// What the server says to one request.
+/// The server's response to one request.
 fn ask(server: &Server, path: &str, body: &Value) -> String {
     let address = server.url();
     let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();

@@ -52,7 +52,7 @@ fn the_model_knows_the_commit_and_what_is_under_way() {
     assert!(system.contains("- Git: main at 1a2b3c4d5, a merge is in progress"), "{system}");
 }
 
-/// Trusts the project on the screen, as it is.
+/// Trusts the project on the screen.
 fn trusted(project: &Project) {
     let mut terminal = project.open_sized(&[], 100, 40);
     let screen = terminal.review("Trust the project");

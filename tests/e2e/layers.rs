@@ -28,7 +28,7 @@ fn script(line: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
 }
 
-/// A project whose commands are approved by their effects; `None`, and why is said, where this system makes no layers.
+/// A project with `approve = "effects"`; `None`, with a message, if this system cannot make layers.
 fn project(server: &Server) -> Option<Project> {
     let project = Project::with(server).policy(POLICY);
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
@@ -39,7 +39,7 @@ fn project(server: &Server) -> Option<Project> {
     Some(project)
 }
 
-/// Runs the line where nobody can be asked: the exit code, the status and the error, and what the model was told.
+/// Runs the line without an approver: the exit code, the status and the error, and the result for the model.
 fn without_approver(line: &str, code: i32, arrange: impl Fn(Project) -> Project) -> Option<(Project, Value, String)> {
     exec(&["exec", "--trust", "--json", "do it"], line, code, arrange)
 }
@@ -82,7 +82,7 @@ fn a_line_that_a_rule_asks_about_does_not_run_before() {
 
 #[test]
 fn in_a_project_that_is_not_trusted_nothing_runs_unasked() {
-    // One that you were asked about and did not trust, and one that brings nothing that aye asks about.
+    // A project that was not trusted, and one without files that need trust.
     for instructions in [true, false] {
         let arrange = |project: Project| if instructions { project.file("AGENTS.md", "Be nice.\n") } else { project };
         let Some((_, completed, told)) = exec(&["exec", "--json", "do it"], "make", 3, arrange) else { return };

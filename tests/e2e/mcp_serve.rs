@@ -3,7 +3,7 @@
 use crate::support::{Project, Rpc};
 use serde_json::{Value, json};
 
-/// A system without a keyring that answers.
+/// Disables the keyring.
 fn project() -> Project {
     Project::empty().env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus")
 }
@@ -12,7 +12,7 @@ fn serve(project: &Project, flags: &[&str]) -> Rpc {
     Rpc::start_with(project, &[&["mcp", "serve"], flags].concat())
 }
 
-/// After the handshake, with these capabilities.
+/// Connects with these capabilities.
 fn client(project: &Project, flags: &[&str], capabilities: Value) -> Rpc {
     let mut client = serve(project, flags);
     let hello =
@@ -43,7 +43,7 @@ fn refused(result: &Value, code: &str) -> String {
     text(result).to_owned()
 }
 
-/// The question of the policy, as the client gets it, and the number to answer it by.
+/// The approval request that the client gets, and its ID.
 #[track_caller]
 fn question(client: &mut Rpc) -> (Value, Value) {
     let asked = client.until(|message| message["method"] == "elicitation/create");
@@ -113,7 +113,7 @@ fn what_the_policy_does_not_grant_is_not_offered_and_denied_when_it_is_called() 
 #[test]
 fn what_asks_is_denied_where_nobody_is_asked_and_it_is_said_what_would_allow_it() {
     let project = project().file("a.txt", "one\ntwo\n");
-    // A client that could ask is not asked: it might answer by itself.
+    // A client that supports elicitation is not asked: it might answer by itself.
     for (flags, capabilities, said) in [
         (&[][..], asks_its_person(), "--ask client"),
         (&["--ask", "client"], json!({}), "elicitation"),
@@ -261,7 +261,7 @@ fn a_command_that_aye_runs_cannot_serve_its_tools() {
 fn aye_is_a_client_of_its_own_server() {
     let project = project().allowing_everything();
     let program = env!("CARGO_BIN_EXE_aye");
-    // A person who has aye start it says that it is no command of a model.
+    // A user who starts it from aye says that it is not a command of a model.
     project.aye(&["mcp", "add", "me", "--env", "AYE=0", "--", program, "mcp", "serve"]).exits(0);
     let tested = project.aye(&["mcp", "test", "me"]).exits(0).stdout;
     for words in ["is reachable and offers", "ReadFile  ", "allowed_tools = [\"me/*\"]"] {

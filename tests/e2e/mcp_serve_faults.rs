@@ -12,7 +12,7 @@ fn client(project: &Project, flags: &[&str], capabilities: Value) -> Rpc {
     client
 }
 
-/// A command that runs until it is killed; its words as the system has them.
+/// A command that runs until it is killed, and its command line.
 fn start(client: &mut Rpc, number: u32) -> (u64, String) {
     let seconds = format!("{number}.{}", std::process::id());
     let command = json!({"command": format!("echo begun; sleep {seconds} & wait")});
@@ -80,7 +80,7 @@ fn what_a_command_prints_is_told_while_it_runs() {
 fn nonsense_is_answered_and_harms_nothing() {
     let project = Project::empty().file("a.txt", "alpha\n");
     let mut client = Rpc::start_with(&project, &["mcp", "serve"]);
-    // Before the handshake too.
+    // Also before the handshake.
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     client.send(&json!({"jsonrpc": "2.0", "id": 7, "result": {}}));
     let info = json!({"name": "test", "version": "1"});
@@ -110,7 +110,7 @@ fn nonsense_is_answered_and_harms_nothing() {
 fn more_calls_than_can_wait_are_refused_at_once() {
     let project = Project::empty();
     let mut client = client(&project, &["--ask", "client"], json!({"elicitation": {"form": {}}}));
-    // Each waits for an answer that does not come.
+    // Each waits for an answer that never comes.
     for number in 0..70 {
         let write = json!({"path": format!("{number}.txt"), "content": "x"});
         client.ask("tools/call", json!({"name": "WriteFile", "arguments": write}));

@@ -3,7 +3,7 @@
 use crate::support::{Answer, Project, Server};
 use base64::Engine;
 
-/// A grey picture of one pixel.
+/// A grey image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
 fn answers() -> [Answer; 1] {

@@ -89,7 +89,7 @@ fn only(models: &str) -> String {
     format!("schema_version = 1\nbundle_version = \"test\"\n\n[llm]\nallowed_models = {models}\n\n[capabilities.\"File.Read\"]\n")
 }
 
-/// The name of the model that was asked.
+/// Name of the requested model.
 fn asked(server: &Server) -> Value {
     server.request(0).body["model"].clone()
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A desktop whose openers write down what they are told, each word between `<` and `>`.
+/// A desktop whose openers record their arguments, each between `<` and `>`.
 fn desktop(project: Project, programs: &[(&str, i32)]) -> Project {
     let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
@@ -41,7 +41,7 @@ fn a_file_is_opened_after_a_yes_and_its_name_is_one_word() {
         fs::write(project.path(name), "x").unwrap();
         let denied = call(&project, "OpenPath", name, &[]).exits(1).json();
         assert_eq!(denied["error"]["code"], "NO_APPROVER", "{denied}");
-        // No mode opens anything unasked.
+        // No mode opens anything without approval.
         let denied = call(&project, "OpenPath", name, &["--mode", "auto"]).exits(1).json();
         assert_eq!(denied["error"]["code"], "NO_APPROVER", "{denied}");
         assert_eq!(recorded(&project), "");
@@ -81,7 +81,7 @@ fn without_a_display_an_opener_or_its_success_it_is_said_what_to_do() {
     let project = project.env("DISPLAY", "");
     let told = call(&project, "OpenPath", "a.txt", &["--yes"]).exits(1).json();
     assert!(told["error"]["message"].as_str().unwrap().contains("no display"), "{told}");
-    // A project does not choose the opener.
+    // A project cannot choose the opener.
     let project = desktop(Project::empty(), &[]).file("a.txt", "x").file("bin/xdg-open", "#!/bin/sh\ntouch opened\n");
     fs::set_permissions(project.path("bin/xdg-open"), PermissionsExt::from_mode(0o755)).unwrap();
     let own = project.path("bin").canonicalize().unwrap().display().to_string();

@@ -44,7 +44,7 @@ fn every_scenario_ends_as_expected() {
         let words = ["tool", "call", "ApplyPatch", "--args", &arguments, "--yes", "--json"];
         let result = project.aye(&words).exits(i32::from(!succeeds)).json();
         assert_eq!(result["error"].is_object(), !succeeds, "{scenario}: {result}");
-        // Whole or not at all, whatever another tool left there.
+        // Completely or not at all, whatever another tool left there.
         let expected = if succeeds { files(&directory.join("expected")) } else { before };
         assert_eq!(files(&project.path("")), expected, "{scenario}: {result}");
     }

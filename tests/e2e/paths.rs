@@ -8,10 +8,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// Names that stand for places in a temporary directory.
+/// Placeholders for paths in a temporary directory.
 const VIRTUAL: &[&str] = &["/ws-evil", "/ws.bak", "/wsx", "/ws", "/WS", "/outside", "/home/user", "/real", "/link-ws", "/x.txt"];
 
-/// One case on disk, and what was there before the call.
+/// One case on disk, with the state before the call.
 struct Scene<'a> {
     case: &'a Value,
     project: Project,
@@ -63,7 +63,7 @@ impl<'a> Scene<'a> {
         self.case[name].as_array().into_iter().flatten().map(|path| self.rooted(path.as_str().unwrap())).collect()
     }
 
-    /// Everything in the temporary directory that is not in the workspace, with its content.
+    /// All files of the temporary directory outside the workspace, with their content.
     fn outside(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let workspace = fs::canonicalize(&self.workspace).unwrap();
         let mut found = BTreeMap::new();
@@ -108,7 +108,7 @@ fn call_of(tool: &str, arg: &str, destination: &str) -> (&'static str, Value) {
     }
 }
 
-/// The bytes of a file, if it is one: nothing is to be waited for.
+/// The content of a regular file; other files could block.
 fn content(path: &str) -> Option<Vec<u8>> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read(path).ok())
 }
@@ -119,7 +119,7 @@ fn check(case: &Value, tool: &str) -> Result<(), String> {
     let destination = scene.rooted(case["arg2"].as_str().unwrap_or_default());
     let (name, arguments) = call_of(tool, &arg, &destination);
     let place = Path::new(&scene.workspace).join(&arg);
-    // Whoever may read everything is not kept out by a mode.
+    // File modes do not stop a user who may read everything.
     if case["class"] == "permission" && fs::metadata(&place).is_ok() {
         return Ok(());
     }
@@ -160,9 +160,9 @@ fn no_call_of_a_tool_leaves_the_workspace() {
     let mut failures: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut checked = 0;
     for case in &cases {
-        // Names that only macOS takes for one are protected here as well.
+        // Names that are equal only on macOS are protected here as well.
         let here = matches!(case["platform"].as_str(), Some("posix" | "linux" | "macos"));
-        // A race needs to be between two steps of one process, and JSON carries only UTF-8.
+        // A race must happen between two steps of one process, and JSON supports only UTF-8.
         if !here || case.get("arg").is_none() || case.get("race").is_some() {
             continue;
         }

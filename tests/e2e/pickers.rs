@@ -12,7 +12,7 @@ fn titles(project: &Project) -> Vec<String> {
     sessions(project).iter().map(|one| one["title"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// A project with two sessions that are done.
+/// A project with two completed sessions.
 fn with_two(server: &Server) -> Project {
     let project = Project::with(server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -26,7 +26,7 @@ fn a_session_is_picked_on_the_screen_and_gone_on_with() {
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
     terminal.wait_that("both are listed", |screen| screen.contains("the first thing") && screen.contains("the second thing"));
-    // The one that was used last is shown beside the list.
+    // The latest one is previewed beside the list.
     terminal.wait_for("Second.");
     terminal.type_text("first", 2);
     terminal.wait_until_gone("the second thing");
@@ -88,7 +88,7 @@ fn a_new_session_leaves_the_old_one_to_be_resumed() {
     terminal.wait_for("Two.");
     assert!(!server.request(1).messages().contains("the first thing"));
     assert_eq!(titles(&project), ["the second thing", "the first thing"]);
-    // And back within the same process.
+    // Back within the same process.
     terminal.type_text("/resume", 2);
     terminal.wait_for("/resume");
     terminal.enter();
@@ -235,7 +235,7 @@ fn a_file_whose_name_is_not_ascii_is_chosen_and_read_along() {
     terminal.type_text("what is in @gröbe", 2);
     terminal.send("\x7f\x7f");
     terminal.type_text("ße", 2);
-    // The list of the first letters may stand there before the last ones are typed.
+    // The list for the first letters may appear before the last ones are typed.
     let screen =
         terminal.wait_that("it is found by all letters", |screen| screen.contains("in @größe") && screen.contains("~5 tokens"));
     assert!(screen.contains("docs/größe 日本.md") && !screen.contains("target"), "{screen}");

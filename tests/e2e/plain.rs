@@ -16,7 +16,7 @@ fn script() -> Server {
     Server::new([Answer::text("I will change it.").and_call("call_1", "EditFile", edit()), Answer::text("Finished the work.")])
 }
 
-/// A terminal that can do nothing but show letters.
+/// A terminal that can only show text.
 fn dumb(server: &Server) -> Project {
     Project::with(server).env("TERM", "dumb").file("src/main.rs", BEFORE)
 }
@@ -63,7 +63,7 @@ fn what_is_typed_before_a_question_never_answers_it() {
     let project = dumb(&server);
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
     terminal.wait_for("You:");
-    // The second word stands in the terminal's line, without its end, when the question comes.
+    // The second word is in the terminal's line buffer, without a newline, when the prompt appears.
     terminal.send("rename it\nallow");
     terminal.wait_for("saved for your next message: allow");
     terminal.send("\n");

@@ -3,7 +3,7 @@
 use crate::support::Project;
 use serde_json::{Value, json};
 
-/// The verdicts on these lines, one each.
+/// Verdicts on these lines.
 #[track_caller]
 fn verdicts(project: &Project, lines: &[String], flags: &[&str]) -> Vec<Value> {
     let mut words = vec!["policy", "check", "--jsonl"];
@@ -18,7 +18,7 @@ fn action(tool: &str, arguments: &Value) -> String {
     json!({"tool": tool, "arguments": arguments}).to_string()
 }
 
-/// The verdicts of the default bundle on command lines.
+/// Verdicts of the default policy on command lines.
 #[track_caller]
 fn check_commands(cases: &[(&str, &[&str])]) {
     let lines: Vec<_> = cases.iter().map(|(command, _)| action("RunCommand", &json!({"command": command}))).collect();
@@ -221,7 +221,7 @@ fn a_command_is_explained_by_its_parts_and_the_line_that_decided() {
     assert!(
         json["file"].as_str().unwrap().ends_with("config/policy.toml") && json["source"].as_str().unwrap().contains("reads only")
     );
-    // At run time an allow needs what this system may not have.
+    // At run time an allow needs a sandbox, which this system may lack.
     let held = ["preview", "guarded"].contains(&project.aye(&["doctor", "--json"]).json()["tier"].as_str().unwrap());
     assert_eq!(json["atRunTime"]["verdict"], if held { "allow" } else { "ask" });
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// What commands would do is shown first, whatever they are.
+/// A policy that previews all commands.
 pub const ALWAYS: &str = r#"
 schema_version = 1
 bundle_version = "test"
@@ -32,7 +32,7 @@ fn run(project: &Project, line: &str, flags: &[&str]) -> Output {
     project.aye(&words)
 }
 
-/// What the command would do; `None`, and why is said, where this system makes no previews.
+/// The effects of the command; `None`, with a message, if this system cannot make previews.
 fn foretold(project: &Project, line: &str) -> Option<Value> {
     let foretold = run(project, line, &["--plan"]).exits(0).json();
     if foretold.get("effects").is_none() {
@@ -42,7 +42,7 @@ fn foretold(project: &Project, line: &str) -> Option<Value> {
     Some(foretold)
 }
 
-/// Whether nothing of a preview is left.
+/// Whether all files of a preview are removed.
 fn tidy(project: &Project) -> bool {
     let previews = project.directory("data").join("previews");
     fs::read_dir(previews).map_or(true, |left| left.count() == 0)
@@ -166,7 +166,7 @@ fn nothing_outside_is_reached_from_a_preview() {
 
 #[test]
 fn a_host_that_was_asked_for_in_a_preview_is_said_however_it_ended() {
-    // A host can be opened, and so is named, where the policy has a word on fetching.
+    // A host can be opened, and is named, if the policy has rules for HTTP.
     let project = project().policy(&format!("{ALWAYS}\n[capabilities.\"Network.Http\"]\n"));
     let ask = "proxy=${HTTPS_PROXY#http://}; proxy=${proxy%/}; exec 3<>/dev/tcp/${proxy%:*}/${proxy##*:}; \
                printf 'CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com:443\\r\\n\\r\\n' >&3; head -n 1 <&3";
@@ -185,7 +185,7 @@ fn what_was_begun_is_finished_also_where_commands_are_held_no_more() {
     finished_after_a_crash(&ALWAYS.replace("preview = \"always\"", "sandbox = \"off\""));
 }
 
-/// The next start is under another policy.
+/// The next start has another policy.
 fn finished_after_a_crash(policy: &str) {
     let project = project();
     if foretold(&project, "true").is_none() {

@@ -56,7 +56,7 @@ fn a_request_that_waits_is_sent_at_once_with_r_and_says_how_long_it_would_wait()
     terminal.prompt("hello");
     let screen = terminal.wait_for("Rate limited by the provider: continues in 0:");
     assert!(screen.contains("too many tokens a minute") && screen.contains("attempt 1 of 3"), "{screen}");
-    // A second passes on the screen: by then the row stood there long enough for the letter to count.
+    // After a second, the row has been visible long enough for the letter to count.
     terminal.wait_that("the seconds are counted down", |screen| !screen.contains("0:50") && !screen.contains("0:49"));
     terminal.send("r");
     terminal.wait_for("Here I am.");

@@ -15,7 +15,7 @@ fn aye(project: &Project, arguments: &[&str]) -> Child {
     project.command(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Killed the moment it says that a call begins.
+/// Kills aye when it reports the start of a call.
 fn killed_as_a_call_begins(project: &Project) {
     let mut child = aye(project, &["exec", "--json", "--trust", "write it"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -132,7 +132,7 @@ fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
     assert!(terminal.quit().success());
 }
 
-/// A window with aye in it, which nobody but this holds.
+/// A terminal window with aye in it; only this value holds its line.
 struct Window {
     child: Child,
     line: PtyMaster,
@@ -140,13 +140,13 @@ struct Window {
 
 impl Window {
     fn open(project: &Project, shell: &str) -> Self {
-        // What any test starts meanwhile must not hold it open.
+        // Processes of other tests must not keep it open.
         let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let line = nix::pty::posix_openpt(flags).unwrap();
         nix::pty::grantpt(&line).unwrap();
         nix::pty::unlockpt(&line).unwrap();
         let name = nix::pty::ptsname_r(&line).unwrap();
-        // A test that was started with `setsid` would get it as its own terminal, which an ordinary user cannot take away again.
+        // A test under `setsid` would get it as controlling terminal, which an ordinary user cannot undo.
         let own = OFlag::O_NOCTTY.bits();
         let end = || Stdio::from(std::fs::OpenOptions::new().read(true).write(true).custom_flags(own).open(&name).unwrap());
         let child = Command::new("setsid")
@@ -162,7 +162,7 @@ impl Window {
         Self { child, line }
     }
 
-    /// Takes what is written meanwhile, or the line would be full.
+    /// Reads the output, so that the line does not fill up.
     fn until(&mut self, condition: impl Fn() -> bool) -> bool {
         let line = &mut self.line;
         wait_until(TIMEOUT, || {
@@ -172,7 +172,7 @@ impl Window {
         })
     }
 
-    /// It is closed with aye in it.
+    /// Closes the window with aye in it.
     fn vanish(self) -> Child {
         self.child
     }
@@ -226,7 +226,7 @@ fn on_a_full_disk_it_goes_on_unsaved_where_the_person_says_so_and_all_is_saved_o
     terminal.wait_for("Cannot save this session (disk full");
     assert!(!project.exists("ledger"), "it went on by itself");
     terminal.wait_for("r retry");
-    // A letter that was typed before anybody can have read the line is text.
+    // A letter typed before the line could be read is text.
     std::thread::sleep(std::time::Duration::from_millis(700));
     terminal.send("c");
     terminal.wait_for("All of it is done.");

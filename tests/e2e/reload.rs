@@ -12,7 +12,7 @@ fn policy(version: &str, rest: &str) -> String {
     )
 }
 
-/// As editors do it: a new file, renamed over the old one.
+/// Writes like an editor: a new file, renamed over the old one.
 fn put(project: &Project, text: &str) {
     let path = project.directory("config").join("policy.toml");
     fs::write(path.with_extension("new"), text).unwrap();
@@ -165,7 +165,7 @@ fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_mor
     assert!(terminal.quit().success());
 }
 
-/// The same for the settings.
+/// Like this for the settings.
 fn put_config(project: &Project, text: &str) {
     let path = project.directory("config").join("config.toml");
     fs::write(path.with_extension("new"), text).unwrap();
@@ -178,7 +178,7 @@ fn wait_for_file(project: &Project, name: &str) {
     assert!(wait_until(patience, || project.exists(name)), "`{name}` is not there");
 }
 
-/// Whether the model is offered the tool of the server in this request.
+/// Whether this request offers the tool of the server.
 fn offers_echo(server: &Server, number: usize) -> bool {
     server.request(number).body["tools"].to_string().contains("docs__echo")
 }
@@ -250,7 +250,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     other.decide('y');
     other.wait_for("docs: 1 tool");
     assert!(other.quit().success());
-    // The other one started it too.
+    // The other server started too.
     fs::remove_file(project.path("started")).unwrap();
     terminal.prompt("/mcp reconnect docs");
     wait_for_file(&project, "started");

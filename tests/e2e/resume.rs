@@ -3,7 +3,7 @@
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 
-/// A command line that no other process of this machine has.
+/// A unique command line.
 fn unique_sleep() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -40,7 +40,7 @@ fn a_pending_approval_comes_back_undecided() {
     assert_eq!(request.tool_results().len(), 1);
 }
 
-/// A terminal in which the command of the only call runs, killed; and the argument of its sleep.
+/// Kills aye while the command of its only call runs; returns the argument of its sleep.
 #[cfg(target_os = "linux")]
 fn killed_while_running(project: &Project, seconds: &str) {
     let mut terminal = project.open(&[]);
@@ -59,7 +59,7 @@ fn sleep_script(seconds: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")])
 }
 
-/// After `--resume`, the interrupted call is shown and nothing has run.
+/// Resumes: the interrupted call is shown and nothing has run.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn resumed(project: &Project, server: &Server) -> Terminal {
@@ -168,7 +168,7 @@ fn a_draft_that_was_not_sent_survives_a_crash() {
     assert_eq!(server.requests().len(), 1);
 }
 
-/// Whether some file of the data directory holds these words.
+/// Whether a file of the data directory contains this text.
 fn is_saved(project: &Project, words: &str) -> bool {
     let holds = |path: std::path::PathBuf| {
         std::fs::read(path).is_ok_and(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
@@ -232,7 +232,7 @@ fn of_a_long_session_the_end_is_there_first_and_the_start_by_scrolling_and_all_o
     project.aye(&["exec", "--max-steps", "500", "the very first question"]).exits(0);
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_for("All of it was read.");
-    // All of it is loaded beside the screen; asked before that, it counts what is shown.
+    // The session is loaded in the background; before that, only the shown part is counted.
     let counted = wait_until(TIMEOUT, || {
         terminal.prompt("/stats");
         terminal.wait_for("ReadFile");

@@ -13,7 +13,7 @@ fn scripted() -> Server {
     ])
 }
 
-/// Nothing asks, and what the session made may be removed again.
+/// A policy without prompts, under which files of the session may be removed again.
 const POLICY: &str = r#"
 schema_version = 1
 
@@ -33,7 +33,7 @@ fn project(server: &Server) -> Project {
     Project::with(server).policy(POLICY).file("written.txt", "old\n")
 }
 
-/// A screen on which one prompt was done.
+/// A session with one completed prompt.
 #[track_caller]
 fn done(project: &Project) -> Terminal {
     let mut terminal = project.open_sized(&[], 100, 36);
@@ -64,7 +64,7 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
     let screen = terminal.wait_for("/redo");
     assert!(screen.contains(" │Both are done."), "what was undone is marked\n{screen}");
     terminal.wait_that("the prompt is back", |screen| screen.contains("❯ do both"));
-    // The prompt that came back is cleared, not sent.
+    // The restored prompt is cleared, not sent.
     terminal.send("\x15");
     terminal.wait_for("Ask, or describe a change");
     terminal.prompt("/redo");
@@ -116,7 +116,7 @@ fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
             Terminal::react();
             terminal.send(" ");
             terminal.wait_for("[x] written.txt");
-            // A key right behind another one is a sentence.
+            // A key right after another one is text.
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         terminal.decide('3');

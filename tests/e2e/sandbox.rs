@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Every line is allowed, and nothing but the sandbox holds it.
+/// A policy that allows every line, so that only the sandbox restricts it.
 const ALLOWED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"**/.env\", \"secrets\"]\n\
     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"fixed\"]\n\
     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
@@ -21,7 +21,7 @@ fn run(project: &Project, line: &str) -> Value {
     call(project, line, &[])
 }
 
-/// What the line printed, all of it.
+/// Complete output of the line.
 #[track_caller]
 fn output(project: &Project, line: &str) -> String {
     let result = run(project, line);
@@ -42,7 +42,7 @@ fn works(project: &Project, line: &str) -> String {
     output
 }
 
-/// A project under this policy, or nothing where this system holds no command.
+/// A project with this policy; `None` if this system has no sandbox.
 fn held(policy: &str) -> Option<Project> {
     let project = Project::outside_tmp().policy(policy);
     let result = run(&project, "true");
@@ -53,7 +53,7 @@ fn held(policy: &str) -> Option<Project> {
     Some(project)
 }
 
-/// Whether a program is here to be tried with.
+/// Whether a program is installed.
 fn has(program: &str) -> bool {
     let found =
         std::env::var("PATH").unwrap_or_default().split(':').any(|place| fs::metadata(format!("{place}/{program}")).is_ok());
@@ -73,7 +73,7 @@ fn an_allowed_command_runs_held_and_sees_neither_credentials_nor_aye() {
     let project = project.file("secrets/a", "s3cret").file("deep/er/.env", "s3cret");
     let all = "cat ~/.ssh/id_rsa ~/.netrc secrets/a deep/er/.env; ls -A ~/.ssh secrets; cat \"$(dirname ~)\"/config/policy.toml; \
                find \"$(dirname ~)\"/data -type f";
-    // A line that names such places asks; the sandbox does not rely on that.
+    // A line that names such paths asks; the sandbox does not rely on that.
     let seen = call(&project, all, &["--yes"])["outputText"].as_str().unwrap().to_owned();
     for secret in ["k3y", "passw0rd", "s3cret", "id_rsa\n", "schema_version", "aye.db"] {
         let printed = seen.split("--- stderr ---").next().unwrap();
@@ -89,7 +89,7 @@ fn a_command_writes_in_the_workspace_and_nowhere_else() {
     works(&project, "echo x > inside && mkdir -p a/b && touch a/b/c && echo x > /tmp/its-own && test -w \"$TMPDIR\"");
     assert!(project.exists("inside") && project.exists("a/b/c"));
     assert!(!std::path::Path::new("/tmp/its-own").exists());
-    // Where all of this lies in `/tmp`, what is beside it is the command's own as well, and gone.
+    // If all of this is in `/tmp`, the directories beside it belong to the command's own `/tmp` and are gone.
     for line in ["echo x > ../outside", "echo x > ~/.bashrc"] {
         call(&project, line, &["--yes"]);
     }
@@ -128,7 +128,7 @@ fn what_runs_code_later_is_written_neither_where_it_is_nor_where_it_could_be() {
     assert_eq!(project.read("sub/.vscode/a.json"), "{}");
 }
 
-/// Files that run code as soon as a folder is opened, and a script for each that makes it.
+/// Files that run code when a folder is opened, with a script that creates each.
 const RUN_WHEN_OPENED: [(&str, &str); 10] = [
     ("sub/.vscode", "mkdir -p sub/.vscode && cp x sub/.vscode/tasks.json"),
     ("sub/deep/.git", "mkdir -p sub/deep/.git/hooks && cp x sub/deep/.git/config"),
@@ -159,7 +159,7 @@ fn a_command_that_nobody_approved_leaves_no_file_that_runs_code_under_its_name()
     fs::write(project.path("make.sh"), "cp x mise.toml").unwrap();
     let told = works(&project, "sh make.sh");
     assert!(told.contains("(now `_blocked_mise.toml_2_`)"), "{told}");
-    // A build makes this one as a matter of course.
+    // Builds create this one regularly.
     fs::write(project.path("make.sh"), "mkdir -p .venv/bin && cp x .venv/bin/python && echo y > plain").unwrap();
     let told = works(&project, "sh make.sh");
     assert!(told.contains("/.venv/bin` appeared") && !told.contains("renamed"), "{told}");
@@ -206,13 +206,13 @@ fn an_approved_git_command_writes_its_repository_and_none_of_what_git_would_run(
     ] {
         fails(&project, line);
     }
-    // What cannot be shut before it exists is gone after the command.
+    // A path that cannot be protected before it exists is removed after the command.
     let told = output(&project, "git add -A; echo ../evil > .git/commondir");
     assert!(told.contains("commondir") || !told.starts_with("Exit code: 0"), "{told}");
     for path in [".git/hooks/pre-commit", ".git/commondir", ".git/config.worktree"] {
         assert!(!project.exists(path), "{path}");
     }
-    // A line that names no git writes nothing there.
+    // A line without git writes nothing there.
     fails(&project, "echo x > .git/refs/heads/other");
     works(&project, "git status --short && git log --oneline");
 }
@@ -269,7 +269,7 @@ fn package_managers_write_to_a_cache_of_their_own_that_stays() {
     fs::create_dir(&cache).unwrap();
     fs::write(cache.join("fetched"), "before").unwrap();
     works(&project, "cat ~/.npm/fetched && echo after > ~/.npm/fetched && mkdir ~/.npm/_logs && echo x > ~/.npm/_logs/1");
-    // A line that only reads sees the cache without what commands added to it.
+    // A read-only line sees the cache without additions of commands.
     let told = works(&project, "cat ~/.npm/fetched ~/.npm/_logs/1 > seen && cat seen");
     assert!(told.contains("after"), "{told}");
     assert_eq!(fs::read_to_string(cache.join("fetched")).unwrap(), "before");

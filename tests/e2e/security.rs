@@ -4,7 +4,7 @@ use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
 use std::fs;
 
-/// The result of one call, as JSON.
+/// Result of one call, as JSON.
 fn result(project: &Project, tool: &str, arguments: &Value) -> String {
     project.aye(&["tool", "call", tool, "--args", &arguments.to_string(), "--yes", "--json"]).stdout
 }
@@ -80,7 +80,7 @@ fn only_what_git_would_write_is_taken_for_a_branch() {
     let project = Project::with(&server).file(".git/HEAD", "ref: refs/heads/feature/one\n");
     project.aye(&["exec", "hi"]).exits(0);
     assert!(server.request(0).body.to_string().contains("feature/one"));
-    // A pipe would make the start wait, a link show what is elsewhere.
+    // A pipe would block the start, and a link would show another file.
     fs::remove_file(project.path(".git/HEAD")).unwrap();
     nix::unistd::mkfifo(&project.path(".git/HEAD"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     project.aye(&["exec", "hi"]).exits(0);
@@ -185,7 +185,7 @@ fn aye_itself_is_out_of_reach_of_its_tools() {
             assert!(told.contains("POLICY_DENIED"), "{tool} {path}: {told}");
         }
     }
-    // A directory that is not there yet, reached through a link, is no gap to put one in.
+    // A missing directory behind a link is not a way to create one.
     let linked = Project::empty().policy("schema_version = 1\n[capabilities.\"File.Write\"]\n");
     fs::create_dir(linked.path("real")).unwrap();
     std::os::unix::fs::symlink("real", linked.path("link")).unwrap();
@@ -216,7 +216,7 @@ fn places_that_run_code_are_shut_to_every_mode_and_spelling() {
     assert_eq!(project.read(".git/config"), "[core]\n", "another name of the same file is cut off from it");
 }
 
-/// A person's own bundle that opens the whole home directory.
+/// A user policy that allows the whole home directory.
 const WHOLE_HOME: &str = r#"
 schema_version = 1
 [capabilities."File.Read"]

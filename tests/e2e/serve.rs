@@ -313,7 +313,7 @@ fn of_an_untrusted_project_nothing_takes_effect_and_stderr_says_so() {
     assert!(said.contains("is not trusted") && said.lines().count() == 1, "{said}");
 }
 
-/// A server that is out of order for all attempts of a request.
+/// A server that fails all attempts of a request.
 fn out_of_order() -> Vec<Answer> {
     (0..4).map(|_| Answer::error(500, "api_error", "the provider has a bad day")).collect()
 }
@@ -360,7 +360,7 @@ fn whoever_answers_an_event_at_once_finds_the_state_that_it_announced() {
         seen.push(name);
     }
     assert_eq!(project.read("a.txt"), "alpha\n");
-    // The next task begins as soon as the one before it is told to be done.
+    // The next task begins as soon as the previous one is reported as completed.
     client.call("StartTask", json!({"prompt": "and now this"}));
     drop(client);
 }

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// A host on a socket, killed with the test.
+/// `aye serve` on a socket, killed with the test.
 struct Host {
     child: Child,
     path: PathBuf,
@@ -28,7 +28,7 @@ impl Host {
     #[track_caller]
     fn client(&self) -> Rpc {
         let mut client = None;
-        // The one before may still be on its way out.
+        // The previous one may still be exiting.
         let taken = wait_until(TIMEOUT, || {
             let mut fresh = Rpc::connect(&self.path).unwrap();
             fresh.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":\"there\",\"method\":\"NoSuchMethod\"}\n").ok();
@@ -190,14 +190,14 @@ fn a_flood_of_requests_is_answered_in_order_and_held_back_while_nobody_reads() {
         }
         to
     });
-    // All of it would be 40 MB: it stays with the client as long as nobody reads.
+    // All of it would be 40 MB: it is held back while the client does not read.
     let first = memory_kb(id);
     let mut lines = BufReader::new(from).lines();
     for number in 0..COUNT {
         let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(answer["id"][0], number);
     }
-    // As long as that is open the process is there.
+    // The process runs while that is open.
     let to = flood.join().unwrap();
     let used = memory_kb(id);
     drop(to);
@@ -205,14 +205,14 @@ fn a_flood_of_requests_is_answered_in_order_and_held_back_while_nobody_reads() {
     assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()));
 }
 
-/// A text far longer than a pipe holds and than may wait, and the answer that says it in many pieces.
+/// A text far longer than a pipe and the queue hold, and the response that streams it in many chunks.
 fn long_answer() -> (String, Answer) {
     let long: Vec<String> = (0..400).map(|number| format!("{number} {}", "word ".repeat(4_000))).collect();
     let answer = long.iter().fold(Answer::empty(), |answer, piece| answer.and(piece));
     (long.concat(), answer)
 }
 
-/// A host that has a task, and whose lines nobody reads yet.
+/// `aye serve` with a task whose output is not read yet.
 fn asked_and_unread(project: &Project) -> (Child, ChildStdin, ChildStdout) {
     let mut command = project.command(&["serve", "--stdio"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -338,7 +338,7 @@ fn another_user_is_told_no_even_where_the_socket_is_open_to_them() {
     host.client();
 }
 
-/// Whether a message has all that an example shows; `…` stands for anything.
+/// Whether a message contains everything of an example; `…` matches anything.
 fn shows(example: &Value, message: &Value) -> bool {
     match (example, message) {
         (Value::String(text), message) if text == "…" => !message.is_null(),

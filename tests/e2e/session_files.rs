@@ -52,7 +52,7 @@ fn a_session_goes_on_in_another_data_directory_with_the_same_thread() {
     }
     assert!(before.contains("call_1") && after.contains("call_1"));
     assert_eq!(server.request(2).tool_results()[..1], server.request(1).tool_results()[..]);
-    // It is there already.
+    // It exists already.
     let again = project.aye(&["sessions", "import", &path]).exits(0);
     assert!(again.stderr.contains("already exists; assigned a new ID"), "{}", again.stderr);
     let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
@@ -201,7 +201,7 @@ fn a_session_that_was_rewound_is_imported_as_it_stands_and_puts_no_file_back() {
     assert!(messages.contains("do the first") && !messages.contains("do the second"), "{messages}");
 }
 
-/// As a desktop host writes it in the middle of a task.
+/// Written as by a desktop host in the middle of a task.
 const CHECKPOINT: &str = r#"{
   "checkpointVersion": "1.0",
   "sessionId": "sess_789",

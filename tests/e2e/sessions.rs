@@ -42,7 +42,7 @@ fn a_background_command_is_read_and_ends_with_aye() {
     project.aye(&["exec", "--json", "serve it"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
-    // Whether the first result has its output already is a matter of speed; it is told once.
+    // Depending on timing, the first result has the output already; it is reported once.
     let late = result(2).contains("--- output ---\nserving");
     assert!(result(2).contains("s1 is running") && result(2).contains("no new output") != late, "{}", result(2));
     assert_eq!(processes_running(&["sleep", "987002"]), 0);
@@ -72,11 +72,11 @@ const RULES: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabili
 
 #[test]
 fn rules_speak_of_what_is_typed_and_reach_no_input() {
-    // A bare shell asks, whatever a rule says: what it will be given is not known.
+    // A bare shell asks, whatever a rule says: its input is not known.
     let server = Server::new([Answer::call("c1", "CliSession", json!({})), done()]);
     let output = Project::with(&server).policy(RULES).aye(&["exec", "--json", "x"]).exits(3);
     assert_eq!(output.events().all("tool_completed")[0]["error"]["code"], "NO_APPROVER");
-    // What a rule allows starts; what is typed into it is input, which no rule reaches.
+    // A command that a rule allows starts; text typed into it is input, to which no rule applies.
     let server = Server::new([
         Answer::call("c1", "CliSession", json!({"command": "cat"})),
         Answer::call("c2", "CliWrite", json!({"id": "s1", "text": "echo hi"})),
@@ -102,7 +102,7 @@ fn in_a_shell_each_line_is_asked_about_like_a_command() {
     let mut terminal = project.open(&["work in a shell"]);
     terminal.review("bash");
     terminal.decide('y');
-    // A shell that may write has no read-only view, so a line that a rule allows because it reads asks too.
+    // A shell that may write has no read-only view, so a line that is allowed as read-only asks too.
     terminal.review("echo allowed");
     terminal.decide('y');
     let screen = terminal.review("touch made");

@@ -61,13 +61,13 @@ fn the_first_lines_say_what_was_done_here_last_and_what_is_not_done() {
     assert!(screen.contains("look into the TODO in src/main.rs:2"), "{screen}");
 }
 
-/// The permissions of a file of the person's settings.
+/// Permissions of a file of the user's settings.
 fn mode(project: &Project, name: &str) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(project.directory("config").join(name)).unwrap().permissions().mode() & 0o777
 }
 
-/// Presses the letter of a choice that is on the screen, once it takes keys.
+/// Presses the letter of a visible choice once it accepts keys.
 fn press(terminal: &mut Terminal, letter: char) {
     let shown = |screen: &str| screen.contains(&format!("{letter}  ")) && !screen.contains('◔');
     terminal.wait_that("the question takes keys", shown);
@@ -75,7 +75,7 @@ fn press(terminal: &mut Terminal, letter: char) {
     terminal.send(letter.encode_utf8(&mut [0; 4]));
 }
 
-/// No server of models that happens to run here is found.
+/// Hides local model servers of this machine.
 const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::fs::File;
 use std::process::Command;
 
-/// As long as this is held, no other process opens the store.
+/// While this is held, no other process can open the store.
 fn closed(project: &Project) -> File {
     let lock = File::options().create(true).write(true).truncate(false).open(project.directory("data").join("aye.lock")).unwrap();
     lock.lock().unwrap();

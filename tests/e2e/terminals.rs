@@ -7,7 +7,7 @@ fn what_is_typed_while_aye_starts_is_the_draft() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
-    // The process has just been made: nothing of it reads yet.
+    // The process has just started and does not read yet.
     terminal.send("explain the parser");
     terminal.wait_for("❯ explain the parser");
     assert_eq!(server.requests().len(), 0);

@@ -93,7 +93,7 @@ fn a_setting_offers_all_tools_from_the_start() {
     project.aye(&[&["exec", "--set", "tools.on_demand=false"][..], &MODEL, &["hi"]].concat()).exits(0);
     let all = names(&server.request(0));
     assert!(all.len() == 28 && !all.contains(&"FindTools".to_owned()), "{all:?}");
-    // A list of tools has room for the one that loads them.
+    // A list of enabled tools also offers the tool that loads others.
     let project = Project::with(&server).config("[tools]\nenabled = [\"ReadFile\", \"HttpRequest\"]\n");
     project.aye(&[&["exec"][..], &MODEL, &["hi"]].concat()).exits(0);
     assert_eq!(names(&server.request(1)), ["ReadFile", "FindTools"]);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const FILES: usize = 400;
 
-/// A project with a tree of many files in it.
+/// A project with a tree of many files.
 fn project() -> Project {
     let project = Project::empty();
     for number in 0..FILES {

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Forbids what the person's own policy would ask about.
+/// A policy that denies what the user's policy would ask about.
 const TIGHT: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]\n\
                      [capabilities.\"File.Write\"]\nrequires_approval = true\n\
                      [capabilities.\"File.Delete\"]\nrequires_approval = true\n\
@@ -16,7 +16,7 @@ fn server(answers: usize) -> Server {
     Server::new((0..answers).map(|_| Answer::text("Done.")))
 }
 
-/// What `policy check` says about reading a file.
+/// Verdict of `policy check` on reading a file.
 fn verdict(project: &Project, flags: &[&str]) -> String {
     let mut arguments = vec!["policy", "check", "--jsonl"];
     arguments.extend(flags);
@@ -35,7 +35,7 @@ fn a_project_policy_tightens_after_trust_and_not_before() {
     assert!(call.stderr.contains("this project is not trusted; ignored: .aye/policy.toml"), "{}", call.stderr);
     let call = project.aye(&["tool", "call", "ReadFile", "--args", &read, "--trust"]).exits(1);
     assert!(call.stdout.contains("notes.txt` is a blocked path") || call.stderr.contains("blocked path"), "{}", call.stdout);
-    // A command that aye runs may not say yes for the person.
+    // A command that aye runs cannot approve for the user.
     for flags in
         [["--trust", "hi"].as_slice(), &["--policy", "p.toml", "hi"], &["--mode", "auto", "hi"], &["--mode=auto-edit", "hi"]]
     {
@@ -111,7 +111,7 @@ fn quitting_at_the_question_leaves_nothing_behind() {
     assert!(!project.directory("config").join("projects").exists());
 }
 
-/// A repository with something for every program that is known to run what it finds.
+/// A repository with a file for each program that is known to run what it finds.
 fn hostile(project: Project) -> Project {
     let mark = "touch \"$MARK\"";
     project
@@ -171,7 +171,7 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
     assert!(!mark.exists(), "the screen started a program of the project's choice");
     if strace {
         let calls = fs::read_to_string(&trace).unwrap();
-        // It starts itself once more, to see what this system can hold.
+        // It starts itself once more, to detect the sandbox of this system.
         let own = [format!("execve(\"{}\", ", env!("CARGO_BIN_EXE_aye")), "execve(\"/proc/self/exe\", ".to_owned()];
         let started = calls.lines().filter(|line| line.contains("execve"));
         let others: Vec<&str> = started.filter(|line| !own.iter().any(|own| line.contains(own))).collect();
@@ -200,7 +200,7 @@ fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_ag
     assert!(terminal.quit().success());
 }
 
-/// A named pipe: whoever opens it to read waits for somebody who writes.
+/// A named pipe: opening it for reading blocks until a writer appears.
 fn pipe(path: &std::path::Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -241,7 +241,7 @@ fn pipes_and_huge_files_in_the_place_of_what_is_read_at_the_start_stop_nothing()
         project.aye(&["exec", "hi"]).exits(0);
         let mut terminal = project.open_sized(&[], 100, 30);
         if huge {
-            // Asked before the key to quit: a question that comes first takes it as a key to scroll.
+            // Answered before the quit key: an open question would take that as a key to scroll.
             let screen = terminal.wait_for("open read-only");
             assert!(screen.contains("AGENTS.md"), "{screen}");
             terminal.decide('n');
@@ -298,7 +298,7 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     }
     terminal.send("q");
     terminal.finish();
-    // What is listed for others is no part of what is trusted: it may change.
+    // Files listed for other programs are not part of the trust and may change.
     let mut terminal = project.open_sized(&[], 100, 40);
     terminal.review("Trust the project");
     terminal.decide('y');

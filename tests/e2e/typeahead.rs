@@ -13,7 +13,7 @@ fn script(gate: &Gate) -> Server {
     ])
 }
 
-/// A session with this configuration that asks whether it may write `new.txt`, and takes keys.
+/// A session with this configuration and a prompt for writing `new.txt` that accepts keys.
 fn asked(config: &str) -> (Server, Project, Terminal) {
     let gate = Gate::default();
     gate.open();
@@ -25,7 +25,7 @@ fn asked(config: &str) -> (Server, Project, Terminal) {
     (server, project, terminal)
 }
 
-/// Fails if the question of such a session was answered.
+/// Fails if the prompt of such a session was answered.
 #[track_caller]
 fn assert_undecided(server: &Server, project: &Project) {
     assert!(!project.exists("new.txt"));
@@ -65,7 +65,7 @@ fn a_pause_in_the_sentence_changes_nothing() {
     terminal.type_text("also fix the", 30);
     gate.open();
     terminal.wait_for("tab to review");
-    // Longer than every wait of the guard.
+    // Longer than all delays of the guard.
     std::thread::sleep(std::time::Duration::from_millis(1800));
     terminal.type_text(" y", 30);
     terminal.wait_for("also fix the y");
@@ -75,7 +75,7 @@ fn a_pause_in_the_sentence_changes_nothing() {
 #[test]
 fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
     let (server, project, mut terminal) = asked("");
-    // In one burst: a pause after the `y` would make it an answer.
+    // In one burst: after a pause, the `y` would be an answer.
     terminal.send("yes");
     terminal.wait_for("tab to review");
     terminal.wait_for("❯ yes");
@@ -90,7 +90,7 @@ fn a_paste_into_an_armed_approval_is_not_an_answer() {
     assert_undecided(&server, &project);
 }
 
-/// A key that is no choice, and what other agents take for a yes.
+/// Keys that are not choices, among them keys with which other agents approve.
 #[test]
 fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
     let (_server, project, mut terminal) = asked("");
@@ -110,7 +110,7 @@ fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
 fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again() {
     let gate = Gate::default();
     let server = script(&gate);
-    // Long enough to press a key before, however slow the machine is.
+    // Long enough to press a key before, also on a slow machine.
     let project = Project::with(&server).config("[approval]\narming_ms = 2000\n");
     let mut terminal = project.open(&[]);
     terminal.set_reply_delay(None);
@@ -130,7 +130,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
 #[test]
 fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
     let (server, _project, mut terminal) = asked("");
-    // In one burst: a pause after the `y` would make it an answer.
+    // In one burst: after a pause, the `y` would be an answer.
     terminal.send("yes");
     let screen = terminal.wait_for("❯ yes");
     assert!(screen.contains("new.txt") && screen.contains("tab to review"), "{screen}");
@@ -171,7 +171,7 @@ fn a_prompt_typed_while_a_task_runs_is_queued_behind_it() {
     assert!(server.request(1).messages().contains("the second"));
 }
 
-/// The streams other agents failed at, typed with a rest in the middle and without one.
+/// Key sequences at which other agents failed, typed with and without a pause in the middle.
 #[test]
 fn recorded_streams_across_an_opening_approval_land_in_the_draft() {
     for (parts, rest_ms) in [
@@ -218,7 +218,7 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
         terminal.set_reply_delay(line_ms);
         terminal.prompt("write it");
         terminal.wait_for("◔");
-        // It is on the screen, and the choices do not work yet.
+        // The prompt is visible, but its choices do not work yet.
         terminal.send("yes 1 n");
         terminal.wait_for("yes 1 n");
         assert_undecided(&server, &project);
@@ -232,11 +232,11 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
 #[test]
 fn a_key_that_is_held_approves_nothing() {
     let (server, project, mut terminal) = asked("");
-    // Its repeats come before the first press is confirmed, however slow the machine is.
+    // Repeats arrive before the first press is confirmed, also on a slow machine.
     terminal.send(&"y".repeat(40));
     std::thread::sleep(std::time::Duration::from_millis(600));
     assert_undecided(&server, &project);
-    // The prompt is as it was.
+    // The prompt is unchanged.
     terminal.review("new.txt");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
@@ -245,7 +245,7 @@ fn a_key_that_is_held_approves_nothing() {
 #[test]
 fn in_strict_mode_a_letter_waits_for_enter_as_long_as_it_takes() {
     let (_server, project, mut terminal) = asked("[approval]\nguard = \"strict\"\n");
-    // What was typed right before the question opened is over.
+    // Typing right before the prompt opened has ended.
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");
     std::thread::sleep(std::time::Duration::from_secs(6));
@@ -283,7 +283,7 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.wait_for("1 waiting for you");
     assert!(project.exists("one.txt") && project.exists("three.txt") || server.requests().len() == 1);
     terminal.send("\x1b");
-    // The list gives the keys back first.
+    // The list releases the keyboard first.
     terminal.wait_for("tab to review");
     terminal.review("two.txt");
     terminal.decide('n');

@@ -67,13 +67,13 @@ fn esc_ends_it_and_a_secret_in_it_is_not_written_down() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
-    // Before all is loaded a command stays in the draft.
+    // Until the session is loaded, a command stays in the draft.
     terminal.wait_for("Try:");
     terminal.prompt("!sleep 300");
     terminal.wait_for("esc stop");
     terminal.wait_for("Running sleep 300");
     terminal.send("\x1b");
-    // Until it has ended, the next command stays in the draft.
+    // While it runs, the next command stays in the draft.
     terminal.wait_for("you  stopped");
     let key = format!("ghp_{}", "a1B2".repeat(9));
     terminal.prompt(&format!("!echo {key}"));

@@ -17,7 +17,7 @@ fn the_version_names_the_commit_that_was_built() {
     let commit = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
     let commit = commit.unwrap_or_else(|| panic!("{}", output.stdout));
     assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{commit}");
-    // Where git can say so, it is a commit of this repository.
+    // If git is available, it is checked to be a commit of this repository.
     let git = |arguments: &[&str]| Command::new("git").arg("-C").arg(root).args(arguments).output();
     if git(&["rev-parse", "HEAD"]).is_ok_and(|output| output.status.success()) {
         let known = git(&["cat-file", "-e", &format!("{commit}^{{commit}}")]).unwrap();
