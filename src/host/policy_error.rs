@@ -1,8 +1,7 @@
 //! Error text for an invalid policy: the place, the line, the expected content, and what to do.
 
 use super::error::CliError;
-use crate::policy::BundleError;
-use crate::policy::entry_at;
+use crate::policy::{BundleError, entry_at};
 
 /// Added at a start only; while aye runs, the last valid policy stays in force.
 pub const NOTHING_RUNS: &str = "\n  nothing runs under an invalid policy; run `aye policy validate` to list all errors";

@@ -2,8 +2,7 @@
 
 use crate::ports::{Model, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 
 /// Placeholder for a model. Every request fails with the reason why nothing was sent.
 pub struct Unset {

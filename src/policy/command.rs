@@ -1,8 +1,6 @@
 //! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
 
 use super::bundle::{Approve, Decision, Rule, Shell};
-use super::danger;
-use super::guard;
 use super::layer::{FileRules, Owned, Ready, Scope, counts};
 use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
 use super::path_words::{as_path, leaves, path_in};
@@ -11,6 +9,7 @@ use super::permit::Grant;
 use super::shell::option_verdict::Reading;
 use super::shell::options::reading;
 use super::shell::{Arg, COMPUTED, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
+use super::{danger, guard};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use std::collections::HashSet;

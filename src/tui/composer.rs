@@ -2,8 +2,7 @@
 
 mod rows;
 
-use super::history::History;
-use super::history::HistoryRedactor;
+use super::history::{History, HistoryRedactor};
 use super::theme::{Theme, Token};
 use super::vim::{self, KeyOutcome, Mode, Vim};
 use crate::text;

@@ -11,8 +11,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_error::numbered;
 use crate::host::policy_layers::{MANAGED, policy_bytes};
-use crate::policy::entry_at;
-use crate::policy::{Bundle, BundleError, warnings};
+use crate::policy::{Bundle, BundleError, entry_at, warnings};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,6 @@
 //! Effects of programs that act as root, on the whole system or with packages; and the words of a program that are files.
 
-use super::of_variable;
-use super::{Arg, DISKS, Effect, Place, listed, plain_words, quoted};
+use super::{Arg, DISKS, Effect, Place, listed, of_variable, plain_words, quoted};
 use crate::policy::path_words::path_in;
 use crate::policy::program_kinds::is_recursive;
 use crate::policy::steering::steers;

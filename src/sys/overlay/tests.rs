@@ -6,10 +6,9 @@ mod random;
 use super::commit::commit_at_pace;
 use super::*;
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
+use std::{fs, io};
 use tempfile::TempDir;
 
 /// A real directory with some files, and the location of a view of it.

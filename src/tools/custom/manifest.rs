@@ -1,7 +1,6 @@
 //! The manifest of a custom tool, parsed strictly: an error names the line, and the tool is not loaded.
 
-use super::program_files::FileHashes;
-use super::program_files::Program;
+use super::program_files::{FileHashes, Program};
 use super::schema::Schema;
 use super::template::{TemplatePart, pieces};
 use crate::tools::custom::schema::MAX_STEPS;

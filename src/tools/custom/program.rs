@@ -2,8 +2,7 @@
 
 use super::manifest::{Body, CustomTool};
 use super::pipeline;
-use super::program_files::Program;
-use super::program_files::{FileHashes, ResolvedProgram};
+use super::program_files::{FileHashes, Program, ResolvedProgram};
 use super::template;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};

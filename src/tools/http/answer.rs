@@ -2,9 +2,7 @@
 
 use super::readable::{Form, readable};
 use crate::policy::url::{Destination, parse};
-use crate::protocol::ErrorCode;
-use crate::protocol::ToolError;
-use crate::protocol::{ArtifactKind, LeftOut, size, truncated_with_gap};
+use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncated_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
 use crate::sys::http::{UnpackError, unpack_body};
 use crate::tools::call_result::{ToolFailure, ToolOutput};

@@ -1,9 +1,7 @@
 //! Results of MCP tools for the model: limited in size, free of terminal control sequences, and labelled with their origin.
 
-use super::schema::Checked;
-use super::schema::Fit;
-use crate::ports::RemoteTool;
-use crate::ports::{RemoteContent, RemoteResult};
+use super::schema::{Checked, Fit};
+use crate::ports::{RemoteContent, RemoteResult, RemoteTool};
 use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncated_with_gap};
 use crate::text::clean;
 use crate::tools::call_result::{ToolFailure, ToolOutput};

@@ -1,8 +1,6 @@
 //! One tool of an MCP server. A call is judged as the use of exactly this tool, sent as shown, and its result is labelled.
 
-use super::answer::Offer;
-use super::answer::SUMMARY_CHARS;
-use super::answer::{short, told};
+use super::answer::{Offer, SUMMARY_CHARS, short, told};
 use super::pins::{PinState, Pins};
 use super::schema::{self, Checked, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};

@@ -1,7 +1,6 @@
 //! Blocking work of commands, outside the runtime threads.
 
-use crate::protocol::ErrorCode;
-use crate::protocol::ToolError;
+use crate::protocol::{ErrorCode, ToolError};
 
 /// Runs blocking work on a separate thread.
 pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {

@@ -4,10 +4,9 @@ use super::background::{After, Entry, Kind, New, Outcome, finish, in_background,
 use super::checkpoint::{self, WorkspaceState};
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::executed_files::PinnedFiles;
-use super::git_clean_backup;
-use super::network;
 use super::sandbox_denials::{CreatedPaths, Denied};
 use super::unapproved_run::UnapprovedRun;
+use super::{git_clean_backup, network};
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
 use crate::sys::process::{

@@ -11,8 +11,7 @@ use crate::tools::error::invalid;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
-use crate::tools::write::file_change::ChangeParts;
-use crate::tools::write::file_change::fitted;
+use crate::tools::write::file_change::{ChangeParts, fitted};
 use std::fmt::Write as _;
 
 /// Maximum number of bytes of edited text reported to the model.

@@ -17,10 +17,8 @@ use crate::tools::paths::{ExpectedKind, Paths, not_found};
 use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::edit_arguments::Arguments;
-use crate::tools::write::edit_arguments::Edit;
-use crate::tools::write::file_change::ChangeParts;
-use crate::tools::write::file_change::not_text;
+use crate::tools::write::edit_arguments::{Arguments, Edit};
+use crate::tools::write::file_change::{ChangeParts, not_text};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -5,8 +5,7 @@ use super::notes::show_called_for;
 use super::readiness::is_ready;
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
 use crate::text;
-use crate::tui::format::counted;
-use crate::tui::format::tokens;
+use crate::tui::format::{counted, tokens};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 

@@ -1,7 +1,6 @@
 //! Queued messages: sent with the next step or after the task, listed, edited and removed.
 
-use super::draft::draft_changed;
-use super::draft::take_draft;
+use super::draft::{draft_changed, take_draft};
 use super::notes::show_called_for;
 use crate::protocol::{Command, Waiting};
 use crate::text;

@@ -1,10 +1,8 @@
 //! MCP servers of the session: reports of changes, access to their resources and prompts, and the `/mcp` list.
 
-use super::draft::draft_changed;
-use super::draft::take_draft;
+use super::draft::{draft_changed, take_draft};
 use super::menu;
-use super::notes::note;
-use super::notes::show_called_for;
+use super::notes::{note, show_called_for};
 use super::readiness::is_ready;
 use crate::protocol::{Command, CustomCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;

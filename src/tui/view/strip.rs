@@ -2,8 +2,6 @@
 
 use crate::protocol::Waiting;
 use crate::text;
-use crate::tui::approval;
-use crate::tui::format;
 use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Activity, Model};
@@ -12,6 +10,7 @@ use crate::tui::status;
 use crate::tui::task::Paused;
 use crate::tui::theme::Token;
 use crate::tui::update::{commands, retry, save_errors};
+use crate::tui::{approval, format};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

@@ -1,6 +1,5 @@
 use super::*;
-use crate::host::policy_templates::Template;
-use crate::host::policy_templates::{TEMPLATES, text_of};
+use crate::host::policy_templates::{TEMPLATES, Template, text_of};
 use crate::policy::{Bundle, warnings};
 use crate::protocol::{Action, Place, Target};
 

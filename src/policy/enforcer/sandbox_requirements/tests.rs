@@ -1,7 +1,6 @@
 use super::super::Enforcer;
 use super::*;
-use crate::policy::Context;
-use crate::policy::{Bundle, Layer, Sandbox, Scope};
+use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 
 const ROOT: &str = "/home/user/project";
 

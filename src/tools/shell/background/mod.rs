@@ -6,8 +6,7 @@ mod ring_buffer;
 mod screen;
 mod wait;
 
-use crate::sys::process::End;
-use crate::sys::process::signal_name;
+use crate::sys::process::{End, signal_name};
 pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
 pub use keys::Key;
 pub use ring_buffer::Fresh;

@@ -5,10 +5,9 @@ use super::overlay_dir::{Call, View, previews};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::overlay::{self, Outcome};
 use crate::tools::paths::listed;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 /// Time within which a new preview may not have recorded its owner yet.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
