@@ -88,17 +88,17 @@ fn is_elsewhere(model: &Model) -> bool {
 }
 
 /// Sets the files that were found, unless the text has changed since.
-pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64) {
+pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<Effect>) {
     model.menu.files = Some((words, files));
     show_files(model);
-    take_what_was_found(model, now);
+    take_what_was_found(model, now, effects);
 }
 
 /// Sets the symbols that were found, unless the text has changed since.
-pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64) {
+pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64, effects: &mut Vec<Effect>) {
     model.menu.symbols = Some((words, symbols));
     show_symbols(model);
-    take_what_was_found(model, now);
+    take_what_was_found(model, now, effects);
 }
 
 /// Returns whether files or symbols were requested and have not arrived; resources are not waited for.
@@ -108,9 +108,11 @@ pub fn is_searching(model: &Model) -> bool {
 }
 
 /// Applies a Tab that came before the results; results for another text leave it waiting.
-fn take_what_was_found(model: &mut Model, now: u64) {
+fn take_what_was_found(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.menu.is_searching() && model.menu.takes_what_was_found() && !is_elsewhere(model) {
         complete(model, now);
+        // The menu belonged to the letters before, and would take the next Enter.
+        refresh(model, effects);
     }
 }
 

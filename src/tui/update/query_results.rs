@@ -15,8 +15,8 @@ use crate::tui::transcript::{Kind, Tone};
 pub fn told(model: &mut Model, told: LookedUp, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
-        LookedUp::Files { words, files } => menu::found(model, words, files, now),
-        LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols, now),
+        LookedUp::Files { words, files } => menu::found(model, words, files, now, effects),
+        LookedUp::Symbols { words, symbols } => menu::declared(model, words, symbols, now, effects),
         LookedUp::Dropped { pasted, files } => attachments::dropped(model, &pasted, &files, now),
         LookedUp::Clipboard(clipped) => attachments::clipped(model, clipped, now, effects),
         LookedUp::Commands { commands, notices } => user_commands::told(model, commands, notices),

@@ -228,6 +228,7 @@ fn a_tab_that_comes_before_the_files_were_found_takes_the_first_of_them() {
     assert_eq!(model.composer.text(), "see @mai", "what was found for fewer letters is not meant");
     files(&mut model, "mai", &["src/main.rs", "maintainers"], 1200);
     assert_eq!(model.composer.text(), "see @src/main.rs ");
+    assert!(!model.menu.is_open(), "the next Enter sends the prompt");
     // A user who continues typing has chosen nothing.
     burst(&mut model, 2000, "and @li<tab>b");
     files(&mut model, "li", &["LICENSE"], 2100);
