@@ -149,7 +149,7 @@ fn model() -> Server {
     })
 }
 
-/// Fails with the place in the document.
+/// Runs a line with the lines that prepare it, and returns what is wrong.
 #[track_caller]
 fn run(project: &Project, script: &str, expectation: Option<Expectation>) -> Result<(), String> {
     let Some(expectation) = expectation else {
