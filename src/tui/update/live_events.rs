@@ -1,7 +1,8 @@
 //! Effects of live events: those that open dialogs, and those of every event.
 
 use super::activity::tool_ended;
-use super::events::{asked, draft_restored, interrupted, of_its_task, shared};
+use super::call_events::{asked, interrupted};
+use super::events::{draft_restored, of_its_task, shared};
 use super::{dialog, elicitation, history_page, recovery, rewind, worktree};
 use crate::protocol::{Event, EventKind};
 use crate::tui::approval::{InterruptedCall, interrupted_dialog};

@@ -1,6 +1,7 @@
 //! Events of an earlier run, shown without opening dialogs.
 
-use super::events::{asked, interrupted, of_its_task, shared};
+use super::call_events::{asked, interrupted};
+use super::events::{of_its_task, shared};
 use super::{models, streaming};
 use crate::protocol::{Event, EventKind};
 use crate::tui::model::{Activity, Model};

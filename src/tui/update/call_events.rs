@@ -1,0 +1,151 @@
+//! Effects of tool calls, their approvals and the commands of the user on the screen.
+
+use super::activity::{runs, tool_ended};
+use super::notes::note;
+use super::task_events::ended;
+use super::{dialog, streaming, user_shell};
+use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, EventKind, ToolStatus};
+use crate::text;
+use crate::tui::model::Model;
+use crate::tui::transcript::{Card, CardState, Kind, Tone};
+
+/// Applies an event of a call.
+pub fn apply(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
+            streaming::end(model);
+            let name = if summary.is_empty() { tool_name } else { summary };
+            let mut card = Card::new(tool_call_id, &name);
+            card.path = path_in(&arguments);
+            card.by_person = user_shell::mark(model, &card.id);
+            model.transcript.push(Kind::Card(card));
+        }
+        EventKind::ToolStarted { tool_call_id, rule, summary } => {
+            tool_started(model, &tool_call_id, &rule, summary.as_deref(), now);
+        }
+        EventKind::PreviewStarted { approval_id, tool_call_id } => {
+            if let Some(asked) = approval_id {
+                model.dialogs.forget_approval(&asked, model.keys.last_text);
+            }
+            preview_started(model, &tool_call_id, now);
+        }
+        EventKind::ToolOutputChunk { tool_call_id, text } => {
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.printed(&text);
+            }
+        }
+        EventKind::ToolCompleted { .. } => completed(model, kind, now),
+        EventKind::ApprovalResolved { approval_id, tool_call_id, decision, .. } => {
+            dialog::resolved(model, &approval_id, &decision);
+            set_card(model, &tool_call_id, CardState::Requested);
+            model.restart_activity_timer(now);
+        }
+        EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
+        EventKind::OwnCommandStarted { tool_call_id, line, shared } => {
+            user_shell::started(model, tool_call_id, &line, shared, now);
+        }
+        EventKind::OwnCommandEnded { shared, .. } => {
+            ended(model, now);
+            user_shell::ended(model, shared);
+        }
+        _ => {}
+    }
+}
+
+fn completed(model: &mut Model, kind: EventKind, now: u64) {
+    let EventKind::ToolCompleted {
+        tool_call_id,
+        tool_name,
+        status,
+        latency_ms,
+        output_text,
+        error,
+        proposal,
+        redactions,
+        artifact_uris,
+        ..
+    } = kind
+    else {
+        return;
+    };
+    model.info.tool_uses.note(&tool_name, status, latency_ms);
+    model.dialogs.forget_call(&tool_call_id, model.keys.last_text);
+    tool_ended(model, &tool_call_id, now);
+    let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
+    let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
+    let state = match status {
+        ToolStatus::Succeeded => CardState::Done { latency_ms },
+        ToolStatus::Failed if stopped => CardState::Stopped { message },
+        ToolStatus::Failed => CardState::Failed { latency_ms, message },
+        ToolStatus::Denied => CardState::Denied { message },
+    };
+    if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+        card.ended(state, &output_text, proposal.as_ref());
+        card.hid(&redactions);
+        card.keeps_whole = !artifact_uris.is_empty();
+    }
+}
+
+/// Shows a call whose outcome a crash left unknown.
+pub fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
+    if model.transcript.card_mut(id).is_none() {
+        model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
+    }
+    set_card(model, id, CardState::Unknown);
+}
+
+/// Marks the call as waiting, with the user's changes so far.
+pub fn asked(model: &mut Model, approval: &Approval) {
+    set_card(model, &approval.tool_call_id, CardState::Waiting);
+    if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
+        && card.is_command()
+    {
+        card.edited(Some(approval.action_summary.as_str()).filter(|_| approval.amendable.edited));
+    }
+}
+
+fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
+    model.task.paused = None;
+    let held = text::clean(&model.info.header.sandbox).into_owned();
+    let Some(card) = model.transcript.card_mut(id) else { return };
+    card.started(rule, now);
+    if summary.is_some() {
+        card.edited(summary);
+    }
+    card.held = held;
+    let call = (id.clone(), card.summary().to_owned());
+    runs(model, call, now);
+}
+
+/// Shows that the command runs in a preview, which cannot move to the background.
+fn preview_started(model: &mut Model, id: &CallId, now: u64) {
+    model.task.paused = None;
+    let Some(card) = model.transcript.card_mut(id) else { return };
+    card.started("preview in a copy; nothing is applied until you approve", now);
+    card.is_preview = true;
+    let summary = card.summary();
+    let words = format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary));
+    runs(model, (id.clone(), words), now);
+}
+
+/// Removes an approval that nobody answered; it counts as denied.
+fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
+    model.dialogs.forget_approval(approval, model.keys.last_text);
+    let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());
+    set_card(model, call, CardState::Requested);
+    model.restart_activity_timer(now);
+    note(model, &format!("denied because nobody answered in time: {what}"), Tone::Warning);
+}
+
+/// Returns the file that a call is about.
+fn path_in(arguments: &Arguments) -> Option<String> {
+    let Arguments::Object(fields) = arguments else { return None };
+    let named = ["path", "file_path"].into_iter().find_map(|name| fields.get(name)?.as_str());
+    named.map(|path| text::clean(path).into_owned())
+}
+
+fn set_card(model: &mut Model, id: &CallId, state: CardState) {
+    if let Some(card) = model.transcript.card_mut(id) {
+        card.state = state;
+    }
+}

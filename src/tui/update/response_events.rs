@@ -1,0 +1,62 @@
+//! Effects of requests to the model and of its responses on the screen.
+
+use super::activity::busy;
+use super::retry::{self, FailedRequest};
+use super::{failures, spending, streaming};
+use crate::protocol::EventKind;
+use crate::text;
+use crate::tui::model::{Activity, Model};
+
+/// Applies an event of a request to the model.
+pub fn apply(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
+            model.info.tally.context_tokens = model.info.tally.context_tokens.max(estimated_input_tokens);
+            busy(model, Activity::Thinking, now);
+        }
+        EventKind::TextChunk { text } => streaming::text_chunk(model, &text, now),
+        EventKind::ReasoningChunk { text } => streaming::reasoning_chunk(model, &text, now),
+        EventKind::ToolCallProgress { tool_name, bytes } => {
+            busy(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
+        }
+        EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, estimated, .. } => {
+            streaming::end(model);
+            model.info.tally.context_tokens = usage.input_tokens + usage.output_tokens;
+            spending::spent(model, usage, cost_usd, session_cost_usd);
+            spending::doubt(model, estimated);
+        }
+        EventKind::LlmRetry {
+            attempt,
+            max_attempts,
+            delay_ms,
+            asked_ms,
+            kind,
+            message,
+            usage,
+            cost_usd,
+            estimated,
+            request_id,
+        } => {
+            streaming::end(model);
+            spending::doubt(model, estimated);
+            retry::begins(
+                model,
+                FailedRequest {
+                    attempt,
+                    max_attempts,
+                    delay_ms,
+                    asked_ms,
+                    kind,
+                    message,
+                    usage,
+                    cost_usd,
+                    estimated,
+                    request_id,
+                },
+                now,
+            );
+        }
+        EventKind::AnswerDiscarded { reason } => failures::discarded(model, &reason),
+        _ => {}
+    }
+}

@@ -1,0 +1,99 @@
+//! Effects of tasks and their steps on the screen.
+
+use super::activity::busy;
+use super::notes::note;
+use super::quit::repeat_how_to_quit;
+use super::{compaction, failures, queue, save_errors, streaming};
+use crate::protocol::{EventKind, SessionStatus, Usage};
+use crate::text;
+use crate::tui::model::{Activity, Model, TOAST_MS};
+use crate::tui::transcript::{Kind, Tone};
+
+/// Minimum time a notice stays readable before an event may remove it, in milliseconds.
+const READ_MS: u64 = 2000;
+
+/// Applies an event of a task or of one of its steps.
+pub fn apply(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
+        EventKind::QueueChanged { waiting } => queue::on_queue_changed(model, waiting, now),
+        EventKind::Steered { text } => {
+            queue::on_delivered(model, &text, now);
+            streaming::end(model);
+            model.transcript.push(Kind::User(text::clean(&text).into_owned()));
+        }
+        // Other events report what the session does; only the end of all activity may be reported by this one alone.
+        EventKind::StateChanged { session_status, .. } => {
+            if session_status != SessionStatus::Running {
+                compaction::ends(model, now);
+            }
+            save_errors::stands(model, session_status);
+        }
+        EventKind::StepStarted { step_count } => {
+            model.task.step = step_count;
+            model.task.goes_on = true;
+            compaction::ends(model, now);
+            busy(model, Activity::Thinking, now);
+        }
+        EventKind::StepLimitApproaching { step_count, max_steps } => {
+            note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
+        }
+        EventKind::TaskCompleted { cost_usd, text, .. } => {
+            ended(model, now);
+            if !text.is_empty() {
+                model.info.last_answer = Some(text);
+            }
+            // Some requests did not report it.
+            if model.task.cost_usd.is_none() {
+                model.info.tally.spend(cost_usd);
+                model.task.cost_usd = cost_usd;
+            }
+        }
+        EventKind::TaskFailed { failure, .. } => {
+            ended(model, now);
+            failures::failed(model, &failure);
+        }
+        EventKind::TaskCancelled { .. } => {
+            ended(model, now);
+            note(model, "interrupted", Tone::Plain);
+        }
+        EventKind::SessionPaused { failure } => {
+            ended(model, now);
+            failures::paused(model, &failure, now);
+        }
+        _ => {}
+    }
+}
+
+fn task_started(model: &mut Model, prompt: &str, now: u64) {
+    model.toast = None;
+    queue::on_delivered(model, prompt, now);
+    model.task.paused = None;
+    model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
+    model.task.usage = Usage::default();
+    model.task.cost_usd = None;
+    model.task.is_estimated = false;
+    model.task.step = 0;
+    model.task.goes_on = true;
+    model.set_activity(Activity::Thinking, now);
+    repeat_how_to_quit(model, now);
+}
+
+/// Ends the activity of a task or of a command of the user.
+pub fn ended(model: &mut Model, now: u64) {
+    streaming::end(model);
+    model.task.goes_on = false;
+    model.task.summing_up = None;
+    model.set_activity(Activity::Idle, now);
+    outdate_said(model, now);
+    repeat_how_to_quit(model, now);
+}
+
+/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
+/// until it can be read.
+fn outdate_said(model: &mut Model, now: u64) {
+    if let Some((_, until)) = &mut model.toast {
+        *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
+    }
+    model.toast.take_if(|(_, until)| *until <= now);
+}
