@@ -7,6 +7,7 @@ use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate,
     SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -113,41 +114,27 @@ impl Told {
 
     /// Returns the updates for an event, and separately a file change whose diff is to be shown.
     pub fn tell(&mut self, event: &Event, when: When) -> (Vec<SessionUpdate>, Option<Changed>) {
-        let mut changed = None;
-        let told = match &event.kind {
+        let kind = &event.kind;
+        let told = match kind {
+            EventKind::ToolCompleted { .. } => return self.completed(kind),
+            EventKind::ToolRequested { .. }
+            | EventKind::ToolStarted { .. }
+            | EventKind::ToolOutputChunk { .. }
+            | EventKind::ToolInterrupted { .. } => self.call(kind).into_iter().collect(),
+            EventKind::LlmRequestStarted { .. }
+            | EventKind::TextChunk { .. }
+            | EventKind::ReasoningChunk { .. }
+            | EventKind::AnswerDiscarded { .. }
+            | EventKind::LlmRetry { .. }
+            | EventKind::LlmRequestCompleted { .. } => self.response(kind, when).into_iter().collect(),
+            EventKind::CompactionStarted { .. } | EventKind::ContextCompacted(_) => {
+                self.compacted(kind, when).into_iter().collect()
+            }
             EventKind::TaskStarted { prompt, .. } => {
-                self.message += 1;
-                let own = (when == When::Before).then(|| SessionUpdate::UserMessageChunk(self.chunk(prompt)));
-                self.message += 1;
+                let own = Some(self.prompt(prompt)).filter(|_| when == When::Before);
                 own.into_iter().chain(self.entitle(prompt)).collect()
             }
-            EventKind::Steered { text } if when == When::Before => {
-                self.message += 1;
-                let told = SessionUpdate::UserMessageChunk(self.chunk(text));
-                self.message += 1;
-                vec![told]
-            }
-            EventKind::LlmRequestStarted { .. } => {
-                self.message += 1;
-                Vec::new()
-            }
-            EventKind::TextChunk { text } => vec![SessionUpdate::AgentMessageChunk(self.chunk(text))],
-            EventKind::ReasoningChunk { text } => vec![SessionUpdate::AgentThoughtChunk(self.chunk(text))],
-            EventKind::AnswerDiscarded { reason } => {
-                vec![SessionUpdate::AgentMessageChunk(
-                    self.chunk(&format!("\n\n*(the response above was discarded: {reason})*\n\n")),
-                )]
-            }
-            EventKind::LlmRetry { attempt, max_attempts, message, .. } => {
-                let text = format!("{message}; retrying ({attempt} of {max_attempts})");
-                vec![self.notice(NoticeSeverity::Warning, &text)]
-            }
-            EventKind::LlmRequestCompleted { usage, session_cost_usd, .. } => {
-                self.message += 1;
-                self.used = usage.input_tokens.saturating_add(usage.output_tokens);
-                self.cost = session_cost_usd.or(self.cost);
-                if when == When::Now { self.usage().into_iter().collect() } else { Vec::new() }
-            }
+            EventKind::Steered { text } if when == When::Before => vec![self.prompt(text)],
             EventKind::SessionStarted { facts, .. } => {
                 self.window = facts.as_ref().map_or(self.window, |facts| facts.context_window);
                 Vec::new()
@@ -157,6 +144,49 @@ impl Told {
                 Vec::new()
             }
             EventKind::ModeChanged { mode } => vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()))],
+            EventKind::TaskFailed { failure, .. } if when == When::Before => vec![self.say(&format!("{}\n", failure.message))],
+            kind => notice_of(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
+        };
+        (told, None)
+    }
+
+    /// Returns an update with a prompt of the user.
+    fn prompt(&mut self, text: &str) -> SessionUpdate {
+        self.message += 1;
+        let told = SessionUpdate::UserMessageChunk(self.chunk(text));
+        self.message += 1;
+        told
+    }
+
+    /// Returns the update for an event of a request to the model.
+    fn response(&mut self, kind: &EventKind, when: When) -> Option<SessionUpdate> {
+        match kind {
+            EventKind::LlmRequestStarted { .. } => {
+                self.message += 1;
+                None
+            }
+            EventKind::TextChunk { text } => Some(SessionUpdate::AgentMessageChunk(self.chunk(text))),
+            EventKind::ReasoningChunk { text } => Some(SessionUpdate::AgentThoughtChunk(self.chunk(text))),
+            EventKind::AnswerDiscarded { reason } => Some(SessionUpdate::AgentMessageChunk(
+                self.chunk(&format!("\n\n*(the response above was discarded: {reason})*\n\n")),
+            )),
+            EventKind::LlmRetry { attempt, max_attempts, message, .. } => {
+                let text = format!("{message}; retrying ({attempt} of {max_attempts})");
+                Some(self.notice(NoticeSeverity::Warning, &text))
+            }
+            EventKind::LlmRequestCompleted { usage, session_cost_usd, .. } => {
+                self.message += 1;
+                self.used = usage.input_tokens.saturating_add(usage.output_tokens);
+                self.cost = session_cost_usd.or(self.cost);
+                if when == When::Now { self.usage() } else { None }
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the update for an event of a call that has not completed.
+    fn call(&mut self, kind: &EventKind) -> Option<SessionUpdate> {
+        match kind {
             EventKind::ToolRequested { tool_call_id, tool_name, capability, arguments, summary } => {
                 let name = self.names.begin(tool_call_id);
                 let kind = calls::kind(tool_name, capability.as_deref());
@@ -169,11 +199,12 @@ impl Told {
                     .status(ToolCallStatus::Pending)
                     .locations(calls::locations(arguments, &self.directory))
                     .raw_input(calls::raw_input(arguments));
-                vec![SessionUpdate::ToolCall(call)]
+                Some(SessionUpdate::ToolCall(call))
             }
             EventKind::ToolStarted { tool_call_id, summary, .. } => {
                 let title = summary.as_ref().map(|summary| calls::title(&(self.looks.reveal)(summary)));
-                vec![self.update(tool_call_id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).title(title))]
+                let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).title(title);
+                Some(self.update(tool_call_id, fields))
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
                 if let Some(open) = self.open.get_mut(tool_call_id) {
@@ -181,22 +212,24 @@ impl Told {
                     calls::tail(&mut open.printed, calls::TAIL_BYTES);
                     open.untold = true;
                 }
-                Vec::new()
-            }
-            EventKind::ToolCompleted { .. } => {
-                let (told, of_files) = self.completed(&event.kind);
-                changed = of_files;
-                told
+                None
             }
             EventKind::ToolInterrupted { tool_call_id, known, .. } => {
                 let content = vec![calls::words((self.looks.clean)(known).into_owned())];
                 let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content);
                 self.open.remove(tool_call_id);
-                vec![self.update(tool_call_id, fields)]
+                Some(self.update(tool_call_id, fields))
             }
+            _ => None,
+        }
+    }
+
+    /// Returns the update for a summary of older messages.
+    fn compacted(&mut self, kind: &EventKind, when: When) -> Option<SessionUpdate> {
+        match kind {
             EventKind::CompactionStarted { messages, .. } => {
                 self.compactions += 1;
-                vec![self.compaction(CompactionStatus::InProgress, &format!("summarizing {messages} older messages"))]
+                Some(self.compaction(CompactionStatus::InProgress, &format!("summarizing {messages} older messages")))
             }
             EventKind::ContextCompacted(compaction) => {
                 if when == When::Before {
@@ -207,38 +240,10 @@ impl Told {
                     "summarized {} messages: {} → {} tokens",
                     compaction.summarised, compaction.tokens_before, compaction.tokens_after
                 );
-                vec![self.compaction(CompactionStatus::Completed, &words)]
+                Some(self.compaction(CompactionStatus::Completed, &words))
             }
-            EventKind::ContextTruncated { removed } => {
-                let words = format!("the {removed} oldest messages no longer fit the context window and are no longer sent");
-                vec![self.notice(NoticeSeverity::Warning, &words)]
-            }
-            EventKind::StepLimitApproaching { step_count, max_steps } => {
-                vec![self.notice(NoticeSeverity::Warning, &format!("{step_count} of {max_steps} steps used"))]
-            }
-            EventKind::BudgetApproaching { budget } => {
-                let words =
-                    format!("80 % of the budget is used ({:.2} of {:.2}, set by {})", budget.used, budget.limit, budget.set_by);
-                vec![self.notice(NoticeSeverity::Warning, &words)]
-            }
-            EventKind::PolicyRejected { message } | EventKind::PolicyExpired { message } => {
-                vec![self.notice(NoticeSeverity::Error, message)]
-            }
-            EventKind::PolicyInForce { message: Some(message), .. } => vec![self.notice(NoticeSeverity::Info, message)],
-            EventKind::SavingChanged { message, saved } => {
-                let severity = if *saved { NoticeSeverity::Info } else { NoticeSeverity::Error };
-                vec![self.notice(severity, message)]
-            }
-            EventKind::SandboxInForce { missing: Some(missing), tier, .. } if when == When::Now => {
-                let severity = if *tier == SandboxTier::Guarded { NoticeSeverity::Info } else { NoticeSeverity::Warning };
-                vec![self.notice(severity, missing)]
-            }
-            EventKind::Rewound(rewound) => vec![self.notice(NoticeSeverity::Info, &rewound.message)],
-            EventKind::TaskFailed { failure, .. } if when == When::Before => vec![self.say(&format!("{}\n", failure.message))],
-            EventKind::Notice { message } => vec![self.notice(NoticeSeverity::Info, message)],
-            _ => Vec::new(),
-        };
-        (told, changed)
+            _ => None,
+        }
     }
 
     fn completed(&mut self, kind: &EventKind) -> (Vec<SessionUpdate>, Option<Changed>) {
@@ -326,5 +331,39 @@ impl Told {
             return self.notice(NoticeSeverity::Info, words);
         }
         SessionUpdate::CompactionUpdate(CompactionUpdate::new(format!("c{}", self.compactions), status))
+    }
+}
+
+/// Returns the notice that tells the user about an event, if there is one.
+fn notice_of(kind: &EventKind, when: When) -> Option<(NoticeSeverity, Cow<'_, str>)> {
+    match kind {
+        EventKind::ContextTruncated { removed } => {
+            let words = format!("the {removed} oldest messages no longer fit the context window and are no longer sent");
+            Some((NoticeSeverity::Warning, words.into()))
+        }
+        EventKind::StepLimitApproaching { step_count, max_steps } => {
+            Some((NoticeSeverity::Warning, format!("{step_count} of {max_steps} steps used").into()))
+        }
+        EventKind::BudgetApproaching { budget } => {
+            let words =
+                format!("80 % of the budget is used ({:.2} of {:.2}, set by {})", budget.used, budget.limit, budget.set_by);
+            Some((NoticeSeverity::Warning, words.into()))
+        }
+        EventKind::PolicyRejected { message } | EventKind::PolicyExpired { message } => {
+            Some((NoticeSeverity::Error, message.into()))
+        }
+        EventKind::SavingChanged { message, saved } => {
+            let severity = if *saved { NoticeSeverity::Info } else { NoticeSeverity::Error };
+            Some((severity, message.into()))
+        }
+        EventKind::SandboxInForce { missing: Some(missing), tier, .. } if when == When::Now => {
+            let severity = if *tier == SandboxTier::Guarded { NoticeSeverity::Info } else { NoticeSeverity::Warning };
+            Some((severity, missing.into()))
+        }
+        EventKind::PolicyInForce { message: Some(message), .. } | EventKind::Notice { message } => {
+            Some((NoticeSeverity::Info, message.into()))
+        }
+        EventKind::Rewound(rewound) => Some((NoticeSeverity::Info, (&rewound.message).into())),
+        _ => None,
     }
 }
