@@ -3,11 +3,12 @@
 use super::answers::Wait;
 use super::live::Live;
 use super::{Act, Desk, Stage, unknown_approval, value};
-use crate::protocol::{Command, Decision, ElicitationAnswer, Event, EventKind, Resolution, SessionStatus, TaskStatus};
+use crate::protocol::{ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, Resolution, SessionStatus};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::message::Outgoing;
-use crate::serve::methods::{ActionDecided, Ended, Interrupted, TaskBegun, Verdict};
+use crate::serve::methods::{ActionDecided, Ended, TaskBegun, Verdict};
 use crate::serve::patches;
+use serde_json::Value;
 
 impl Desk {
     /// Handles an event of the session.
@@ -58,82 +59,36 @@ impl Desk {
         event
     }
 
-    /// Updates the state from an event. Returns true if the event is forwarded to the client unchanged.
+    /// Updates the state from an event and reacts to it. Returns true if the event is forwarded to the client unchanged.
     fn learn(&mut self, kind: &EventKind) -> bool {
         let Stage::Live(live) = &mut self.stage else { return true };
+        live.learn(kind);
         match kind {
-            EventKind::StateChanged { session_status, task } => {
-                live.status = *session_status;
-                if task.is_some() {
-                    live.task.clone_from(task);
-                }
-                live.note_end_of_task();
-                if self.leaving.is_some() && (!live.works() || live.status == SessionStatus::Paused) {
-                    live.quit(&mut self.acts);
-                }
-            }
-            // A client that reacts at once finds the state that belongs to the event.
-            EventKind::ApprovalRequested(approval) => {
-                live.approvals.push(approval.clone());
-                live.is_now(TaskStatus::WaitingForApproval);
+            EventKind::StateChanged { .. }
+                if self.leaving.is_some() && (!live.works() || live.status == SessionStatus::Paused) =>
+            {
+                live.quit(&mut self.acts);
             }
             // No method of this protocol answers a form, so it is declined and the server does not wait.
             EventKind::ElicitationRequested(asked) => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(Act::Do(Command::AnswerElicitation { elicitation_id, answer }));
             }
-            EventKind::SessionPaused { failure } => {
-                live.paused_for = Some(failure.kind);
-                live.failed_by = Some(failure.message.clone());
-            }
-            // A client that resumes the session is told the policy in force.
-            EventKind::PolicyInForce { layers, name, tools, .. } => {
-                let version = layers.iter().find_map(|layer| layer.bundle_version.clone());
-                live.opened.policy_bundle_version = version.unwrap_or_else(|| name.clone());
-                live.opened.available_tools.clone_from(tools);
-            }
-            EventKind::TaskCompleted { .. } => live.is_now(TaskStatus::TaskCompleted),
-            EventKind::TaskFailed { .. } => live.is_now(TaskStatus::TaskFailed),
-            EventKind::TaskCancelled { .. } => live.is_now(TaskStatus::TaskCancelled),
             EventKind::ApprovalTimeout { approval_id, .. } => {
-                let id = approval_id.as_str().to_owned();
-                live.approvals.retain(|approval| approval.approval_id.as_str() != id);
-                self.settle(
-                    |wait| matches!(wait, Wait::Decided { approval_id } if *approval_id == id),
-                    |_| Err(unknown_approval(&id)),
-                );
+                self.settle_approval(approval_id, || Err(unknown_approval(approval_id.as_str())));
             }
             EventKind::ApprovalResolved { approval_id, decision, .. } => {
-                let id = approval_id.as_str().to_owned();
-                live.approvals.retain(|approval| approval.approval_id.as_str() != id);
                 let status = if matches!(decision, Decision::Denied { .. }) { Verdict::Denied } else { Verdict::Approved };
-                let decided = |wait: &Wait| matches!(wait, Wait::Decided { approval_id } if *approval_id == id);
-                self.settle(decided, |_| Ok(value(&ActionDecided { status })));
+                self.settle_approval(approval_id, || Ok(value(&ActionDecided { status })));
             }
-            EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, .. } => {
-                live.interrupted.push(Interrupted {
-                    tool_call_id: tool_call_id.clone(),
-                    tool_name: tool_name.clone(),
-                    summary: summary.clone(),
-                    known: known.clone(),
-                });
+            EventKind::ToolInterrupted { tool_call_id, .. } => {
                 let resolution = Resolution::TellModel;
                 self.acts.push(Act::Do(Command::Resolve { tool_call_id: tool_call_id.clone(), resolution }));
             }
-            EventKind::ToolCompleted { tool_call_id, .. } => {
-                // A completed call needs no approval any more, also if the task was stopped.
-                live.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
-            }
             EventKind::ChangedFiles(changed) => {
                 let found = patches::preview(live.approvals.iter(), changed.clone(), &live.opened.workspace);
-                let first = self.waiting.iter().position(|(_, wait)| matches!(wait, Wait::Changes));
-                if let Some(at) = first {
-                    let (slot, _) = self.waiting.remove(at);
-                    self.answer(slot, Ok(value(&found)));
-                    return false;
-                }
+                return !self.settle_first(|wait| matches!(wait, Wait::Changes), Ok(value(&found)));
             }
-            EventKind::SavingChanged { saved, message } => live.failed_by = (!saved).then(|| message.clone()),
             EventKind::BudgetShown { .. } => return !self.marked(),
             // If nothing can be saved, there is no mark; the text of the notice is kept.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
@@ -142,6 +97,11 @@ impl Desk {
             _ => {}
         }
         true
+    }
+
+    /// Sends the responses that wait for the decision of an approval.
+    fn settle_approval(&mut self, id: &ApprovalId, outcome: impl Fn() -> Result<Value, Fault>) {
+        self.settle(|wait| matches!(wait, Wait::Decided { approval_id } if approval_id == id.as_str()), |_| outcome());
     }
 
     /// Consumes one of the host's own marks. Returns true if the event was one.

@@ -2,7 +2,7 @@
 
 use super::answers::Slot;
 use super::{Act, Opened, value};
-use crate::protocol::{Approval, Command, FailureKind, SessionStatus, TaskState, TaskStatus};
+use crate::protocol::{Approval, Command, EventKind, FailureKind, SessionStatus, TaskState, TaskStatus};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
 use serde_json::{Value, json};
@@ -41,16 +41,59 @@ impl Live {
         self.task.as_ref().is_some_and(|task| !over.contains(&task.status))
     }
 
+    /// Updates the state from an event. A client that reacts to the event at once finds the state that belongs to it.
+    pub(super) fn learn(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::StateChanged { session_status, task } => {
+                self.status = *session_status;
+                if task.is_some() {
+                    self.task.clone_from(task);
+                }
+                // Once the status of the task is final, its cancellation is over.
+                self.cancels_task &= self.works();
+            }
+            EventKind::ApprovalRequested(approval) => {
+                self.approvals.push(approval.clone());
+                self.is_now(TaskStatus::WaitingForApproval);
+            }
+            EventKind::SessionPaused { failure } => {
+                self.paused_for = Some(failure.kind);
+                self.failed_by = Some(failure.message.clone());
+            }
+            // A client that resumes the session is told the policy in force.
+            EventKind::PolicyInForce { layers, name, tools, .. } => {
+                let version = layers.iter().find_map(|layer| layer.bundle_version.clone());
+                self.opened.policy_bundle_version = version.unwrap_or_else(|| name.clone());
+                self.opened.available_tools.clone_from(tools);
+            }
+            EventKind::TaskCompleted { .. } => self.is_now(TaskStatus::TaskCompleted),
+            EventKind::TaskFailed { .. } => self.is_now(TaskStatus::TaskFailed),
+            EventKind::TaskCancelled { .. } => self.is_now(TaskStatus::TaskCancelled),
+            EventKind::ApprovalTimeout { approval_id, .. } | EventKind::ApprovalResolved { approval_id, .. } => {
+                self.approvals.retain(|approval| approval.approval_id != *approval_id);
+            }
+            EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known, .. } => {
+                self.interrupted.push(Interrupted {
+                    tool_call_id: tool_call_id.clone(),
+                    tool_name: tool_name.clone(),
+                    summary: summary.clone(),
+                    known: known.clone(),
+                });
+            }
+            // A completed call needs no approval any more, also if the task was stopped.
+            EventKind::ToolCompleted { tool_call_id, .. } => {
+                self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
+            }
+            EventKind::SavingChanged { saved, message } => self.failed_by = (!saved).then(|| message.clone()),
+            _ => {}
+        }
+    }
+
     /// Sets the status of the task; the change is announced by a later event.
     pub(super) fn is_now(&mut self, status: TaskStatus) {
         if let Some(task) = &mut self.task {
             task.status = status;
         }
-    }
-
-    /// Clears the cancellation once the status of the task is final.
-    pub(super) fn note_end_of_task(&mut self) {
-        self.cancels_task &= self.works();
     }
 
     /// Returns true if the session has a task with this ID. Tasks are numbered from 1.

@@ -269,11 +269,14 @@ impl Desk {
         }
     }
 
-    fn settle_first(&mut self, is: impl Fn(&Wait) -> bool, outcome: Result<Value, Fault>) {
-        if let Some(at) = self.waiting.iter().position(|(_, wait)| is(wait)) {
+    /// Sends the response that has waited longest for this condition. Returns false if none waits for it.
+    fn settle_first(&mut self, is: impl Fn(&Wait) -> bool, outcome: Result<Value, Fault>) -> bool {
+        let first = self.waiting.iter().position(|(_, wait)| is(wait));
+        if let Some(at) = first {
             let (slot, _) = self.waiting.remove(at);
             self.answer(slot, outcome);
         }
+        first.is_some()
     }
 
     fn answer(&mut self, slot: Slot, outcome: Result<Value, Fault>) {
